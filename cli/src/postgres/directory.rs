@@ -1,0 +1,151 @@
+//! The directory that one process manages, and where things are in it.
+
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::error::PostgresError;
+
+/// How much of the end of the log an error quotes.
+const TAIL_BYTES: u64 = 2048;
+
+/// A directory with its lock, which is held until this is dropped or the process dies.
+pub(super) struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Creates the directory where it is missing and locks it.
+    ///
+    /// As root, the server's user owns only the cluster and the socket's directory: what root opens,
+    /// renames and truncates stays out of its hands.
+    pub(super) fn claim(path: &Path) -> Result<Self, PostgresError> {
+        let path = create(path).map_err(PostgresError::io("create", path))?;
+
+        let lock_path = path.join("lock");
+        let mut lock = open_private(OpenOptions::new().read(true).write(true), &lock_path)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                // The holder may be about to write it.
+                let _ = lock.read_to_string(&mut pid);
+                return Err(PostgresError::AlreadyManaged {
+                    directory: path,
+                    pid: pid.trim().parse().ok(),
+                });
+            }
+            Err(TryLockError::Error(error)) => {
+                return Err(PostgresError::io("lock", &lock_path)(error));
+            }
+        }
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .map_err(PostgresError::io("write", &lock_path))?;
+        Ok(Self { path, _lock: lock })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Postgres' own data directory.
+    pub(super) fn cluster(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
+    /// Where this process makes a new cluster. Each has its own: an `initdb` whose Skillet was
+    /// killed may still be writing to the last one.
+    pub(super) fn draft(&self) -> PathBuf {
+        self.path
+            .join(format!("{DRAFT_PREFIX}{}", std::process::id()))
+    }
+
+    /// Removes what an interrupted creation left.
+    pub(super) fn remove_drafts(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(DRAFT_PREFIX)
+            {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the log and empties it, which is what bounds it.
+    pub(super) fn new_log(&self) -> Result<File, PostgresError> {
+        let path = self.log_path();
+        let log = open_private(OpenOptions::new().append(true), &path)?;
+        log.set_len(0).map_err(PostgresError::io("empty", &path))?;
+        Ok(log)
+    }
+
+    /// The last lines of the log, for an error.
+    pub(super) fn log_tail(&self) -> String {
+        let path = self.log_path();
+        match tail(&path) {
+            Ok(text) if text.is_empty() => format!("{} is empty", path.display()),
+            Ok(text) => format!("{} ends with\n{text}", path.display()),
+            Err(error) => format!("{} cannot be read: {error}", path.display()),
+        }
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.path.join("postgres.log")
+    }
+}
+
+const DRAFT_PREFIX: &str = "data.new.";
+
+/// Creates a directory where it is missing, and those above it, and gives its full path.
+///
+/// Root's are open for passage, since the server runs as another user, whatever the umask says.
+/// Those that exist stay as they are.
+pub(super) fn create(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let mode = if rustix::process::geteuid().is_root() {
+        0o711
+    } else {
+        0o700
+    };
+    let missing: Vec<_> = path
+        .ancestors()
+        .take_while(|directory| !directory.exists())
+        .collect();
+    for directory in missing.into_iter().rev() {
+        fs::create_dir(directory)?;
+        fs::set_permissions(directory, Permissions::from_mode(mode))?;
+    }
+    path.canonicalize()
+}
+
+/// Opens a file of ours, creating it for our eyes only. A symbolic link in its place is refused.
+pub(super) fn open_private(options: &mut OpenOptions, path: &Path) -> Result<File, PostgresError> {
+    options
+        .create(true)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+        .open(path)
+        .map_err(PostgresError::io("open", path))
+}
+
+/// The last whole lines of a file.
+pub(super) fn tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let start = file.metadata()?.len().saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole_lines = match text.split_once('\n') {
+        Some((_, rest)) if start > 0 => rest,
+        _ => &text,
+    };
+    Ok(whole_lines.trim_end().to_owned())
+}

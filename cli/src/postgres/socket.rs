@@ -1,0 +1,201 @@
+//! The socket, the one way in, and what the server answers at it.
+
+use std::fmt;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::account::Account;
+use super::directory::Directory;
+use super::error::PostgresError;
+
+/// The longest path that macOS connects to; Linux takes four bytes more.
+const MAX_PATH_BYTES: usize = 103;
+
+/// How long one question may wait for its answer. A server that is merely busy answers in
+/// milliseconds; later counts as silence and is asked again.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What the server says to a new connection.
+pub(super) enum Answer {
+    /// Welcome.
+    Ready,
+    /// Not now, and why: it starts up, recovers or shuts down.
+    Later(String),
+    /// Somebody may be there, but does not speak.
+    Mute(String),
+    /// Nobody listens.
+    Nobody,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ready => f.write_str("it answers, but it is not the server that holds the data"),
+            Self::Later(message) | Self::Mute(message) => f.write_str(message),
+            Self::Nobody => f.write_str("it does not listen"),
+        }
+    }
+}
+
+/// The private directory in which the server puts its socket.
+pub(super) struct Socket {
+    pub(super) directory: PathBuf,
+    is_elsewhere: bool,
+}
+
+impl Socket {
+    /// `socket` in the managed directory, or where that path is too long for a socket (or not
+    /// text, as a URL must be), a short one under `/tmp` that is named after the directory's inode.
+    pub(super) fn prepare(directory: &Directory, account: &Account) -> Result<Self, PostgresError> {
+        let near = directory.path().join("socket");
+        let is_elsewhere =
+            file_in(&near).as_os_str().len() > MAX_PATH_BYTES || near.to_str().is_none();
+        let socket_directory = if is_elsewhere {
+            let inode = directory
+                .path()
+                .metadata()
+                .map_err(PostgresError::io("look at", directory.path()))?;
+            // Not the temporary directory of the environment: that may be long as well, and a
+            // server must be found again from another environment.
+            PathBuf::from(format!("/tmp/skillet-{:x}-{:x}", inode.dev(), inode.ino()))
+        } else {
+            near
+        };
+
+        match DirBuilder::new().mode(0o700).create(&socket_directory) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                refuse_a_stranger(&socket_directory, account)?;
+            }
+            Err(error) => return Err(PostgresError::io("create", &socket_directory)(error)),
+        }
+        account.give(&socket_directory)?;
+        Ok(Self {
+            directory: socket_directory,
+            is_elsewhere,
+        })
+    }
+
+    /// The URL of a database behind this socket. It leaves nothing to the environment (`PGPORT`,
+    /// `PGSSLMODE`).
+    pub(super) fn url(&self, database: &str) -> String {
+        format!(
+            "postgres://postgres@localhost/{}?host={}&port=5432&sslmode=disable",
+            escape(database.as_bytes()),
+            escape(self.directory.as_os_str().as_bytes()),
+        )
+    }
+
+    /// Connects as a client would, and leaves.
+    pub(super) fn ask(&self) -> Answer {
+        ask(&file_in(&self.directory)).unwrap_or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Answer::Nobody,
+            _ => Answer::Mute(error.to_string()),
+        })
+    }
+
+    /// Removes what a dead server left here. Its lock is only about this directory, which is ours
+    /// alone, and would refuse the next server should the dead one's process id be in use again.
+    pub(super) fn clear(&self) {
+        let socket = file_in(&self.directory);
+        let _ = fs::remove_file(socket.with_file_name(format!("{SOCKET_NAME}.lock")));
+        let _ = fs::remove_file(socket);
+    }
+
+    /// Removes the directory if it is not within the managed one.
+    pub(super) fn remove(&self) {
+        if self.is_elsewhere {
+            let _ = fs::remove_dir_all(&self.directory);
+        }
+    }
+}
+
+const SOCKET_NAME: &str = ".s.PGSQL.5432";
+
+fn file_in(directory: &Path) -> PathBuf {
+    directory.join(SOCKET_NAME)
+}
+
+/// Anybody can make a directory under `/tmp`; in one of theirs a server of theirs could wait.
+fn refuse_a_stranger(directory: &Path, account: &Account) -> Result<(), PostgresError> {
+    let metadata = directory
+        .symlink_metadata()
+        .map_err(PostgresError::io("look at", directory))?;
+    let owner_is_known =
+        metadata.uid() == account.uid() || metadata.uid() == rustix::process::geteuid().as_raw();
+    if metadata.is_dir() && owner_is_known && metadata.mode() & 0o077 == 0 {
+        Ok(())
+    } else {
+        Err(PostgresError::SocketDirectoryTaken(directory.to_owned()))
+    }
+}
+
+/// Speaks just enough of the protocol: a start-up message, the first reply, goodbye.
+fn ask(path: &Path) -> io::Result<Answer> {
+    const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+    const TERMINATE: &[u8] = b"X\0\0\0\x04";
+    const AUTHENTICATION: u8 = b'R';
+
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.write_all(START_UP)?;
+    let mut head = [0; 5];
+    stream.read_exact(&mut head)?;
+    if head[0] == AUTHENTICATION {
+        stream.write_all(TERMINATE)?;
+        return Ok(Answer::Ready);
+    }
+    let mut fields = Vec::new();
+    stream.take(4096).read_to_end(&mut fields)?;
+    Ok(Answer::Later(message(&fields)))
+}
+
+/// The message in an error reply: fields that each begin with a letter and end with a zero.
+fn message(fields: &[u8]) -> String {
+    fields
+        .split(|byte| *byte == 0)
+        .find_map(|field| field.strip_prefix(b"M"))
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .unwrap_or_else(|| "an answer that makes no sense".to_owned())
+}
+
+fn escape(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                text.push(*byte as char);
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_escapes_what_is_not_plain() {
+        let socket = Socket {
+            directory: "/a b/ü&c".into(),
+            is_elsewhere: false,
+        };
+        assert_eq!(
+            socket.url("x?y"),
+            "postgres://postgres@localhost/x%3Fy?host=/a%20b/%C3%BC%26c&port=5432&sslmode=disable"
+        );
+    }
+
+    #[test]
+    fn the_message_is_found_among_the_fields_of_an_error() {
+        let fields = b"SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0";
+        assert_eq!(message(fields), "the database system is starting up");
+    }
+}

@@ -1,0 +1,44 @@
+//! Assets: stored bytes with a name, a media type, a size and a SHA-256.
+
+mod content_type;
+mod name;
+mod store;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use content_type::{content_type_of, fits};
+pub use name::file_name;
+pub use store::{AssetStore, BlobRange, Sealed, StoreError, Upload};
+
+use crate::id::AssetId;
+
+/// A stored file as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Asset {
+    /// The asset's identifier.
+    pub id: AssetId,
+    /// File name, without directories.
+    #[schema(example = "chart.png")]
+    pub name: String,
+    /// Media type, by content rather than by claim.
+    #[schema(example = "image/png")]
+    pub content_type: String,
+    /// Bytes.
+    pub size: i64,
+    /// SHA-256 of the content, hexadecimal.
+    pub sha256: String,
+    /// When it was stored.
+    pub created_at: DateTime<Utc>,
+    /// Where the content is, relative to the service.
+    #[schema(example = "/v1/assets/019aa0c4-5e8d-7000-8000-000000000000/content")]
+    pub content_url: String,
+}
+
+impl Asset {
+    /// Where the content of an asset is.
+    pub fn content_url(id: AssetId) -> String {
+        format!("/v1/assets/{id}/content")
+    }
+}

@@ -1,0 +1,69 @@
+//! All SQL. One module a table; functions take an executor, and their caller opens and commits.
+
+pub mod asset;
+pub mod claim;
+pub mod event;
+pub mod idempotency;
+pub mod job;
+pub mod key;
+pub mod log;
+pub mod run;
+pub mod tenant;
+pub mod worker;
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+/// Says that a log has grown; the payload lists job ids, or is empty for "look at all".
+pub const EVENTS_CHANNEL: &str = "skillet_events";
+/// Says that there is a job to claim.
+pub const WORK_CHANNEL: &str = "skillet_work";
+/// Says that a running job is to be cancelled; the payload is its id.
+pub const CANCEL_CHANNEL: &str = "skillet_cancel";
+
+/// How long a request waits for a connection before it fails.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens a pool. `name` shows in `pg_stat_activity`.
+pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPool, sqlx::Error> {
+    let options: PgConnectOptions = url.parse()?;
+    // Waiting for a connection is no warning of its own; slow statements show in the caller's span.
+    PgPoolOptions::new()
+        .max_connections(max_connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_with(options.application_name(name))
+        .await
+}
+
+/// Brings the schema up to date. Several processes may call it at once.
+pub async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
+    sqlx::migrate!("../migrations").run(pool).await
+}
+
+/// Whether the schema is at least the one that this program was built for.
+pub async fn is_migrated(pool: &PgPool) -> Result<bool, sqlx::Error> {
+    let newest = sqlx::migrate!("../migrations")
+        .iter()
+        .map(|migration| migration.version)
+        .max()
+        .unwrap_or(0);
+    let applied = sqlx::query_scalar::<_, Option<i64>>(
+        "select max(version) from _sqlx_migrations where success",
+    )
+    .fetch_one(pool)
+    .await;
+    match applied {
+        Ok(version) => Ok(version.is_some_and(|version| version >= newest)),
+        Err(error) if is_undefined_table(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_undefined_table(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .and_then(|error| error.code())
+        .is_some_and(|code| code == "42P01")
+}

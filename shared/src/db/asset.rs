@@ -1,0 +1,162 @@
+//! Assets: who sees which bytes.
+
+use sqlx::{PgConnection, PgExecutor, PgPool};
+
+use crate::asset::{Asset, AssetStore, Sealed, StoreError};
+use crate::id::{AssetId, JobId, TenantId};
+
+/// An asset about to be stored.
+pub struct NewAsset<'a> {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The job that made it or brought it along.
+    pub job: Option<JobId>,
+    /// A plain file name.
+    pub name: &'a str,
+    /// Its media type.
+    pub content_type: &'a str,
+    /// Whether its owner sees it at once, or when the log says so.
+    pub visible: bool,
+}
+
+/// The database or the asset store failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreAssetError {
+    /// The database failed.
+    #[error("the database failed")]
+    Database(#[from] sqlx::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Puts the bytes in their place and writes the row that needs them, both in the caller's transaction.
+pub async fn store(
+    db: &mut PgConnection,
+    sealed: Sealed,
+    new: NewAsset<'_>,
+) -> Result<Asset, StoreAssetError> {
+    // Shared with others who add the same bytes, exclusive against who removes them.
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended($1, 0))",
+        &sealed.sha256
+    )
+    .execute(&mut *db)
+    .await?;
+    let (sha256, size) = (sealed.sha256.clone(), sealed.size);
+    sealed.place().await?;
+    let id = AssetId::new();
+    let row = sqlx::query!(
+        "insert into asset (id, tenant_id, job_id, name, content_type, size, sha256, visible)
+         values ($1, $2, $3, $4, $5, $6, decode($7, 'hex'), $8)
+         returning created_at",
+        id.0,
+        new.tenant.0,
+        new.job.map(|job| job.0),
+        new.name,
+        new.content_type,
+        i64::try_from(size).unwrap_or(i64::MAX),
+        sha256,
+        new.visible,
+    )
+    .fetch_one(&mut *db)
+    .await?;
+    Ok(Asset {
+        id,
+        name: new.name.to_owned(),
+        content_type: new.content_type.to_owned(),
+        size: i64::try_from(size).unwrap_or(i64::MAX),
+        sha256,
+        created_at: row.created_at,
+        content_url: Asset::content_url(id),
+    })
+}
+
+/// The tenant's assets among `ids`, in no order.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    ids: &[AssetId],
+) -> sqlx::Result<Vec<Asset>> {
+    let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    let rows = sqlx::query!(
+        r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
+           from asset
+           where tenant_id = $1 and id = any($2) and visible"#,
+        tenant.0,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    let assets = rows.into_iter().map(|row| Asset {
+        id: AssetId(row.id),
+        name: row.name,
+        content_type: row.content_type,
+        size: row.size,
+        sha256: row.sha256,
+        created_at: row.created_at,
+        content_url: Asset::content_url(AssetId(row.id)),
+    });
+    Ok(assets.collect())
+}
+
+/// One of the tenant's assets.
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    id: AssetId,
+) -> sqlx::Result<Option<Asset>> {
+    Ok(list(db, tenant, &[id]).await?.pop())
+}
+
+/// Removes one of the tenant's assets; returns its hash, or `None` if there is none.
+pub async fn delete(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    id: AssetId,
+) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar!(
+        r#"delete from asset where tenant_id = $1 and id = $2 and visible returning encode(sha256, 'hex') as "sha256!""#,
+        tenant.0,
+        id.0,
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// Removes all that a job made or brought along; returns the hashes.
+pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        r#"delete from asset where job_id = $1 returning encode(sha256, 'hex') as "sha256!""#,
+        job.0,
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// Removes the bytes if no asset needs them any more. Called after the rows' deletion is committed:
+/// a crash in between leaves bytes without a row, never a row without bytes.
+pub async fn release_blob(
+    db: &PgPool,
+    assets: &AssetStore,
+    sha256: &str,
+) -> Result<(), StoreAssetError> {
+    let mut transaction = db.begin().await?;
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended($1, 0))",
+        sha256
+    )
+    .execute(&mut *transaction)
+    .await?;
+    let needed = sqlx::query_scalar!(
+        r#"select exists (select from asset where sha256 = decode($1, 'hex')) as "exists!""#,
+        sha256,
+    )
+    .fetch_one(&mut *transaction)
+    .await?;
+    if !needed {
+        assets.delete(sha256).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}

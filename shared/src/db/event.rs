@@ -1,0 +1,108 @@
+//! Reading logs.
+
+use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
+use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
+
+use crate::event::{Event, JobEvent};
+use crate::id::JobId;
+
+/// A page of a job's log after `after`, in order. `types` empty means all.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    job: JobId,
+    after: i64,
+    types: &[String],
+    limit: i64,
+) -> sqlx::Result<Vec<Event>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select job_id, seq, type as kind, at, attempt, data as "data: sqlx::types::Json<Box<RawValue>>"
+           from job_event
+           where job_id = $1 and seq > $2 and (cardinality($3::text[]) = 0 or type = any($3))
+           order by seq
+           limit $4"#,
+        job.0,
+        after,
+        types,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| JobEvent::from(row).event)
+        .collect())
+}
+
+/// What has come to each of many jobs after its position, at most `limit` events a job, in order.
+pub async fn follow(
+    db: impl PgExecutor<'_>,
+    positions: &[(JobId, i64)],
+    limit: i64,
+) -> sqlx::Result<Vec<JobEvent>> {
+    let (jobs, after): (Vec<Uuid>, Vec<i64>) =
+        positions.iter().map(|(job, after)| (job.0, *after)).unzip();
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select event.job_id, event.seq, event.type as kind, event.at, event.attempt,
+               event.data as "data: sqlx::types::Json<Box<RawValue>>"
+           from unnest($1::uuid[], $2::bigint[]) as followed (job_id, after)
+           cross join lateral (
+               select job_id, seq, type, at, attempt, data
+               from job_event
+               where job_event.job_id = followed.job_id and seq > followed.after
+               order by seq
+               limit $3
+           ) as event
+           order by event.job_id, event.seq"#,
+        &jobs,
+        &after,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(JobEvent::from).collect())
+}
+
+/// Removes a job's log.
+pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!("delete from job_event where job_id = $1", job.0)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Makes the partitions of the coming weeks. Cheap when they are there.
+pub async fn ensure_partitions(db: &PgPool) -> sqlx::Result<()> {
+    sqlx::query!("select ensure_event_partitions()")
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+struct Row {
+    job_id: Uuid,
+    seq: i64,
+    kind: String,
+    at: DateTime<Utc>,
+    attempt: i32,
+    data: sqlx::types::Json<Box<RawValue>>,
+}
+
+impl From<Row> for JobEvent {
+    fn from(row: Row) -> Self {
+        let event = Event {
+            seq: row.seq,
+            kind: row.kind,
+            at: row.at,
+            attempt: row.attempt,
+            data: row.data.0,
+        };
+        Self {
+            job_id: JobId(row.job_id),
+            event,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Jobs: what was asked for and what came of it.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+use sqlx::PgExecutor;
+use sqlx::types::Json;
+
+use crate::event::{EventData, JobQueued};
+use crate::id::{JobId, TenantId};
+use crate::job::{Job, JobRequest, JobResult, Outcome, Status, Target};
+use crate::model_name::ModelName;
+
+/// A job about to be accepted.
+pub struct NewJob {
+    /// Its identifier.
+    pub id: JobId,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// What it runs.
+    pub target: Target,
+    /// The model that does the thinking.
+    pub model: ModelName,
+    /// The rest of what was asked for.
+    pub request: JobRequest,
+    /// What the client attached.
+    pub metadata: Map<String, Value>,
+    /// The job of which this is a retry.
+    pub retry_of: Option<JobId>,
+    /// The earliest start; now if `None`.
+    pub run_at: Option<DateTime<Utc>>,
+    /// SHA-256 of the request, hexadecimal.
+    pub digest: String,
+}
+
+/// Accepts a job: the request, its place in the queue and the first entry of its log, in one statement.
+pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> {
+    let (skill, agent) = match &new.target {
+        Target::Skill(name) => (Some(name.as_str()), None),
+        Target::Agent(name) => (None, Some(name.as_str())),
+    };
+    let (kind, data) = EventData::JobQueued(JobQueued {
+        digest: new.digest.clone(),
+    })
+    .to_stored();
+    let head_start = new.request.priority.head_start();
+    let row = sqlx::query!(
+        r#"
+        with queued as (
+            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq)
+            values (
+                $1, $2, $3,
+                case when $4::timestamptz > now() then 'scheduled'::run_state else 'ready' end,
+                coalesce($4, now()), coalesce($4, now()) - $5::bigint * interval '1 second', 1
+            )
+        ),
+        logged as (
+            insert into job_event (job_id, seq, type, at, attempt, data)
+            values ($1, 1, $6, now(), 0, $7::text::json)
+        )
+        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at)
+        values ($1, $2, $3, $8, $9, $10, $11, $12, now())
+        returning created_at
+        "#,
+        new.id.0,
+        new.tenant.0,
+        skill,
+        new.run_at,
+        head_start.num_seconds(),
+        kind,
+        data,
+        agent,
+        new.model.to_string(),
+        Json(&new.request) as _,
+        Json(&new.metadata) as _,
+        new.retry_of.map(|id| id.0),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(Job {
+        id: new.id,
+        status: Status::Queued,
+        skill: skill.map(str::to_owned),
+        agent: agent.map(str::to_owned),
+        model: new.model.clone(),
+        attempt: 0,
+        retry_of: new.retry_of,
+        created_at: row.created_at,
+        started_at: None,
+        finished_at: None,
+        result: JobResult::default(),
+        metadata: new.metadata.clone(),
+        queue: None,
+    })
+}
+
+/// One of the tenant's jobs.
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    id: JobId,
+) -> sqlx::Result<Option<Job>> {
+    let filter = Filter {
+        id: Some(id),
+        ..Filter::default()
+    };
+    Ok(list(db, tenant, &filter, None, 1).await?.pop())
+}
+
+/// Which jobs to list.
+#[derive(Default)]
+pub struct Filter {
+    /// This one only.
+    pub id: Option<JobId>,
+    /// In this state.
+    pub status: Option<Status>,
+    /// Of this skill.
+    pub skill: Option<String>,
+    /// Of this agent.
+    pub agent: Option<String>,
+}
+
+/// The tenant's jobs before `before`, the newest first.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    filter: &Filter,
+    before: Option<JobId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Job>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select
+            job.id, job.skill, job.agent, job.model, job.retry_of, job.created_at,
+            coalesce(job.started_at, run.started_at) as started_at,
+            job.finished_at,
+            job.metadata as "metadata: Json<Map<String, Value>>",
+            job.result as "result: Json<JobResult>",
+            job.outcome as "outcome: Outcome",
+            run.state::text as run_state,
+            coalesce(run.attempt, (
+                select attempt from job_event where job_event.job_id = job.id order by seq desc limit 1
+            ), 0) as "attempt!"
+        from job
+        left join run on run.job_id = job.id
+        where job.tenant_id = $1
+          and ($2::uuid is null or job.id = $2)
+          and ($3::uuid is null or job.id < $3)
+          and ($4::text is null or job.skill = $4)
+          and ($5::text is null or job.agent = $5)
+          and ($6::text is null or $6 = coalesce(
+              job.outcome::text,
+              case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
+          ))
+        order by job.id desc
+        limit $7
+        "#,
+        tenant.0,
+        filter.id.map(|id| id.0),
+        before.map(|id| id.0),
+        filter.skill,
+        filter.agent,
+        filter.status.map(Status::as_str),
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(Job::try_from).collect()
+}
+
+/// What the tenant asked for with that job.
+pub async fn get_request(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    id: JobId,
+) -> sqlx::Result<Option<JobRequest>> {
+    let request = sqlx::query_scalar!(
+        r#"select request as "request: Json<JobRequest>" from job where tenant_id = $1 and id = $2"#,
+        tenant.0,
+        id.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(request.map(|Json(request)| request))
+}
+
+/// Removes one of the tenant's jobs if it has ended; `false` if there is none that has.
+pub async fn delete_finished(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    id: JobId,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "delete from job where tenant_id = $1 and id = $2 and outcome is not null",
+        tenant.0,
+        id.0,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+struct Row {
+    id: uuid::Uuid,
+    skill: Option<String>,
+    agent: Option<String>,
+    model: String,
+    retry_of: Option<uuid::Uuid>,
+    created_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+    metadata: Json<Map<String, Value>>,
+    result: Option<Json<JobResult>>,
+    outcome: Option<Outcome>,
+    run_state: Option<String>,
+    attempt: i32,
+}
+
+impl TryFrom<Row> for Job {
+    type Error = sqlx::Error;
+
+    fn try_from(row: Row) -> Result<Self, Self::Error> {
+        let status = match (row.outcome, row.run_state.as_deref()) {
+            (Some(outcome), _) => outcome.into(),
+            (None, Some("running")) => Status::Running,
+            (None, Some("waiting")) => Status::Waiting,
+            (None, _) => Status::Queued,
+        };
+        Ok(Self {
+            id: JobId(row.id),
+            status,
+            skill: row.skill,
+            agent: row.agent,
+            model: row
+                .model
+                .parse()
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            attempt: row.attempt,
+            retry_of: row.retry_of.map(JobId),
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+            result: row.result.map(|Json(result)| result).unwrap_or_default(),
+            metadata: row.metadata.0,
+            queue: None,
+        })
+    }
+}

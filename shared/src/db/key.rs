@@ -1,0 +1,78 @@
+//! API keys.
+
+use sqlx::PgExecutor;
+
+use crate::id::{KeyId, TenantId};
+use crate::key::{ApiKey, Scope, SecretKey, hash};
+
+/// Stores a key of the tenant.
+pub async fn insert(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    name: &str,
+    scopes: &[Scope],
+    key: &SecretKey,
+) -> sqlx::Result<ApiKey> {
+    sqlx::query_as!(
+        ApiKey,
+        r#"insert into api_key (id, tenant_id, name, hash, hint, scopes)
+           values ($1, $2, $3, $4, $5, $6)
+           returning id, tenant_id, name, hint, scopes as "scopes: Vec<Scope>", created_at"#,
+        KeyId::new().0,
+        tenant.0,
+        name,
+        &hash(key.reveal()),
+        key.hint(),
+        scopes as &[Scope],
+    )
+    .fetch_one(db)
+    .await
+}
+
+/// The key that a request brought, if it is one of ours and not revoked.
+pub async fn get_by_secret(db: impl PgExecutor<'_>, secret: &str) -> sqlx::Result<Option<ApiKey>> {
+    sqlx::query_as!(
+        ApiKey,
+        r#"select id, tenant_id, name, hint, scopes as "scopes: Vec<Scope>", created_at
+           from api_key
+           where hash = $1 and revoked_at is null"#,
+        &hash(secret),
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// All keys that are not revoked, the newest first, a page at a time.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: Option<TenantId>,
+    before: Option<KeyId>,
+    limit: i64,
+) -> sqlx::Result<Vec<ApiKey>> {
+    sqlx::query_as!(
+        ApiKey,
+        r#"select id, tenant_id, name, hint, scopes as "scopes: Vec<Scope>", created_at
+           from api_key
+           where revoked_at is null
+             and ($1::uuid is null or tenant_id = $1)
+             and ($2::uuid is null or id < $2)
+           order by id desc
+           limit $3"#,
+        tenant.map(|id| id.0),
+        before.map(|id| id.0),
+        limit,
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// Ends a key; `false` if there is none to end.
+pub async fn revoke(db: impl PgExecutor<'_>, id: KeyId) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update api_key set revoked_at = now() where id = $1 and revoked_at is null",
+        id.0
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}

@@ -1,0 +1,290 @@
+//! Appending to logs: the one statement through which every job moves once it is queued.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+use super::EVENTS_CHANNEL;
+use crate::event::{EventData, RetryCause};
+use crate::id::{AssetId, JobId};
+use crate::job::{Job, JobResult, Outcome};
+
+/// The right to write for a job. The number only grows, and a write under an old one changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease {
+    /// The job.
+    pub job: JobId,
+    /// The number.
+    pub number: i64,
+}
+
+/// What one holder of a lease appends in one go.
+pub struct Append {
+    /// Under which right.
+    pub lease: Lease,
+    /// The last entry so far. An append that was written although its answer got lost does not match
+    /// when it is tried again.
+    pub base: i64,
+    /// In order; never empty.
+    pub events: Vec<EventData>,
+    /// What becomes of the run.
+    pub next: Next,
+}
+
+/// What becomes of a run with an append.
+pub enum Next {
+    /// It goes on.
+    Continue,
+    /// The lease ends, and another worker may begin at `run_at`.
+    Requeue {
+        /// Which counter this raises.
+        cause: RetryCause,
+        /// The earliest start.
+        run_at: DateTime<Utc>,
+    },
+    /// The job ends; the last of the events is its terminal one.
+    Finish {
+        /// How.
+        outcome: Outcome,
+        /// When.
+        at: DateTime<Utc>,
+        /// The `JobResult` as JSON.
+        result: String,
+    },
+}
+
+/// Appends for many jobs at once, and returns the leases that were still good. For each of those all
+/// of it has happened (events numbered and written, announced assets visible, run moved or gone,
+/// result stored), for the others nothing.
+///
+/// At most one `Append` a job. One notification a call, however many jobs.
+pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
+    let runs = Runs::of(batch);
+    let events = Events::of(batch);
+    let good = sqlx::query!(
+        r#"
+        with entry as materialized (
+            select *
+            from unnest($1::uuid[], $2::bigint[], $15::bigint[], $3::int[], $4::text[], $5::timestamptz[], $6::job_outcome[], $7::json[])
+                as t (job_id, lease, base, events, cause, moment, outcome, result)
+        ),
+        kept as (
+            update run set
+                last_seq = run.last_seq + entry.events,
+                lease = case when entry.cause is null then run.lease else run.lease + 1 end,
+                state = case
+                    when entry.cause is null then run.state
+                    when entry.moment <= now() then 'ready'
+                    else 'scheduled'
+                end,
+                spent = case when entry.cause is null then run.spent else run.spent + (now() - run.claimed_at) end,
+                worker_id = case when entry.cause is null then run.worker_id end,
+                run_at = coalesce(entry.moment, run.run_at),
+                rank = run.rank + (coalesce(entry.moment, run.run_at) - run.run_at),
+                crashes = run.crashes + (entry.cause is not distinct from 'crash')::int::smallint,
+                drains = run.drains + (entry.cause is not distinct from 'drain')::int::smallint,
+                model_outages = run.model_outages + (entry.cause is not distinct from 'model_outage')::int::smallint,
+                failures = run.failures + (entry.cause is not distinct from 'failure')::int::smallint
+            from entry
+            where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
+            returning run.job_id, entry.lease, entry.base, run.attempt
+        ),
+        ended as (
+            delete from run
+            using entry
+            where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
+            returning run.job_id, entry.lease, entry.base, run.attempt, run.started_at
+        ),
+        finished as (
+            update job set
+                outcome = entry.outcome,
+                started_at = ended.started_at,
+                finished_at = entry.moment,
+                result = entry.result
+            from entry
+            join ended on ended.job_id = entry.job_id
+            where job.id = entry.job_id
+        ),
+        good as (
+            select job_id, lease, base, attempt from kept
+            union all
+            select job_id, lease, base, attempt from ended
+        ),
+        shown as (
+            update asset set visible = true
+            from unnest($12::uuid[], $13::uuid[]) as announced (asset_id, job_id)
+            join good on good.job_id = announced.job_id
+            where asset.id = announced.asset_id and asset.job_id = announced.job_id
+        ),
+        written as (
+            insert into job_event (job_id, seq, type, at, attempt, data)
+            select event.job_id, good.base + event.place, event.type, now(), good.attempt, event.data
+            from unnest($8::uuid[], $9::int[], $10::text[], $11::json[]) as event (job_id, place, type, data)
+            join good on good.job_id = event.job_id
+        ),
+        told as (
+            select pg_notify($14, string_agg(job_id::text, ',')) from good
+        )
+        select good.job_id as "job_id!", good.lease as "lease!"
+        from good, told
+        "#,
+        &runs.jobs,
+        &runs.leases,
+        &runs.events,
+        &runs.causes as &[Option<&str>],
+        &runs.moments as &[Option<DateTime<Utc>>],
+        &runs.outcomes as &[Option<Outcome>],
+        &runs.results as &[Option<Json>],
+        &events.jobs,
+        &events.places,
+        &events.types,
+        &events.data as &[Json],
+        &events.assets,
+        &events.asset_jobs,
+        EVENTS_CHANNEL,
+        &runs.bases,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(good
+        .into_iter()
+        .map(|row| Lease {
+            job: JobId(row.job_id),
+            number: row.lease,
+        })
+        .collect())
+}
+
+/// The last event of a job, and what to do with its run.
+pub fn finish(
+    job: Job,
+    outcome: Outcome,
+    at: DateTime<Utc>,
+    result: JobResult,
+) -> (EventData, Next) {
+    let stored = serde_json::to_string(&result).expect("results have string keys");
+    let ended = Job {
+        status: outcome.into(),
+        finished_at: Some(at),
+        result,
+        queue: None,
+        ..job
+    };
+    let event = match outcome {
+        Outcome::Completed => EventData::JobCompleted(Box::new(ended)),
+        Outcome::Failed => EventData::JobFailed(Box::new(ended)),
+        Outcome::Cancelled => EventData::JobCancelled(Box::new(ended)),
+    };
+    (
+        event,
+        Next::Finish {
+            outcome,
+            at,
+            result: stored,
+        },
+    )
+}
+
+/// Which of these logs have an entry of that number, written by that attempt: what to ask when the
+/// answer to an append got lost.
+pub async fn list_written(
+    db: impl PgExecutor<'_>,
+    entries: &[(JobId, i64, i32)],
+) -> sqlx::Result<Vec<JobId>> {
+    let jobs: Vec<_> = entries.iter().map(|(job, ..)| job.0).collect();
+    let seqs: Vec<_> = entries.iter().map(|(_, seq, _)| *seq).collect();
+    let attempts: Vec<_> = entries.iter().map(|(.., attempt)| *attempt).collect();
+    let written = sqlx::query_scalar!(
+        r#"select event.job_id
+           from unnest($1::uuid[], $2::bigint[], $3::int[]) as entry (job_id, seq, attempt)
+           join job_event as event using (job_id, seq, attempt)"#,
+        &jobs,
+        &seqs,
+        &attempts,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(written.into_iter().map(JobId).collect())
+}
+
+/// How many jobs one batch may touch, so that their ids fit into a notification of 8,000 bytes.
+pub const MAX_BATCH_JOBS: usize = 200;
+
+/// One row a job, as the arrays that the statement takes.
+#[derive(Default)]
+struct Runs {
+    jobs: Vec<Uuid>,
+    leases: Vec<i64>,
+    bases: Vec<i64>,
+    events: Vec<i32>,
+    causes: Vec<Option<&'static str>>,
+    moments: Vec<Option<DateTime<Utc>>>,
+    outcomes: Vec<Option<Outcome>>,
+    results: Vec<Option<Json>>,
+}
+
+impl Runs {
+    fn of(batch: &[Append]) -> Self {
+        let mut runs = Self::default();
+        for append in batch {
+            let (cause, moment, outcome, result) = match &append.next {
+                Next::Continue => (None, None, None, None),
+                Next::Requeue { cause, run_at } => {
+                    (Some(cause.as_str()), Some(*run_at), None, None)
+                }
+                Next::Finish {
+                    outcome,
+                    at,
+                    result,
+                } => (None, Some(*at), Some(*outcome), Some(Json(result.clone()))),
+            };
+            runs.jobs.push(append.lease.job.0);
+            runs.leases.push(append.lease.number);
+            runs.bases.push(append.base);
+            runs.events
+                .push(i32::try_from(append.events.len()).expect("a batch is capped"));
+            runs.causes.push(cause);
+            runs.moments.push(moment);
+            runs.outcomes.push(outcome);
+            runs.results.push(result);
+        }
+        runs
+    }
+}
+
+/// One row an event, and one an announced asset.
+#[derive(Default)]
+struct Events {
+    jobs: Vec<Uuid>,
+    places: Vec<i32>,
+    types: Vec<String>,
+    data: Vec<Json>,
+    assets: Vec<Uuid>,
+    asset_jobs: Vec<Uuid>,
+}
+
+impl Events {
+    fn of(batch: &[Append]) -> Self {
+        let mut rows = Self::default();
+        for append in batch {
+            for (place, event) in (1..).zip(&append.events) {
+                let (kind, data) = event.to_stored();
+                rows.jobs.push(append.lease.job.0);
+                rows.places.push(place);
+                rows.types.push(kind);
+                rows.data.push(Json(data));
+                if let EventData::AssetCreated(created) = event {
+                    let AssetId(asset) = created.asset.id;
+                    rows.assets.push(asset);
+                    rows.asset_jobs.push(append.lease.job.0);
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// JSON text as it stands, without a detour over a tree.
+#[derive(sqlx::Type)]
+#[sqlx(type_name = "json")]
+struct Json(String);

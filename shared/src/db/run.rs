@@ -1,0 +1,175 @@
+//! Unfinished jobs: where they stand, cancelling them, finding those whose worker is gone.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgExecutor};
+
+use super::log::Lease;
+use super::{CANCEL_CHANNEL, WORK_CHANNEL};
+use crate::id::{JobId, TenantId, WorkerId};
+use crate::job::QueuePlace;
+
+/// A run that its caller has locked.
+pub struct LockedRun {
+    /// The right to write for it.
+    pub lease: Lease,
+    /// The last entry of its log.
+    pub last_seq: i64,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Whether a worker has it.
+    pub is_running: bool,
+    /// Whether someone asked for its end.
+    pub cancel_requested: bool,
+    /// Workers that died with it.
+    pub crashes: i16,
+    /// The database's clock.
+    pub now: DateTime<Utc>,
+}
+
+/// Locks one of the tenant's unfinished jobs; `None` if it has ended or there is none.
+pub async fn lock(
+    db: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+) -> sqlx::Result<Option<LockedRun>> {
+    let row = sqlx::query!(
+        r#"select lease, last_seq, state = 'running' as "is_running!", cancel_requested, crashes, now() as "now!"
+           from run
+           where job_id = $1 and tenant_id = $2
+           for update"#,
+        job.0,
+        tenant.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| LockedRun {
+        lease: Lease {
+            job,
+            number: row.lease,
+        },
+        last_seq: row.last_seq,
+        tenant,
+        is_running: row.is_running,
+        cancel_requested: row.cancel_requested,
+        crashes: row.crashes,
+        now: row.now,
+    }))
+}
+
+/// Asks the worker that has the job to end it.
+pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "with asked as (update run set cancel_requested = true where job_id = $1 returning job_id)
+         select pg_notify($2, job_id::text) from asked",
+        job.0,
+        CANCEL_CHANNEL,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(())
+}
+
+/// The worker's jobs whose end was asked for.
+pub async fn list_cancelled(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<JobId>> {
+    let jobs = sqlx::query_scalar!(
+        "select job_id from run where state = 'running' and worker_id = $1 and cancel_requested",
+        worker.0,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(jobs.into_iter().map(JobId).collect())
+}
+
+/// Locks up to `limit` runs whose worker is gone.
+pub async fn lock_orphans(db: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<LockedRun>> {
+    let rows = sqlx::query!(
+        r#"select run.job_id, run.tenant_id, run.lease, run.last_seq, run.cancel_requested, run.crashes, now() as "now!"
+           from worker
+           join run on run.worker_id = worker.id and run.state = 'running'
+           where worker.stopped_at is not null
+           limit $1
+           for update of run skip locked"#,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let runs = rows.into_iter().map(|row| LockedRun {
+        lease: Lease {
+            job: JobId(row.job_id),
+            number: row.lease,
+        },
+        last_seq: row.last_seq,
+        tenant: TenantId(row.tenant_id),
+        is_running: true,
+        cancel_requested: row.cancel_requested,
+        crashes: row.crashes,
+        now: row.now,
+    });
+    Ok(runs.collect())
+}
+
+/// Tells idle workers that there is something to claim.
+pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
+    sqlx::query!("select pg_notify($1, '')", WORK_CHANNEL)
+        .fetch_one(db)
+        .await?;
+    Ok(())
+}
+
+/// Why a queued job is not running; `None` if it is not queued.
+pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<QueuePlace>> {
+    let row = sqlx::query!(
+        r#"
+        select
+            mine.state = 'scheduled' as "scheduled!",
+            mine.run_at,
+            mine.skill is null or exists (
+                select from worker
+                where stopped_at is null and not draining and mine.skill = any(worker.skills)
+            ) as "runnable!",
+            (
+                select count(*) from (
+                    select from run where state = 'ready' and rank < mine.rank limit 1000
+                ) as ahead
+            ) as "ahead!"
+        from run as mine
+        where mine.job_id = $1 and mine.state in ('scheduled', 'ready')
+        "#,
+        job.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| match row {
+        row if row.scheduled => QueuePlace::Scheduled { run_at: row.run_at },
+        row if !row.runnable => QueuePlace::NoWorker,
+        row => QueuePlace::Position {
+            position: row.ahead,
+        },
+    }))
+}
+
+/// What is queued and running now.
+pub struct Depth {
+    /// Jobs that a free slot could take.
+    pub ready: i64,
+    /// Jobs that may not start yet.
+    pub scheduled: i64,
+    /// Jobs with a worker.
+    pub running: i64,
+    /// When the longest waiting ready job became due.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// Counts the queue.
+pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
+    sqlx::query_as!(
+        Depth,
+        r#"select
+               (select count(*) from run where state = 'ready') as "ready!",
+               (select count(*) from run where state = 'scheduled') as "scheduled!",
+               (select count(*) from run where state = 'running') as "running!",
+               (select min(run_at) from run where state = 'ready') as oldest"#,
+    )
+    .fetch_one(db)
+    .await
+}

@@ -1,0 +1,76 @@
+//! Tenants.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::PgExecutor;
+use utoipa::ToSchema;
+
+use crate::id::TenantId;
+
+/// Who owns keys, jobs and assets.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Tenant {
+    /// The tenant's identifier.
+    pub id: TenantId,
+    /// A name, unique in the service.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Makes a tenant; `None` if the name is taken.
+pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<Tenant>> {
+    sqlx::query_as!(
+        Tenant,
+        "insert into tenant (id, name)
+         values ($1, $2)
+         on conflict (name) do nothing
+         returning id, name, created_at",
+        TenantId::new().0,
+        name,
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// The tenant of that id.
+pub async fn get(db: impl PgExecutor<'_>, id: TenantId) -> sqlx::Result<Option<Tenant>> {
+    sqlx::query_as!(
+        Tenant,
+        "select id, name, created_at from tenant where id = $1",
+        id.0
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// The tenant of that name.
+pub async fn get_by_name(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<Tenant>> {
+    sqlx::query_as!(
+        Tenant,
+        "select id, name, created_at from tenant where name = $1",
+        name
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// All tenants by name, a page at a time.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    after: Option<&str>,
+    limit: i64,
+) -> sqlx::Result<Vec<Tenant>> {
+    sqlx::query_as!(
+        Tenant,
+        "select id, name, created_at
+         from tenant
+         where $1::text is null or name > $1
+         order by name
+         limit $2",
+        after,
+        limit,
+    )
+    .fetch_all(db)
+    .await
+}

@@ -1,0 +1,157 @@
+//! Workers: who is there, and who is not any more.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::PgExecutor;
+use utoipa::ToSchema;
+
+use crate::id::WorkerId;
+
+/// How long a worker may be silent before others take over its jobs, by the database's clock.
+pub const SILENCE_SECONDS: i32 = 5;
+
+/// A worker as operators see it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Worker {
+    /// One life of a worker process.
+    pub id: WorkerId,
+    /// Host and process.
+    pub name: String,
+    /// Its data directory.
+    pub home: String,
+    /// Version of the program.
+    pub version: String,
+    /// Jobs that it runs at once.
+    pub slots: i32,
+    /// Jobs that it runs now.
+    pub running: i64,
+    /// Programs that it found, by name.
+    pub programs: Vec<String>,
+    /// Skills that it can run.
+    pub skills: Vec<String>,
+    /// Providers of models whose key it has.
+    pub providers: Vec<String>,
+    /// Since when it is there.
+    pub started_at: DateTime<Utc>,
+    /// When it was last heard of.
+    pub heartbeat_at: DateTime<Utc>,
+    /// Whether it takes no more jobs.
+    pub draining: bool,
+}
+
+/// A worker about to begin.
+pub struct NewWorker {
+    /// Host and process.
+    pub name: String,
+    /// Its data directory.
+    pub home: String,
+    /// Jobs that it runs at once.
+    pub slots: i32,
+    /// Programs that it found.
+    pub programs: Vec<String>,
+    /// Skills that it can run.
+    pub skills: Vec<String>,
+    /// Providers of models whose key it has.
+    pub providers: Vec<String>,
+}
+
+/// Registers a worker.
+pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<WorkerId> {
+    let id = WorkerId::new();
+    sqlx::query!(
+        "insert into worker (id, name, home, version, slots, programs, skills, providers)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        id.0,
+        new.name,
+        new.home,
+        env!("CARGO_PKG_VERSION"),
+        new.slots,
+        &new.programs,
+        &new.skills,
+        &new.providers,
+    )
+    .execute(db)
+    .await?;
+    Ok(id)
+}
+
+/// Says that the worker lives; `false` if others have declared it dead.
+pub async fn renew(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update worker set heartbeat_at = now() where id = $1 and stopped_at is null",
+        id.0
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Says that the worker takes no more jobs.
+pub async fn drain(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!("update worker set draining = true where id = $1", id.0)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+/// Ends a worker; jobs that it still holds become orphans.
+pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update worker set stopped_at = now() where id = $1 and stopped_at is null",
+        id.0
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Ends workers that have been silent for too long. After a restart of the database everyone gets the
+/// full time again, since nobody could be heard while it was away.
+pub async fn stop_silent(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {
+    let done = sqlx::query!(
+        "update worker set stopped_at = now()
+         where stopped_at is null
+           and greatest(heartbeat_at, pg_postmaster_start_time()) < now() - make_interval(secs => $1::int)",
+        SILENCE_SECONDS,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Ends all workers of a data directory, which the caller holds alone.
+pub async fn stop_home(db: impl PgExecutor<'_>, home: &str) -> sqlx::Result<u64> {
+    let done = sqlx::query!(
+        "update worker set stopped_at = now() where stopped_at is null and home = $1",
+        home
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Forgets workers that ended long ago and hold nothing.
+pub async fn delete_stopped(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from worker
+         where stopped_at < now() - interval '1 hour'
+           and not exists (select from run where run.worker_id = worker.id and run.state = 'running')",
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// The workers that live.
+pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
+    sqlx::query_as!(
+        Worker,
+        r#"select id, name, home, version, slots, programs, skills, providers, started_at, heartbeat_at, draining,
+               (select count(*) from run where run.worker_id = worker.id and run.state = 'running') as "running!"
+           from worker
+           where stopped_at is null
+           order by id"#,
+    )
+    .fetch_all(db)
+    .await
+}

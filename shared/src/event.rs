@@ -1,0 +1,317 @@
+//! The log of a job: what its events are.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::asset::Asset;
+use crate::id::{JobId, WorkerId};
+use crate::job::{Job, OutputKind};
+use crate::message::AssistantMessage;
+
+/// One entry of a job's log, as it is stored and replayed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Event {
+    /// Dense from 1.
+    pub seq: i64,
+    /// The type, e.g. `tool.started`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// When it was committed, by the database's clock.
+    pub at: DateTime<Utc>,
+    /// The attempt that wrote it; 0 before the first.
+    pub attempt: i32,
+    /// What the type says.
+    pub data: Box<RawValue>,
+}
+
+macro_rules! event_data {
+    ($($(#[$doc:meta])* $variant:ident($data:ty) = $name:literal,)*) => {
+        /// What an event says, by type.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[serde(tag = "type", content = "data")]
+        pub enum EventData {
+            $($(#[$doc])* #[serde(rename = $name)] $variant($data),)*
+        }
+
+        impl EventData {
+            /// Each type's name with the name of its data's schema, in the order of a job's life.
+            pub const TYPES: &'static [(&'static str, &'static str)] = &[$(($name, stringify!($data)),)*];
+        }
+    };
+}
+
+event_data! {
+    /// The job was accepted.
+    JobQueued(JobQueued) = "job.queued",
+    /// A worker began an attempt.
+    JobStarted(JobStarted) = "job.started",
+    /// More of the reply's text.
+    MessageDelta(TextDelta) = "message.delta",
+    /// More of the model's thinking.
+    ReasoningDelta(TextDelta) = "reasoning.delta",
+    /// A reply, whole.
+    MessageCompleted(AssistantMessage) = "message.completed",
+    /// A tool is about to run.
+    ToolStarted(ToolStarted) = "tool.started",
+    /// Live output of a running command.
+    ToolOutput(ToolOutput) = "tool.output",
+    /// A tool has run, or will not.
+    ToolCompleted(ToolCompleted) = "tool.completed",
+    /// A file that the job made is there.
+    AssetCreated(AssetCreated) = "asset.created",
+    /// A file that the model named is not fit to be an output.
+    AssetRejected(AssetRejected) = "asset.rejected",
+    /// The workspace can be restored to this point.
+    WorkspaceSaved(WorkspaceSaved) = "workspace.saved",
+    /// Something to know.
+    Log(LogLine) = "log",
+    /// An attempt ended and another will follow.
+    JobRetrying(JobRetrying) = "job.retrying",
+    /// The job ended with a result.
+    JobCompleted(Box<Job>) = "job.completed",
+    /// The job ended with an error.
+    JobFailed(Box<Job>) = "job.failed",
+    /// The job ended because someone asked for it.
+    JobCancelled(Box<Job>) = "job.cancelled",
+}
+
+impl EventData {
+    /// The type's name and the data as they are stored.
+    pub fn to_stored(&self) -> (String, String) {
+        #[derive(Deserialize)]
+        struct Stored<'a> {
+            r#type: &'a str,
+            #[serde(borrow)]
+            data: &'a RawValue,
+        }
+        let json = serde_json::to_string(self).expect("events have string keys");
+        let stored: Stored = serde_json::from_str(&json).expect("an event is {type, data}");
+        (stored.r#type.to_owned(), stored.data.get().to_owned())
+    }
+}
+
+impl Event {
+    /// The event's data, typed.
+    pub fn parse(&self) -> serde_json::Result<EventData> {
+        let json = format!(r#"{{"type":"{}","data":{}}}"#, self.kind, self.data.get());
+        serde_json::from_str(&json)
+    }
+}
+
+/// Whether the type is one of the three that end a log.
+pub fn is_terminal(kind: &str) -> bool {
+    matches!(kind, "job.completed" | "job.failed" | "job.cancelled")
+}
+
+/// Whether the type is live output, which `?deltas=false` leaves out.
+pub fn is_delta(kind: &str) -> bool {
+    matches!(kind, "message.delta" | "reasoning.delta" | "tool.output")
+}
+
+/// Data of `job.queued`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobQueued {
+    /// SHA-256 of the request as it was understood.
+    pub digest: String,
+}
+
+/// Data of `job.started`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobStarted {
+    /// 1 for the first.
+    pub attempt: i32,
+    /// The worker.
+    pub worker: WorkerId,
+    /// SHA-256 of the skill as this worker has it.
+    pub skill_digest: Option<String>,
+}
+
+/// Data of `message.delta` and `reasoning.delta`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct TextDelta {
+    /// The text to append.
+    pub text: String,
+}
+
+/// Data of `tool.started`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolStarted {
+    /// The call in the reply.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub input: Value,
+}
+
+/// Data of `tool.output`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolOutput {
+    /// The call.
+    pub call_id: String,
+    /// Where the command wrote it.
+    pub stream: OutputStream,
+    /// The text to append.
+    pub text: String,
+}
+
+/// Where a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Data of `tool.completed`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolCompleted {
+    /// The call.
+    pub call_id: String,
+    /// How it went.
+    pub outcome: ToolOutcome,
+    /// What the model reads.
+    pub output: String,
+    /// The command's exit code, if it was one and ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether the output was larger than what the model reads.
+    pub truncated: bool,
+}
+
+/// How a call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It did what it should.
+    Ok,
+    /// It failed, and the model was told why.
+    Error,
+    /// Its time ran out.
+    Timeout,
+    /// A rule or a person forbade it.
+    Denied,
+    /// Its worker was lost in between: it may or may not have run.
+    Unknown,
+}
+
+/// Data of `asset.created`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AssetCreated {
+    /// Its kind.
+    pub output: OutputKind,
+    /// The file in the workspace; a later one of the same path replaces it.
+    pub path: String,
+    /// The asset, which can be downloaded from now on.
+    pub asset: Asset,
+}
+
+/// Data of `asset.rejected`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AssetRejected {
+    /// The path as the model wrote it.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: AssetRejection,
+}
+
+/// Why a file is not fit to be an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AssetRejection {
+    /// There is no such file.
+    Missing,
+    /// It has no bytes.
+    Empty,
+    /// It is larger than an output may be.
+    TooLarge,
+    /// Its content is not of the kind that was announced.
+    WrongType,
+    /// It lies outside the workspace, or a link leads there.
+    Outside,
+    /// It is a directory, a device, or has other names (hard links).
+    NotAFile,
+}
+
+/// Data of `workspace.saved`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct WorkspaceSaved {
+    /// SHA-256 of the manifest, under which the asset store has it.
+    pub manifest: String,
+    /// How many files it lists.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Data of `log`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct LogLine {
+    /// How much it matters.
+    pub level: LogLevel,
+    /// In words.
+    pub message: String,
+}
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// Good to know.
+    Info,
+    /// The result may not be what was wanted.
+    Warning,
+}
+
+/// Data of `job.retrying`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobRetrying {
+    /// What ended the attempt.
+    pub cause: RetryCause,
+    /// In words.
+    pub message: String,
+    /// When the next may begin.
+    pub run_at: DateTime<Utc>,
+}
+
+/// What can end an attempt without ending the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryCause {
+    /// The worker fell silent.
+    Crash,
+    /// The worker was told to stop, and handed the job back.
+    Drain,
+    /// The model's provider was out of reach.
+    ModelOutage,
+    /// A fault of ours.
+    Failure,
+}
+
+impl RetryCause {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Drain => "drain",
+            Self::ModelOutage => "model_outage",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+/// The job that an event of a stream belongs to, with the event's place in its log.
+#[derive(Debug)]
+pub struct JobEvent {
+    /// The job.
+    pub job_id: JobId,
+    /// The entry.
+    pub event: Event,
+}

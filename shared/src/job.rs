@@ -1,0 +1,156 @@
+//! A job: what was asked for, and what came of it.
+
+mod error;
+mod limits;
+mod request;
+mod status;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+pub use error::{JobError, JobErrorCode};
+pub use limits::Limits;
+pub use request::{Input, JobRequest, Priority, Target};
+pub use status::{Outcome, Status};
+
+use crate::asset::Asset;
+use crate::id::JobId;
+use crate::message::Tokens;
+use crate::model_name::ModelName;
+
+/// A job as its owner sees it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// The job's identifier.
+    pub id: JobId,
+    /// Where it stands.
+    pub status: Status,
+    /// The skill it runs; null for an agent's job.
+    pub skill: Option<String>,
+    /// The agent it runs; null for a skill's job.
+    pub agent: Option<String>,
+    /// The model that does the thinking.
+    pub model: ModelName,
+    /// How many workers have had a go at it.
+    pub attempt: i32,
+    /// The job of which this is a retry.
+    pub retry_of: Option<JobId>,
+    /// When it was accepted.
+    pub created_at: DateTime<Utc>,
+    /// When the first attempt began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// What came of it; empty until it has ended.
+    #[serde(flatten)]
+    pub result: JobResult,
+    /// What the client attached to the job.
+    #[schema(value_type = Object)]
+    pub metadata: Map<String, Value>,
+    /// Why it is not running yet. Only on a queued job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueuePlace>,
+}
+
+/// What came of a job. Empty until it ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct JobResult {
+    /// The final text of the assistant.
+    pub text: Option<String>,
+    /// The files that it made, each ready to be downloaded.
+    pub outputs: Vec<Output>,
+    /// Why the loop stopped.
+    pub stop_reason: Option<LoopStop>,
+    /// Why it failed.
+    pub error: Option<JobError>,
+    /// What it used.
+    pub usage: Usage,
+    /// What the person should know although the job did not fail.
+    pub warnings: Vec<String>,
+}
+
+/// A file that a job made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Output {
+    /// Its kind.
+    pub output: OutputKind,
+    /// The file.
+    pub asset: Asset,
+}
+
+/// The kinds of files that a job can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputKind {
+    /// PNG, JPEG, GIF, WebP, SVG, …
+    Image,
+    /// WAV, MP3, FLAC, Ogg, …
+    Audio,
+    /// MP4, WebM, Matroska, …
+    Video,
+    /// PDF, Office files, text, data, archives.
+    Document,
+    /// A page.
+    Html,
+}
+
+impl OutputKind {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Audio => "audio",
+            Self::Video => "video",
+            Self::Document => "document",
+            Self::Html => "html",
+        }
+    }
+}
+
+/// Why a job's loop stopped without failing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopStop {
+    /// The model had said everything.
+    EndTurn,
+    /// The last reply reached its cap.
+    MaxTokens,
+    /// The model declined.
+    Refusal,
+    /// `limits.max_iterations` was reached.
+    MaxIterations,
+    /// The model made the same call again and again.
+    RepeatedCall,
+}
+
+/// What a job used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    /// Tokens over all replies.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+    /// Replies of the model.
+    pub iterations: u32,
+    /// Calls of tools.
+    pub tool_calls: u32,
+}
+
+/// Where a queued job stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum QueuePlace {
+    /// Others go first.
+    Position {
+        /// 0 is the next; 1000 stands for 1000 or more.
+        position: i64,
+    },
+    /// It may not start before an instant: `run_at`, or the pause before another attempt.
+    Scheduled {
+        /// The earliest start.
+        run_at: DateTime<Utc>,
+    },
+    /// No live worker has what the job's skill needs. `GET /v1/skills/{name}` says what is missing.
+    NoWorker,
+}

@@ -1,0 +1,51 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why a job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, thiserror::Error)]
+#[error("{message}")]
+pub struct JobError {
+    /// For programs.
+    pub code: JobErrorCode,
+    /// For people.
+    pub message: String,
+    /// Whether the same job may succeed another time.
+    pub retryable: bool,
+}
+
+/// The reasons for which a job can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobErrorCode {
+    /// `limits.timeout_seconds` ran out.
+    Timeout,
+    /// The provider was overloaded or out of reach, and stayed so.
+    ModelUnavailable,
+    /// The provider refused the request, or answered what nobody can read.
+    ModelRefused,
+    /// No worker here can ask this model: its provider or its key is not configured.
+    ModelNotConfigured,
+    /// An input could not be fetched or staged.
+    InputUnavailable,
+    /// Several workers died while they ran the job.
+    WorkerLost,
+    /// Our fault.
+    Internal,
+}
+
+impl JobErrorCode {
+    /// The error with these words.
+    pub fn with(self, message: impl Into<String>) -> JobError {
+        let retryable = match self {
+            Self::ModelUnavailable | Self::InputUnavailable | Self::WorkerLost | Self::Internal => {
+                true
+            }
+            Self::Timeout | Self::ModelRefused | Self::ModelNotConfigured => false,
+        };
+        JobError {
+            code: self,
+            message: message.into(),
+            retryable,
+        }
+    }
+}

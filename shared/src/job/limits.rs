@@ -1,0 +1,25 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What a job may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    /// Seconds for the whole loop, over all attempts. The skill says the default.
+    #[schema(minimum = 1, maximum = 86400)]
+    pub timeout_seconds: u32,
+    /// Replies of the model before the loop ends with what it has.
+    #[schema(minimum = 1, maximum = 1000)]
+    pub max_iterations: u32,
+    /// Tokens of one reply.
+    #[schema(minimum = 1, maximum = 200_000)]
+    pub max_tokens: u32,
+}
+
+impl Limits {
+    /// What a job gets that asks for nothing else.
+    pub const DEFAULT: Self = Self {
+        timeout_seconds: 180,
+        max_iterations: 10,
+        max_tokens: 4096,
+    };
+}

@@ -1,0 +1,66 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Limits;
+use crate::id::AssetId;
+
+/// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
+/// that is added later needs a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobRequest {
+    /// What the person wants.
+    pub prompt: String,
+    /// The files to start from.
+    pub inputs: Vec<Input>,
+    /// The skill's parameters.
+    pub parameters: Map<String, Value>,
+    /// What it may use up.
+    pub limits: Limits,
+    /// How often our own faults may end an attempt before the job fails.
+    pub max_attempts: i16,
+    /// Higher goes first within a tenant.
+    pub priority: Priority,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A skill, by name.
+    Skill(String),
+    /// An agent, by name.
+    Agent(String),
+}
+
+/// A file to start from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum Input {
+    /// An asset of the tenant.
+    Asset {
+        /// Which.
+        id: AssetId,
+    },
+    /// Something on the public web, fetched when the job starts.
+    Url {
+        /// Where; http or https.
+        url: String,
+        /// What to call it in the workspace instead of the URL's last segment.
+        name: Option<String>,
+    },
+}
+
+/// A step is worth a minute of waiting: a job of priority 1 goes before one of priority 0 that was
+/// queued less than a minute earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(pub i16);
+
+impl Priority {
+    /// The lowest and the highest.
+    pub const RANGE: std::ops::RangeInclusive<i16> = -100..=100;
+
+    /// How much earlier than its turn such a job is ranked.
+    pub fn head_start(self) -> chrono::TimeDelta {
+        chrono::TimeDelta::minutes(self.0.into())
+    }
+}

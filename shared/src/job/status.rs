@@ -1,0 +1,62 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where a job stands: `queued → running ⇄ waiting → completed | failed | cancelled`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum Status {
+    /// Accepted, and not with a worker now.
+    Queued,
+    /// With a worker.
+    Running,
+    /// Waits for a person.
+    Waiting,
+    /// Ended with a result.
+    Completed,
+    /// Ended with an error.
+    Failed,
+    /// Ended because someone asked for it.
+    Cancelled,
+}
+
+impl Status {
+    /// Whether nothing will change any more.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "job_outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a result.
+    Completed,
+    /// With an error.
+    Failed,
+    /// Because someone asked for it.
+    Cancelled,
+}
+
+impl From<Outcome> for Status {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::Failed => Self::Failed,
+            Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}

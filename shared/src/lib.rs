@@ -1,0 +1,15 @@
+//! What the API and the worker both speak: the domain's types, all SQL, the asset store, the skills,
+//! the providers of models.
+
+pub mod asset;
+pub mod db;
+pub mod event;
+pub mod id;
+pub mod job;
+pub mod key;
+pub mod message;
+pub mod model_name;
+pub mod provider;
+pub mod skill;
+pub mod sse;
+pub mod telemetry;

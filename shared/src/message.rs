@@ -1,0 +1,113 @@
+//! What a model said, in a form that no provider owns.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// One whole reply of a model: the data of `message.completed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AssistantMessage {
+    /// The blocks in the order in which the model produced them.
+    pub content: Vec<Block>,
+    /// Why the model stopped. Whether tools run is decided by the calls, not by this.
+    pub stop_reason: StopReason,
+    /// What the reply cost.
+    pub usage: Tokens,
+    /// The model as `provider/id`.
+    #[schema(example = "anthropic/claude-sonnet-4-5")]
+    pub model: String,
+}
+
+/// A part of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Text for the person who asked.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// What the model thought before it spoke.
+    Reasoning {
+        /// The thought as far as the provider shows it; may be empty.
+        text: String,
+        /// The provider's own form of the block, handed back to it unchanged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        provider: Option<Value>,
+    },
+    /// A call of a tool.
+    ToolCall(ToolCall),
+}
+
+/// A tool and the input that the model gave it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ToolCall {
+    /// Unique within the job; results name it.
+    pub call_id: String,
+    /// The canonical (dotted) name, or whatever the model wrote if it is none of ours.
+    pub tool: String,
+    /// The arguments, a JSON object.
+    pub input: Value,
+    /// Why `input` could not be read, when the reply was cut or is not JSON; such a call never runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed: Option<String>,
+}
+
+/// Why a model stopped, normalised over providers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It had said everything.
+    EndTurn,
+    /// It wants tools to run.
+    ToolUse,
+    /// The reply reached its cap.
+    MaxTokens,
+    /// It declined.
+    Refusal,
+    /// A reason that only its provider knows.
+    Other,
+}
+
+/// Tokens of one reply or of a whole job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tokens {
+    /// Read by the model, cached ones included.
+    pub input_tokens: u64,
+    /// Written by the model, thinking included.
+    pub output_tokens: u64,
+    /// The part of `input_tokens` that came out of the provider's cache.
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    /// The part of `input_tokens` that went into the provider's cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+impl AssistantMessage {
+    /// The text blocks, joined; empty if there is none.
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The calls in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+    }
+}

@@ -1,0 +1,204 @@
+//! The providers of models that this service knows.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::model_name::ModelName;
+
+/// The provider that needs no network: it runs the prompt's own commands.
+pub const SCRIPT: &str = "script";
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderKind {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, which many others speak too.
+    Openai,
+}
+
+/// Where and how models of a provider are asked. A table `[providers.NAME]` of `skillet.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The wire format.
+    pub kind: ProviderKind,
+    /// Where it is.
+    pub base_url: String,
+    /// The environment variable with its key; none if it needs none.
+    #[serde(default)]
+    pub key_variable: Option<String>,
+}
+
+/// All providers by name. `script` is always there and not listed.
+#[derive(Clone, Debug)]
+pub struct Providers {
+    by_name: BTreeMap<String, Provider>,
+    /// What a job uses that names no model.
+    pub default_model: Option<ModelName>,
+}
+
+/// Why a model cannot be asked.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotConfigured {
+    /// There is no such provider.
+    #[error("there is no provider `{provider}`; configured are: {}", known.join(", "))]
+    UnknownProvider {
+        /// What was asked for.
+        provider: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The provider's key is not set.
+    #[error(
+        "the key of provider `{provider}` is missing: set the variable {variable} for the workers"
+    )]
+    MissingKey {
+        /// Whose key.
+        provider: String,
+        /// Where it is looked for.
+        variable: String,
+    },
+    /// The provider is there, but not this model.
+    #[error("provider `script` has only the model `script/bash`")]
+    UnknownScript,
+}
+
+impl Providers {
+    /// Anthropic and OpenAI at their usual places or where `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`
+    /// say, and `others`, which may redefine those two.
+    pub fn new(others: BTreeMap<String, Provider>, default_model: Option<ModelName>) -> Self {
+        let usual = [
+            (
+                "anthropic",
+                ProviderKind::Anthropic,
+                "ANTHROPIC_BASE_URL",
+                "https://api.anthropic.com",
+                "ANTHROPIC_API_KEY",
+            ),
+            (
+                "openai",
+                ProviderKind::Openai,
+                "OPENAI_BASE_URL",
+                "https://api.openai.com/v1",
+                "OPENAI_API_KEY",
+            ),
+        ];
+        let mut by_name: BTreeMap<String, Provider> = usual
+            .into_iter()
+            .map(|(name, kind, url_variable, url, key)| {
+                let base_url = variable(url_variable).unwrap_or_else(|| url.to_owned());
+                (
+                    name.to_owned(),
+                    Provider {
+                        kind,
+                        base_url,
+                        key_variable: Some(key.to_owned()),
+                    },
+                )
+            })
+            .collect();
+        by_name.extend(others);
+        Self {
+            by_name,
+            default_model,
+        }
+    }
+
+    /// The provider of the model; `None` stands for `script`.
+    pub fn find(&self, model: &ModelName) -> Result<Option<&Provider>, NotConfigured> {
+        if model.provider() == SCRIPT {
+            return if model.id() == "bash" {
+                Ok(None)
+            } else {
+                Err(NotConfigured::UnknownScript)
+            };
+        }
+        let found = self.by_name.get(model.provider()).map(Some);
+        found.ok_or_else(|| NotConfigured::UnknownProvider {
+            provider: model.provider().to_owned(),
+            known: self.names(),
+        })
+    }
+
+    /// The error for a model whose provider is known and has no key where it was looked for.
+    pub fn missing_key(&self, model: &ModelName) -> Option<NotConfigured> {
+        let variable = self.by_name.get(model.provider())?.key_variable.clone()?;
+        Some(NotConfigured::MissingKey {
+            provider: model.provider().to_owned(),
+            variable,
+        })
+    }
+
+    /// All names.
+    pub fn names(&self) -> Vec<String> {
+        self.by_name
+            .keys()
+            .cloned()
+            .chain([SCRIPT.to_owned()])
+            .collect()
+    }
+
+    /// The names of those that can be asked with the environment of this process.
+    pub fn ready(&self) -> Vec<String> {
+        let ready = self
+            .by_name
+            .iter()
+            .filter(|(_, provider)| provider.is_ready());
+        ready
+            .map(|(name, _)| name.clone())
+            .chain([SCRIPT.to_owned()])
+            .collect()
+    }
+}
+
+impl Provider {
+    /// The key out of the environment of this process.
+    pub fn key(&self) -> Option<String> {
+        self.key_variable.as_deref().and_then(variable)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.key_variable.is_none() || self.key().is_some()
+    }
+}
+
+/// A variable that is set to nothing is not set.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_provider_is_told_which_there_are() {
+        let ollama = Provider {
+            kind: ProviderKind::Openai,
+            base_url: "http://h/v1".into(),
+            key_variable: None,
+        };
+        let providers = Providers::new(
+            BTreeMap::from([("ollama".to_owned(), ollama.clone())]),
+            None,
+        );
+        let model = |text: &str| text.parse::<ModelName>().unwrap();
+        assert_eq!(providers.find(&model("ollama/qwen3")), Ok(Some(&ollama)));
+        assert_eq!(providers.find(&model("script/bash")), Ok(None));
+        assert_eq!(
+            providers.find(&model("script/fish")),
+            Err(NotConfigured::UnknownScript)
+        );
+        assert_eq!(
+            providers
+                .find(&model("olama/qwen3"))
+                .unwrap_err()
+                .to_string(),
+            "there is no provider `olama`; configured are: anthropic, ollama, openai, script",
+        );
+        assert!(providers.ready().contains(&"ollama".to_owned()));
+    }
+}

@@ -1,0 +1,94 @@
+//! Skills: folders with a `SKILL.md` in the Agent Skills format (agentskills.io/specification).
+
+mod catalog;
+mod parse;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+pub use catalog::{Catalog, CatalogError};
+pub use parse::SkillError;
+
+use crate::job::OutputKind;
+
+/// A skill, read and checked.
+#[derive(Clone, Debug)]
+pub struct Skill {
+    /// Equals its folder's name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// Its name for people.
+    pub title: String,
+    /// What the model is told.
+    pub instructions: String,
+    /// The kinds of files it takes.
+    pub inputs: Inputs,
+    /// The kinds of files it makes.
+    pub outputs: Vec<OutputKind>,
+    /// The tools it gets, by canonical name.
+    pub tools: Vec<String>,
+    /// JSON Schema of its parameters, an object.
+    pub parameters: Value,
+    /// How long its jobs may take unless they say otherwise.
+    pub timeout_seconds: u32,
+    /// How much of a tool's output the model reads, in bytes.
+    pub max_output_chars: usize,
+    /// What must be installed.
+    pub programs: Vec<Need>,
+    /// SHA-256 over its files, hexadecimal.
+    pub digest: String,
+}
+
+/// The kinds of files that a skill takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inputs {
+    /// Any.
+    Any,
+    /// These, by the part of the media type before the slash, `document` for all other.
+    Only(Vec<OutputKind>),
+}
+
+/// One of these programs must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need(pub Vec<String>);
+
+impl Skill {
+    /// What is missing where only `programs` are installed, in words.
+    pub fn missing(&self, programs: &BTreeSet<String>) -> Vec<String> {
+        let unmet = self
+            .programs
+            .iter()
+            .filter(|Need(any)| !any.iter().any(|name| programs.contains(name)));
+        unmet.map(|Need(any)| any.join(" or ")).collect()
+    }
+
+    /// Checks parameters against the skill's schema and fills in its defaults. The errors name where
+    /// (a JSON Pointer, RFC 6901) and what.
+    pub fn parameters_from(
+        &self,
+        given: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, Vec<(String, String)>> {
+        let mut filled = given.clone();
+        if let Some(properties) = self.parameters["properties"].as_object() {
+            for (name, schema) in properties {
+                if let Some(default) = schema.get("default").filter(|_| !given.contains_key(name)) {
+                    filled.insert(name.clone(), default.clone());
+                }
+            }
+        }
+        let validator =
+            jsonschema::validator_for(&self.parameters).expect("checked when the skill was read");
+        let instance = Value::Object(filled.clone());
+        let errors: Vec<_> = validator
+            .iter_errors(&instance)
+            .map(|error| (error.instance_path().to_string(), error.to_string()))
+            .collect();
+        if errors.is_empty() {
+            Ok(filled)
+        } else {
+            Err(errors)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
+
+use super::{Need, Skill, SkillError};
+
+static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
+
+/// All skills that this process has, by name.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    skills: BTreeMap<String, Arc<Skill>>,
+}
+
+/// A skill cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the skill in {}", path.display())]
+pub struct CatalogError {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub cause: Unreadable,
+}
+
+/// Why a skill cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The file system failed.
+    #[error("cannot be read")]
+    Io(#[from] std::io::Error),
+    /// Its text is wrong.
+    #[error("is not valid")]
+    Skill(#[from] SkillError),
+}
+
+impl Catalog {
+    /// The built-in skills, and those in the folders of `directory`, which may replace them.
+    pub fn load(directory: Option<&Path>) -> Result<Self, CatalogError> {
+        let mut catalog = Self::built_in()?;
+        let Some(directory) = directory else {
+            return Ok(catalog);
+        };
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |cause: std::io::Error| CatalogError {
+                path,
+                cause: cause.into(),
+            }
+        };
+        for entry in std::fs::read_dir(directory).map_err(at(directory))? {
+            let folder = entry.map_err(at(directory))?.path();
+            let file = folder.join("SKILL.md");
+            if !file.is_file() {
+                continue;
+            }
+            let name = folder
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let text = std::fs::read_to_string(&file).map_err(at(&file))?;
+            catalog.add(&folder, &name, &text)?;
+        }
+        Ok(catalog)
+    }
+
+    fn built_in() -> Result<Self, CatalogError> {
+        let mut catalog = Self {
+            skills: BTreeMap::new(),
+        };
+        for folder in BUILT_IN.dirs() {
+            let name = folder.path().to_string_lossy();
+            let file = folder.get_file(folder.path().join("SKILL.md"));
+            let text = file
+                .and_then(|file| file.contents_utf8())
+                .unwrap_or_default();
+            catalog.add(folder.path(), &name, text)?;
+        }
+        Ok(catalog)
+    }
+
+    fn add(&mut self, path: &Path, name: &str, text: &str) -> Result<(), CatalogError> {
+        let digest = hex::encode(Sha256::digest(text));
+        let skill = Skill::parse(name, text, digest).map_err(|cause| CatalogError {
+            path: path.to_owned(),
+            cause: cause.into(),
+        })?;
+        self.skills.insert(skill.name.clone(), Arc::new(skill));
+        Ok(())
+    }
+
+    /// The skill of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Skill>> {
+        self.skills.get(name)
+    }
+
+    /// All skills by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.skills.values()
+    }
+
+    /// All names.
+    pub fn names(&self) -> Vec<String> {
+        self.skills.keys().cloned().collect()
+    }
+
+    /// Every program that some skill asks for.
+    pub fn programs(&self) -> BTreeSet<&str> {
+        self.iter()
+            .flat_map(|skill| &skill.programs)
+            .flat_map(|Need(any)| any)
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_skill_is_valid_and_names_only_tools_that_it_gets() {
+        let catalog = Catalog::load(None).unwrap();
+        assert!(catalog.get("shell").is_some());
+        for skill in catalog.iter() {
+            for output in &skill.outputs {
+                let tool = format!("set_output_{}", output.as_str());
+                assert!(
+                    skill.tools.contains(&tool),
+                    "{} makes {} without {tool}",
+                    skill.name,
+                    output.as_str()
+                );
+            }
+            for word in skill
+                .instructions
+                .split(|char: char| !char.is_ascii_alphanumeric() && char != '_')
+            {
+                let is_tool = word == "execute_bash" || word.starts_with("set_output_");
+                assert!(
+                    !is_tool || skill.tools.iter().any(|tool| tool == word),
+                    "{} names {word}",
+                    skill.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_folder_adds_and_replaces_skills_and_a_broken_one_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join("SKILL.md"), text).unwrap();
+        };
+        write(
+            "shell",
+            "---\nname: shell\ndescription: Mine.\nallowed-tools: execute_bash\n---\nDo it.\n",
+        );
+        let catalog = Catalog::load(Some(folder.path())).unwrap();
+        assert_eq!(catalog.get("shell").unwrap().instructions, "Do it.");
+
+        write("mine", "---\nname: other\ndescription: Mine.\n---\n");
+        let error = anyhow::Error::new(Catalog::load(Some(folder.path())).unwrap_err());
+        let expected = format!(
+            "the skill in {}: is not valid: its name must be `mine` like its folder: lower-case letters, digits and single hyphens, at most 64",
+            folder.path().join("mine").display(),
+        );
+        assert_eq!(format!("{error:#}"), expected);
+    }
+}

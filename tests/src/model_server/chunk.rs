@@ -1,0 +1,58 @@
+//! Cutting what is said into pieces that fit nobody's expectations.
+
+use bytes::Bytes;
+
+/// Sizes of the writes, in bytes: events and characters of several bytes are torn apart. The last
+/// keeps long replies cheap.
+const WRITE_BYTES: [usize; 7] = [1, 2, 3, 7, 13, 64, 997];
+
+/// Sizes of the deltas, in characters.
+const DELTA_CHARS: [usize; 6] = [3, 1, 7, 2, 12, 5];
+
+/// A text of more characters than this comes in larger deltas instead of in more.
+const LONG_TEXT_CHARS: usize = 2_000;
+
+/// Cuts a body into writes; the seed says where in the cycle of sizes it begins.
+pub(super) fn writes(mut body: Bytes, seed: usize) -> impl Iterator<Item = Bytes> {
+    let mut sizes = WRITE_BYTES
+        .into_iter()
+        .cycle()
+        .skip(seed % WRITE_BYTES.len());
+    std::iter::from_fn(move || {
+        let size = sizes.next()?.min(body.len());
+        (size > 0).then(|| body.split_to(size))
+    })
+}
+
+/// Cuts a text into deltas, none of them empty.
+pub(super) fn deltas(text: &str) -> impl Iterator<Item = &str> {
+    let scale = 1 + text.len() / LONG_TEXT_CHARS;
+    let mut sizes = DELTA_CHARS.into_iter().cycle();
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let size = sizes.next()? * scale;
+        let end = rest
+            .char_indices()
+            .nth(size)
+            .map_or(rest.len(), |(at, _)| at);
+        let (delta, after) = rest.split_at(end);
+        rest = after;
+        (!delta.is_empty()).then_some(delta)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_and_deltas_lose_nothing() {
+        let text = "Grüße, 世界! ".repeat(1_000);
+        for seed in 0..WRITE_BYTES.len() {
+            let writes: Vec<Bytes> = writes(Bytes::from(text.clone()), seed).collect();
+            assert_eq!(writes.concat(), text.as_bytes());
+        }
+        assert_eq!(deltas(&text).collect::<String>(), text);
+        assert_eq!(deltas("").count(), 0);
+    }
+}

@@ -1,0 +1,74 @@
+//! A message on its way out: its script, and the ids under which the client will know it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::reply::{Message, Part};
+
+/// A message as it was given to one request. The same script given twice has different ids.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) id: Uuid,
+    pub(super) message: Message,
+}
+
+impl Given {
+    pub(super) fn new(message: Message) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            message,
+        }
+    }
+
+    /// The id of the call that is the part with this index: 39 characters, OpenAI takes 40.
+    pub(super) fn call_id(&self, prefix: &str, index: usize) -> String {
+        format!("{prefix}_{}{index:02}", self.id.simple())
+    }
+
+    /// The id of the message whose call has this id.
+    pub(super) fn id_in(call_id: &str) -> Option<Uuid> {
+        let (_, rest) = call_id.split_once('_')?;
+        Uuid::try_parse(rest.get(..32)?).ok()
+    }
+
+    /// The names of the tools that it calls.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.message.parts.iter().filter_map(|part| match part {
+            Part::Call { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// All text parts, joined as OpenAI's format joins them.
+    pub(super) fn text(&self) -> String {
+        let texts = self.message.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Whether there is anything that a client has to hand back.
+    pub(super) fn is_blank(&self) -> bool {
+        self.message.parts.iter().all(|part| match part {
+            Part::Text(text) => text.trim().is_empty(),
+            Part::Thinking(_) | Part::RedactedThinking(_) => true,
+            Part::Call { arguments, .. } => object(arguments).is_none(),
+        })
+    }
+}
+
+/// The arguments of a call, unless they are cut or broken.
+pub(super) fn object(arguments: &str) -> Option<Value> {
+    serde_json::from_str(arguments)
+        .ok()
+        .filter(Value::is_object)
+}
+
+/// The signature of a thought; the server can tell it from any other without remembering it.
+pub(super) fn signature(thought: &str) -> String {
+    STANDARD.encode(Sha256::digest(format!("thought: {thought}")))
+}

@@ -1,0 +1,205 @@
+//! What was said before may not change: each request has to continue an earlier one.
+//!
+//! The messages of all requests make a tree. A node is a sequence of messages, known by its hash,
+//! so that a long load test does not fill the memory with ever longer transcripts.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::given::Given;
+use super::provider::Provider;
+use super::reply::Ending;
+
+/// All that was said under one marker.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    nodes: HashMap<Prefix, Node>,
+}
+
+/// The hash of the first messages of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Prefix([u8; 32]);
+
+/// What followed such a beginning.
+#[derive(Debug, Default)]
+struct Node {
+    /// The model's replies to exactly these messages.
+    replies: Vec<Given>,
+    /// A request ended here, and the last answer was none that a client could hand back: it may add
+    /// to what it said.
+    is_open: bool,
+    /// A request that began like this was answered in full.
+    is_answered: bool,
+}
+
+impl Prefix {
+    fn then(self, message: &Value) -> Self {
+        let mut hasher = Sha256::new_with_prefix(self.0);
+        hash(message, &mut hasher);
+        Self(hasher.finalize().into())
+    }
+}
+
+impl Node {
+    fn has_reply(&self, provider: Provider, message: &Value) -> bool {
+        // In a load test with one prompt there are thousands of replies here.
+        let id = first_call_id(message).and_then(Given::id_in);
+        let candidates = self.replies.iter();
+        candidates
+            .filter(|given| id.is_none_or(|id| id == given.id))
+            .any(|given| provider.is_given(message, given))
+    }
+}
+
+impl History {
+    /// Says how the messages, in their canonical spelling, contradict what was said before.
+    ///
+    /// A request may repeat an earlier one, as retries and restarts do, or go on after a reply. Where
+    /// several jobs share the history, they may differ in all that the model did not say.
+    pub(super) fn contradiction(
+        &self,
+        provider: Provider,
+        messages: &[Value],
+        is_shared: bool,
+    ) -> Option<String> {
+        let (prefix, known) = self.longest_known(messages);
+        let new = messages.get(known)?;
+        let mut rest = known..messages.len();
+        let node = self.nodes.get(&prefix);
+        if new["role"] == "assistant" {
+            if !node.is_some_and(|node| node.has_reply(provider, new)) {
+                return Some(format!(
+                    "Message {known} (assistant) is not what the model replied to the messages \
+                     before it."
+                ));
+            }
+            rest.start += 1;
+        } else if let Some(node) = node {
+            let begins_turn = known
+                .checked_sub(1)
+                .is_none_or(|last| ends_turn(&messages[last]));
+            let may_differ = is_shared
+                || node.is_open
+                || (begins_turn && !node.is_answered)
+                || self.extends_open(prefix, new);
+            if !may_differ {
+                return Some(format!(
+                    "Message {known} ({}) is not what an earlier request said in its place.",
+                    new["role"].as_str().unwrap_or_default()
+                ));
+            }
+        }
+        let invented = rest
+            .into_iter()
+            .find(|at| messages[*at]["role"] == "assistant")?;
+        Some(format!(
+            "Message {invented} (assistant) is a reply that the model never gave."
+        ))
+    }
+
+    /// As many of the messages as earlier requests began with, and their number.
+    fn longest_known(&self, messages: &[Value]) -> (Prefix, usize) {
+        let mut prefix = Prefix::default();
+        for (index, message) in messages.iter().enumerate() {
+            let next = prefix.then(message);
+            if !self.nodes.contains_key(&next) {
+                return (prefix, index);
+            }
+            prefix = next;
+        }
+        (prefix, messages.len())
+    }
+
+    /// Notes a request that is to be answered.
+    pub(super) fn note(&mut self, messages: &[Value]) {
+        let mut prefix = Prefix::default();
+        self.nodes.entry(prefix).or_default();
+        for message in messages {
+            prefix = prefix.then(message);
+            self.nodes.entry(prefix).or_default();
+        }
+        self.node(prefix).is_open = true;
+    }
+
+    /// Notes what such a request was answered with.
+    pub(super) fn answer(&mut self, messages: &[Value], given: Given) {
+        let ends_well = matches!(given.message.ending, Ending::Whole | Ending::StallHalfway);
+        if !ends_well {
+            return;
+        }
+        let is_open = given.message.ending != Ending::Whole || given.is_blank();
+        let mut prefix = Prefix::default();
+        self.node(prefix).is_answered |= !is_open;
+        for message in messages {
+            prefix = prefix.then(message);
+            self.node(prefix).is_answered |= !is_open;
+        }
+        let node = self.node(prefix);
+        node.is_open = is_open;
+        node.replies.push(given);
+    }
+
+    /// Whether the message is one that ended an unanswered request, with more at its end.
+    fn extends_open(&self, prefix: Prefix, message: &Value) -> bool {
+        let blocks = message["content"].as_array().map_or(0, Vec::len);
+        (1..blocks).any(|length| {
+            let mut shorter = message.clone();
+            shorter["content"]
+                .as_array_mut()
+                .expect("it has blocks")
+                .truncate(length);
+            self.nodes
+                .get(&prefix.then(&shorter))
+                .is_some_and(|node| node.is_open)
+        })
+    }
+
+    fn node(&mut self, prefix: Prefix) -> &mut Node {
+        self.nodes.entry(prefix).or_default()
+    }
+}
+
+/// Whether the user has the word after this message: it is a reply without calls, or the system's.
+fn ends_turn(message: &Value) -> bool {
+    let mut blocks = message["content"].as_array().into_iter().flatten();
+    match message["role"].as_str() {
+        Some("assistant") => {
+            message["tool_calls"].is_null() && blocks.all(|block| block["type"] != "tool_use")
+        }
+        Some("system" | "developer") => true,
+        _ => false,
+    }
+}
+
+fn first_call_id(message: &Value) -> Option<&str> {
+    let calls = [&message["tool_calls"], &message["content"]];
+    let mut calls = calls.into_iter().filter_map(Value::as_array).flatten();
+    calls.find_map(|call| call["id"].as_str())
+}
+
+/// Hashes what the value says, whatever the order of its fields is.
+fn hash(value: &Value, hasher: &mut Sha256) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            hasher.update(b"{");
+            for (name, value) in fields {
+                hasher.update(format!("{name:?}:"));
+                hash(value, hasher);
+            }
+            hasher.update(b"}");
+        }
+        Value::Array(items) => {
+            hasher.update(b"[");
+            for item in items {
+                hash(item, hasher);
+                hasher.update(b",");
+            }
+            hasher.update(b"]");
+        }
+        _ => hasher.update(value.to_string()),
+    }
+}

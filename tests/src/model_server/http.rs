@@ -1,0 +1,178 @@
+//! The HTTP side: two paths, and threads that serve them.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::RETRY_AFTER;
+use actix_web::web::{Data, PayloadConfig, post};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::provider::Provider;
+use super::request::Request;
+use super::stage::{Cue, Line, Stage};
+use super::stream;
+
+/// The largest request. Anthropic's limit; a larger one is answered with 413.
+const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
+
+/// As many as the smallest machine of ours has cores.
+const THREADS: usize = 2;
+
+/// A server that listens until it is dropped.
+pub(super) struct Server {
+    address: SocketAddr,
+    handle: actix_web::dev::ServerHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(super) fn start(stage: Data<Stage>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let server = serve(listener, stage);
+                sender.send(server.handle()).expect("the test waits for it");
+                server.await.expect("nothing stops the server but us");
+            });
+        });
+        let handle = receiver.recv().expect("the server starts");
+        Self {
+            address,
+            handle,
+            thread: Some(thread),
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The command is sent at once; the future would only wait for it.
+        drop(self.handle.stop(false));
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, its message is on stderr already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(listener: TcpListener, stage: Data<Stage>) -> actix_web::dev::Server {
+    let app = move || {
+        App::new()
+            .app_data(stage.clone())
+            .app_data(PayloadConfig::new(MAX_REQUEST_BYTES))
+            .route("/v1/messages", post().to(create_message))
+            .route("/v1/chat/completions", post().to(create_chat_completion))
+            .default_service(actix_web::web::to(refuse_path))
+    };
+    HttpServer::new(app)
+        .workers(THREADS)
+        .disable_signals()
+        .tcp_nodelay(true)
+        // A client that hangs up is noticed at once, not at the next write.
+        .h1_allow_half_closed(false)
+        .listen(listener)
+        .expect("the listener is fresh")
+        .run()
+}
+
+async fn create_message(
+    http: HttpRequest,
+    body: Result<Bytes, actix_web::Error>,
+    stage: Data<Stage>,
+) -> HttpResponse {
+    answer(Provider::Anthropic, &http, body, &stage).await
+}
+
+async fn create_chat_completion(
+    http: HttpRequest,
+    body: Result<Bytes, actix_web::Error>,
+    stage: Data<Stage>,
+) -> HttpResponse {
+    answer(Provider::OpenAi, &http, body, &stage).await
+}
+
+async fn refuse_path(http: HttpRequest, stage: Data<Stage>) -> HttpResponse {
+    let fault = format!("There is no {} {}.", http.method(), http.path());
+    error(Provider::OpenAi, 404, &stage.refuse(fault).0)
+}
+
+async fn answer(
+    provider: Provider,
+    http: &HttpRequest,
+    body: Result<Bytes, actix_web::Error>,
+    stage: &Stage,
+) -> HttpResponse {
+    let body = match body {
+        Ok(body) => body,
+        Err(fault) => {
+            let status = fault.as_response_error().status_code();
+            let violation = stage.refuse(format!("The body cannot be read: {fault}."));
+            return error(provider, status.as_u16(), &violation.0);
+        }
+    };
+    let mut headers = BTreeMap::<String, String>::new();
+    for (name, value) in http.headers() {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        headers
+            .entry(name.as_str().to_owned())
+            .and_modify(|before| *before += &format!(", {value}"))
+            .or_insert_with(|| value.clone().into_owned());
+    }
+    let request = Request {
+        provider,
+        at: Instant::now(),
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or(Value::Null),
+    };
+    match stage.play(&request) {
+        Ok(cue) => follow(cue, &request).await,
+        Err(violation) => error(provider, 400, &violation.0),
+    }
+}
+
+async fn follow(cue: Cue, request: &Request) -> HttpResponse {
+    let provider = request.provider;
+    let mut underway = cue.watcher.begin();
+    if !cue.delay.is_zero() {
+        tokio::time::sleep(cue.delay).await;
+    }
+    match cue.line {
+        Line::Message(given) => {
+            let events = provider.events(&given, &request.body);
+            HttpResponse::Ok()
+                .content_type("text/event-stream; charset=utf-8")
+                .insert_header(("request-id", format!("req_{}", given.id.simple())))
+                .streaming(stream::body(
+                    provider, &given, &events, cue.number, underway,
+                ))
+        }
+        Line::Error {
+            status,
+            retry_after_seconds,
+        } => {
+            underway.complete();
+            let mut response = error(provider, status, "This error is in the script.");
+            if let Some(seconds) = retry_after_seconds {
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            response
+        }
+    }
+}
+
+fn error(provider: Provider, status: u16, message: &str) -> HttpResponse {
+    let status = StatusCode::from_u16(status).expect("scripts have valid status codes");
+    HttpResponse::build(status).json(provider.error(status.as_u16(), message))
+}

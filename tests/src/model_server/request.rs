@@ -1,0 +1,95 @@
+//! A request as it came in.
+
+use std::collections::BTreeMap;
+use std::ops::Index;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::given;
+use super::provider::Provider;
+
+/// One request of a client. `request["messages"]` looks into its body.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// By which path it came.
+    pub provider: Provider,
+    /// When its last byte was there.
+    pub at: Instant,
+    /// By lower-case name; of a header that comes twice, both values.
+    pub headers: BTreeMap<String, String>,
+    /// The JSON body; null if it was not JSON.
+    pub body: Value,
+}
+
+impl Request {
+    /// How many replies of the model it hands back: 0 on the first turn.
+    pub fn turn(&self) -> usize {
+        self.messages()
+            .filter(|message| message["role"] == "assistant")
+            .count()
+    }
+
+    /// The first text that is the user's: the prompt of a job, with its marker.
+    pub fn prompt(&self) -> String {
+        self.messages()
+            .find(|message| message["role"] == "user")
+            .map(|message| text_of(&message["content"]))
+            .unwrap_or_default()
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Value> {
+        self.body["messages"].as_array().into_iter().flatten()
+    }
+
+    /// The messages in one spelling, without what may change from request to request.
+    pub(super) fn canonical_messages(&self) -> Vec<Value> {
+        self.messages().cloned().map(canonical).collect()
+    }
+}
+
+impl Index<&str> for Request {
+    type Output = Value;
+
+    fn index(&self, field: &str) -> &Value {
+        &self.body[field]
+    }
+}
+
+/// The text of a content, which is a string or a list of blocks, in both formats.
+pub(super) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+fn canonical(mut message: Value) -> Value {
+    if let Value::String(text) = &message["content"] {
+        message["content"] = json!([{"type": "text", "text": text}]);
+    }
+    if let Value::Object(fields) = &mut message {
+        // OpenAI-compatible servers differ in whether they want their reasoning back, and when.
+        fields.retain(|name, value| {
+            !value.is_null() && name != "reasoning_content" && name != "reasoning"
+        });
+    }
+    // Arguments are compared as what they say: a client may have stored them in another order.
+    for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+        let arguments = &mut call["function"]["arguments"];
+        if let Some(object) = arguments.as_str().and_then(given::object) {
+            *arguments = object;
+        }
+    }
+    // The mark of the cached prefix moves on as the conversation grows.
+    for block in message["content"].as_array_mut().into_iter().flatten() {
+        if let Value::Object(fields) = block {
+            fields.shift_remove("cache_control");
+        }
+    }
+    message
+}

@@ -1,0 +1,221 @@
+//! All scripts, and what every request is answered with.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::conversation::{Conversation, Script};
+use super::fault::{Faults, is_name_char};
+use super::given::Given;
+use super::reply::{Answer, Reply};
+use super::request::Request;
+use super::watcher::Watcher;
+
+/// What the server's threads and the test share.
+#[derive(Default)]
+pub(super) struct Stage(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    conversations: HashMap<String, Conversation>,
+    violations: Vec<String>,
+    delay: Duration,
+}
+
+/// What a request is to be answered with.
+pub(super) struct Cue {
+    pub(super) line: Line,
+    pub(super) delay: Duration,
+    pub(super) watcher: Watcher,
+    /// How many requests came before under the same marker.
+    pub(super) number: usize,
+}
+
+pub(super) enum Line {
+    Message(Given),
+    Error {
+        status: u16,
+        retry_after_seconds: Option<u64>,
+    },
+}
+
+/// What is wrong with a request, in one text.
+pub(super) struct Violation(pub(super) String);
+
+impl Stage {
+    pub(super) fn script(&self, marker: &str, replies: Vec<Reply>) {
+        {
+            let mut inner = self.lock();
+            if let Some(conversation) = inner.conversations.get_mut(marker) {
+                match &mut conversation.script {
+                    Script::List(list) => list.extend(replies),
+                    Script::Rule(_) => panic!("#{marker} has a rule"),
+                }
+                return;
+            }
+        }
+        self.add(marker, Script::List(replies.into()));
+    }
+
+    pub(super) fn add(&self, marker: &str, script: Script) {
+        let is_valid = !marker.is_empty() && marker.chars().all(is_name_char);
+        assert!(
+            is_valid,
+            "the marker {marker:?} is not of letters, digits, `_` and `-`"
+        );
+        let conversation = Conversation::new(script);
+        let before = self
+            .lock()
+            .conversations
+            .insert(marker.to_owned(), conversation);
+        assert!(before.is_none(), "#{marker} has a script");
+    }
+
+    pub(super) fn set_delay(&self, delay: Duration) {
+        self.lock().delay = delay;
+    }
+
+    pub(super) fn requests(&self, marker: &str) -> Vec<Request> {
+        self.lock().conversation(marker).requests()
+    }
+
+    pub(super) fn remaining(&self, marker: &str) -> usize {
+        match &self.lock().conversation(marker).script {
+            Script::List(list) => list.len(),
+            Script::Rule(_) => 0,
+        }
+    }
+
+    pub(super) fn violations(&self) -> Vec<String> {
+        self.lock().violations.clone()
+    }
+
+    pub(super) fn watcher(&self, marker: &str) -> Watcher {
+        self.lock().conversation(marker).watcher.clone()
+    }
+
+    /// Checks a request, and finds its answer.
+    pub(super) fn play(&self, request: &Request) -> Result<Cue, Violation> {
+        let messages = request.canonical_messages();
+        let (marker, number) = self.admit(request, &messages)?;
+        let reply = self.next_reply(&marker, number, request)?;
+
+        let mut inner = self.lock();
+        let delay = reply.delay.unwrap_or(inner.delay);
+        let conversation = inner.conversation(&marker);
+        let line = match reply.answer {
+            Answer::Error {
+                status,
+                retry_after_seconds,
+            } => Line::Error {
+                status,
+                retry_after_seconds,
+            },
+            Answer::Message(message) => {
+                let given = Given::new(message);
+                conversation
+                    .called_tools
+                    .extend(given.calls().map(str::to_owned));
+                conversation.history.answer(&messages, given.clone());
+                Line::Message(given)
+            }
+        };
+        Ok(Cue {
+            line,
+            delay,
+            watcher: conversation.watcher.clone(),
+            number,
+        })
+    }
+
+    /// Notes a fault of a request that never got so far as to have a marker.
+    pub(super) fn refuse(&self, fault: String) -> Violation {
+        self.lock().violate("A request", vec![fault])
+    }
+
+    /// Finds the marker of a request without faults, and its number.
+    fn admit(&self, request: &Request, messages: &[Value]) -> Result<(String, usize), Violation> {
+        let mut faults = Faults::default();
+        let mut inner = self.lock();
+        let Some(marker) = inner.marker(&request.prompt()) else {
+            faults.add("No marker of a script stands in the first user text.");
+            request.provider.check(request, &[], &mut faults);
+            return Err(inner.violate("A request", faults.into_vec()));
+        };
+        let conversation = inner.conversation(&marker);
+        let number = conversation.receive(request.clone());
+        let called_tools: Vec<String> = conversation.called_tools.iter().cloned().collect();
+        request.provider.check(request, &called_tools, &mut faults);
+        let is_shared = matches!(conversation.script, Script::Rule(_));
+        let history = &mut conversation.history;
+        if let Some(fault) = history.contradiction(request.provider, messages, is_shared) {
+            faults.add(fault);
+        }
+        let faults = faults.into_vec();
+        if faults.is_empty() {
+            history.note(messages);
+            return Ok((marker, number));
+        }
+        Err(inner.violate(&place(&marker, number), faults))
+    }
+
+    fn next_reply(
+        &self,
+        marker: &str,
+        number: usize,
+        request: &Request,
+    ) -> Result<Reply, Violation> {
+        let mut inner = self.lock();
+        let next = match &mut inner.conversation(marker).script {
+            Script::List(list) => list.pop_front().ok_or("The script has ended."),
+            Script::Rule(rule) => {
+                let rule = rule.clone();
+                // The rule is the test's own code, which may take its time or ask this server.
+                drop(inner);
+                let reply = catch_unwind(AssertUnwindSafe(|| rule(request)));
+                inner = self.lock();
+                reply.map_err(|_| "The rule panicked.")
+            }
+        };
+        next.map_err(|fault| inner.violate(&place(marker, number), vec![fault.to_owned()]))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A test that panics under the lock has failed for a better reason than this one.
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn conversation(&mut self, marker: &str) -> &mut Conversation {
+        let found = self.conversations.get_mut(marker);
+        found.unwrap_or_else(|| panic!("#{marker} has no script"))
+    }
+
+    /// The first word of the form `#marker` that has a script.
+    fn marker(&self, text: &str) -> Option<String> {
+        text.split('#').skip(1).find_map(|after| {
+            let end = after
+                .find(|char| !is_name_char(char))
+                .unwrap_or(after.len());
+            let (marker, _) = self.conversations.get_key_value(&after[..end])?;
+            Some(marker.clone())
+        })
+    }
+
+    fn violate(&mut self, place: &str, faults: Vec<String>) -> Violation {
+        let violation = Violation(faults.join(" "));
+        let faults = faults.into_iter().map(|fault| format!("{place}: {fault}"));
+        self.violations.extend(faults);
+        violation
+    }
+}
+
+fn place(marker: &str, number: usize) -> String {
+    format!("#{marker}, request {number}")
+}

@@ -1,0 +1,75 @@
+//! The body of a streamed answer.
+
+use std::collections::VecDeque;
+use std::io;
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+
+use super::chunk;
+use super::given::Given;
+use super::provider::Provider;
+use super::reply::Ending;
+use super::watcher::Underway;
+
+/// What is still to be done with the connection.
+struct Delivery {
+    steps: VecDeque<Step>,
+    underway: Underway,
+}
+
+enum Step {
+    Write(Bytes),
+    Stall,
+    Cut,
+}
+
+/// Streams the message, each piece in a write of its own.
+pub(super) fn body(
+    provider: Provider,
+    given: &Given,
+    events: &[String],
+    seed: usize,
+    underway: Underway,
+) -> impl Stream<Item = io::Result<Bytes>> + use<> {
+    let steps = steps(provider, given.message.ending, events, seed);
+    stream::unfold(Delivery { steps, underway }, |mut delivery| async move {
+        // The server flushes when the body has nothing more to give.
+        tokio::task::yield_now().await;
+        loop {
+            let step = delivery.steps.pop_front();
+            if delivery.steps.is_empty() {
+                // A client that has read the last event need not wait for the end of the body.
+                delivery.underway.complete();
+            }
+            match step? {
+                Step::Write(bytes) => return Some((Ok(bytes), delivery)),
+                Step::Cut => return Some((Err(io::ErrorKind::ConnectionAborted.into()), delivery)),
+                Step::Stall => delivery.underway.stall().await,
+            }
+        }
+    })
+}
+
+fn steps(provider: Provider, ending: Ending, events: &[String], seed: usize) -> VecDeque<Step> {
+    let first = |count: usize| events[..count.min(events.len())].concat();
+    let write = |text: String| chunk::writes(text.into(), seed).map(Step::Write);
+    match ending {
+        Ending::Whole => write(events.concat()).collect(),
+        Ending::EndAfter(count) => write(first(count)).collect(),
+        Ending::ErrorAfter(count) => write(first(count) + &provider.error_event()).collect(),
+        Ending::CutAfter(count) => {
+            let half = events
+                .get(count)
+                .map_or("", |event| &event[..event.len() / 2]);
+            write(first(count) + half).chain([Step::Cut]).collect()
+        }
+        Ending::StallHalfway => {
+            let (before, after) = events.split_at(events.len() / 2);
+            write(before.concat())
+                .chain([Step::Stall])
+                .chain(write(after.concat()))
+                .collect()
+        }
+    }
+}

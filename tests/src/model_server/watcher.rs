@@ -1,0 +1,103 @@
+//! What became of the connections: stalls, and clients that hung up.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+/// The longest that a test waits for a connection to get where it should; then it fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The connections under one marker. Clones watch the same ones.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watcher(Arc<watch::Sender<Seen>>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// How many replies are stalled now.
+    stalled: usize,
+    /// How many times stalled replies were released.
+    releases: usize,
+    hang_ups: Vec<Instant>,
+}
+
+/// An answer under way. Dropped before it is complete, it counts as hung up.
+#[derive(Debug)]
+pub(super) struct Underway {
+    watcher: Watcher,
+    is_complete: bool,
+    is_stalled: bool,
+}
+
+impl Watcher {
+    pub(super) fn begin(&self) -> Underway {
+        Underway {
+            watcher: self.clone(),
+            is_complete: false,
+            is_stalled: false,
+        }
+    }
+
+    pub(super) fn release(&self) {
+        self.0.send_modify(|seen| seen.releases += 1);
+    }
+
+    pub(super) fn hang_ups(&self) -> Vec<Instant> {
+        self.0.borrow().hang_ups.clone()
+    }
+
+    pub(super) async fn stalled(&self) {
+        self.until("no reply stalled", |seen| seen.stalled > 0)
+            .await;
+    }
+
+    pub(super) async fn hung_up(&self) -> Instant {
+        self.until("no client hung up", |seen| !seen.hang_ups.is_empty())
+            .await;
+        self.hang_ups()[0]
+    }
+
+    async fn until(&self, else_what: &str, is_so: impl Fn(&Seen) -> bool) {
+        let mut receiver = self.0.subscribe();
+        let waiting = receiver.wait_for(|seen| is_so(seen));
+        match tokio::time::timeout(PATIENCE, waiting).await {
+            Ok(seen) => drop(seen.expect("the sender is ours")),
+            Err(_) => panic!("{else_what} within {PATIENCE:?}"),
+        }
+    }
+}
+
+impl Underway {
+    /// All that the client waits for is on its way.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// Waits for the next release.
+    pub(super) async fn stall(&mut self) {
+        let mut receiver = self.watcher.0.subscribe();
+        let releases = receiver.borrow().releases;
+        self.is_stalled = true;
+        self.watcher.0.send_modify(|seen| seen.stalled += 1);
+        let released = receiver.wait_for(|seen| seen.releases > releases).await;
+        drop(released.expect("the sender is ours"));
+        self.end_stall();
+    }
+
+    fn end_stall(&mut self) {
+        if std::mem::take(&mut self.is_stalled) {
+            self.watcher.0.send_modify(|seen| seen.stalled -= 1);
+        }
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.end_stall();
+        if !self.is_complete {
+            self.watcher
+                .0
+                .send_modify(|seen| seen.hang_ups.push(Instant::now()));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! How an attempt ends: what that means for the job, and its last entries in the log.
+
+use std::time::Duration;
+
+use shared::db::claim::Claimed;
+use shared::db::log::{Next, finish};
+use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
+use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome, Output};
+
+use super::{Clock, Fault, Interrupt};
+use crate::log::JobLog;
+use crate::model::ModelError;
+use crate::run_loop::LoopError;
+use crate::tool::ExecuteError;
+use crate::transcript::Transcript;
+
+/// Attempts that the provider may end before the job fails.
+const MAX_MODEL_OUTAGES: i16 = 5;
+/// The pause after the first of them, doubled each time.
+const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
+/// The pause after a fault of ours, doubled each time.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+/// How an attempt ended.
+pub(super) enum End {
+    /// The loop came to its end.
+    Stopped(LoopStop),
+    /// The job failed.
+    Failed(JobError),
+    /// Someone asked for it.
+    Cancelled,
+    /// The worker is leaving.
+    Drained,
+    /// The provider is out of reach.
+    ModelOutage {
+        message: String,
+        retry_after: Option<Duration>,
+    },
+    /// A fault of ours.
+    Fault(anyhow::Error),
+    /// Another worker has the job: there is nothing that we could say.
+    Lost,
+}
+
+impl From<Interrupt> for End {
+    fn from(interrupt: Interrupt) -> Self {
+        match interrupt {
+            Interrupt::Cancelled => Self::Cancelled,
+            Interrupt::Lost => Self::Lost,
+            Interrupt::Leaving => Self::Drained,
+        }
+    }
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Job(error) => Self::Failed(error),
+            Fault::Ours(error) => Self::Fault(error),
+        }
+    }
+}
+
+impl From<LoopError> for End {
+    fn from(error: LoopError) -> Self {
+        match error {
+            LoopError::Drained => Self::Drained,
+            LoopError::LeaseLost(_) | LoopError::Execute(ExecuteError::LeaseLost(_)) => Self::Lost,
+            LoopError::Execute(ExecuteError::Tool(error)) => Self::Fault(error),
+            LoopError::Model(error) if error.is_retryable() => Self::ModelOutage {
+                message: error.to_string(),
+                retry_after: error.retry_after(),
+            },
+            LoopError::Model(error @ (ModelError::Refused { .. } | ModelError::Protocol(_))) => {
+                Self::Failed(JobErrorCode::ModelRefused.with(error.to_string()))
+            }
+            LoopError::Model(error) => Self::Fault(error.into()),
+        }
+    }
+}
+
+/// Writes the last entries of the lease. `transcript` is what the loop had, if it had begun.
+pub(super) async fn close(
+    log: JobLog,
+    claimed: &Claimed,
+    clock: &Clock,
+    transcript: Option<Transcript>,
+    end: End,
+) {
+    let (mut events, last, next) = match end {
+        End::Lost => return,
+        End::Stopped(stop) => {
+            let warnings = warnings(stop, claimed);
+            let events = warnings.iter().map(|warning| log_line(warning)).collect();
+            let result = JobResult {
+                stop_reason: Some(stop),
+                warnings,
+                ..result(transcript)
+            };
+            let (last, next) = finish(claimed.job.clone(), Outcome::Completed, clock.now(), result);
+            (events, last, next)
+        }
+        End::Failed(error) => fail(claimed, clock, transcript, error),
+        End::Cancelled => {
+            let (last, next) = finish(
+                claimed.job.clone(),
+                Outcome::Cancelled,
+                clock.now(),
+                result(transcript),
+            );
+            (Vec::new(), last, next)
+        }
+        End::Drained => retry(
+            clock,
+            RetryCause::Drain,
+            "the worker is leaving".to_owned(),
+            Duration::ZERO,
+        ),
+        End::ModelOutage { message, .. } if claimed.model_outages + 1 >= MAX_MODEL_OUTAGES => fail(
+            claimed,
+            clock,
+            transcript,
+            JobErrorCode::ModelUnavailable.with(message),
+        ),
+        End::ModelOutage {
+            message,
+            retry_after,
+        } => {
+            let pause =
+                doubled(OUTAGE_PAUSE, claimed.model_outages).max(retry_after.unwrap_or_default());
+            retry(clock, RetryCause::ModelOutage, message, pause)
+        }
+        End::Fault(error) => {
+            tracing::error!(job = %claimed.job.id, error = format!("{error:#}"), "an attempt failed");
+            if claimed.failures + 1 >= claimed.request.max_attempts {
+                fail(
+                    claimed,
+                    clock,
+                    transcript,
+                    JobErrorCode::Internal.with("internal error"),
+                )
+            } else {
+                let pause = doubled(FAILURE_PAUSE, claimed.failures);
+                retry(
+                    clock,
+                    RetryCause::Failure,
+                    "internal error".to_owned(),
+                    pause,
+                )
+            }
+        }
+    };
+    events.push(last);
+    if log.close(events, next).await.is_err() {
+        tracing::warn!(job = %claimed.job.id, "the lease was lost before the attempt's end");
+    }
+}
+
+type LastWords = (Vec<EventData>, EventData, Next);
+
+fn fail(
+    claimed: &Claimed,
+    clock: &Clock,
+    transcript: Option<Transcript>,
+    error: JobError,
+) -> LastWords {
+    let result = JobResult {
+        error: Some(error),
+        ..result(transcript)
+    };
+    let (last, next) = finish(claimed.job.clone(), Outcome::Failed, clock.now(), result);
+    (Vec::new(), last, next)
+}
+
+fn retry(clock: &Clock, cause: RetryCause, message: String, pause: Duration) -> LastWords {
+    let run_at = clock.now() + pause;
+    let last = EventData::JobRetrying(JobRetrying {
+        cause,
+        message,
+        run_at,
+    });
+    (Vec::new(), last, Next::Requeue { cause, run_at })
+}
+
+fn doubled(pause: Duration, times: i16) -> Duration {
+    pause.saturating_mul(1 << times.clamp(0, 10))
+}
+
+/// What a loop has made, however it ended.
+fn result(transcript: Option<Transcript>) -> JobResult {
+    let Some(transcript) = transcript else {
+        return JobResult::default();
+    };
+    let outputs = transcript.outputs.into_iter();
+    JobResult {
+        text: transcript.text,
+        outputs: outputs
+            .map(|created| Output {
+                output: created.output,
+                asset: created.asset,
+            })
+            .collect(),
+        usage: transcript.usage,
+        ..JobResult::default()
+    }
+}
+
+fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
+    let limits = claimed.request.limits;
+    let warning = match stop {
+        LoopStop::EndTurn => return Vec::new(),
+        LoopStop::MaxTokens => format!(
+            "the last reply was cut at limits.max_tokens ({})",
+            limits.max_tokens
+        ),
+        LoopStop::Refusal => "the model declined to go on".to_owned(),
+        LoopStop::MaxIterations => {
+            format!(
+                "stopped after limits.max_iterations ({}) replies; the work may not be finished",
+                limits.max_iterations
+            )
+        }
+        LoopStop::RepeatedCall => {
+            "the model made the same call again and again; the work may not be finished".to_owned()
+        }
+    };
+    vec![warning]
+}
+
+fn log_line(message: &str) -> EventData {
+    EventData::Log(LogLine {
+        level: LogLevel::Warning,
+        message: message.to_owned(),
+    })
+}

@@ -1,0 +1,93 @@
+//! Saying that the worker lives, from a thread of its own: a busy runtime is not a dead worker.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, PgConnection};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use shared::db;
+use shared::id::WorkerId;
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long one try may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A worker that could not renew for this long ends its own work: a second before others may take it.
+const SURRENDER: Duration = Duration::from_secs(db::worker::SILENCE_SECONDS as u64 - 1);
+
+/// The thread that renews. Dropping it ends the thread.
+pub(crate) struct Heartbeat {
+    stop: CancellationToken,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Heartbeat {
+    /// Begins to renew the worker; cancels `dead` when others may have taken over.
+    pub(crate) fn start(
+        url: String,
+        worker: WorkerId,
+        dead: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = thread::Builder::new()
+            .name("heartbeat".to_owned())
+            .spawn(move || {
+                runtime.block_on(stopped.run_until_cancelled(renew_while_alive(&url, worker)));
+                dead.cancel();
+            })?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            // It sleeps or waits for one bounded try; a panic there has nothing left to break.
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn renew_while_alive(url: &str, worker: WorkerId) {
+    let mut connection = None;
+    let mut renewed_at = Instant::now();
+    while renewed_at.elapsed() < SURRENDER {
+        let begun_at = Instant::now();
+        match timeout(PATIENCE, renew(url, worker, &mut connection)).await {
+            Ok(Ok(true)) => renewed_at = begun_at,
+            Ok(Ok(false)) => {
+                tracing::warn!(%worker, "declared dead by others");
+                return;
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot renew");
+                connection = None;
+            }
+            Err(_) => connection = None,
+        }
+        sleep(INTERVAL.saturating_sub(begun_at.elapsed())).await;
+    }
+    tracing::warn!(%worker, "could not renew for {SURRENDER:?}: ending the work in hand");
+}
+
+async fn renew(
+    url: &str,
+    worker: WorkerId,
+    connection: &mut Option<PgConnection>,
+) -> sqlx::Result<bool> {
+    let open = match connection.take() {
+        Some(open) => open,
+        None => PgConnection::connect(url).await?,
+    };
+    let open = connection.insert(open);
+    db::worker::renew(open, worker).await
+}

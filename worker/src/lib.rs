@@ -1,0 +1,119 @@
+//! The worker: claims jobs, runs each one's loop in a workspace of its own, and writes down what happens.
+
+mod attempt;
+mod capture;
+mod chore;
+mod command;
+mod fetch;
+mod heartbeat;
+mod life;
+mod log;
+pub mod model;
+pub mod programs;
+mod prompt;
+mod run_loop;
+mod shop;
+mod staging;
+mod tool;
+mod transcript;
+mod wake;
+mod workspace;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use reqwest::Client;
+use shared::asset::AssetStore;
+use shared::db::worker::NewWorker;
+use shared::provider::Providers;
+use shared::skill::Catalog;
+use sqlx::PgPool;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::fetch::FetchClient;
+use crate::log::LogWriter;
+use crate::shop::Shop;
+
+/// Commands per core that run at once; the others wait their turn.
+const COMMANDS_PER_CORE: usize = 4;
+
+/// What a worker is given.
+pub struct Settings {
+    /// Where the database is, for the connection of the heartbeat.
+    pub database_url: String,
+    /// Connections for all else.
+    pub pool: PgPool,
+    /// Where bytes go.
+    pub assets: AssetStore,
+    /// The skills that it knows.
+    pub catalog: Catalog,
+    /// The providers that it knows.
+    pub providers: Providers,
+    /// Its data directory.
+    pub home: PathBuf,
+    /// Jobs that it runs at once.
+    pub slots: u32,
+    /// Private networks that inputs may be fetched from.
+    pub fetch_allowed: Vec<IpNet>,
+}
+
+/// How a worker is told to end.
+#[derive(Clone, Default)]
+pub struct Shutdown {
+    /// Claim no more, hand jobs back at their next boundary, end.
+    pub drain: CancellationToken,
+    /// Hand jobs back at once.
+    pub leave: CancellationToken,
+}
+
+/// Runs a worker until it is told to end.
+pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
+    let Settings {
+        database_url,
+        pool,
+        assets,
+        catalog,
+        providers,
+        home,
+        slots,
+        fetch_allowed,
+    } = settings;
+    let programs = programs::installed(catalog.programs());
+    let runnable = catalog
+        .iter()
+        .filter(|skill| skill.missing(&programs).is_empty());
+    let new = NewWorker {
+        name: format!(
+            "{}:{}",
+            rustix::system::uname().nodename().to_string_lossy(),
+            std::process::id()
+        ),
+        home: home.display().to_string(),
+        slots: i32::try_from(slots)?,
+        skills: runnable.map(|skill| skill.name.clone()).collect(),
+        programs: programs.into_iter().collect(),
+        providers: providers.ready(),
+    };
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let (log, writing) = LogWriter::new(pool.clone());
+    let writer = tokio::spawn(writing);
+    let shop = Shop {
+        pool,
+        assets,
+        catalog,
+        providers,
+        // A key would follow a redirect, and a reply may take as long as it takes.
+        http: Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?,
+        fetch: FetchClient::new(&fetch_allowed)?,
+        log,
+        commands: Semaphore::new(cores * COMMANDS_PER_CORE),
+        workspaces: home.join("workspaces"),
+    };
+    life::live(Arc::new(shop), &database_url, new, shutdown).await?;
+    // The last handle of the log went with the shop: the writer ends when all is written.
+    Ok(writer.await?)
+}

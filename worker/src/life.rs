@@ -1,0 +1,209 @@
+//! The life of a worker: register, claim for the free slots, leave in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::db;
+use shared::db::worker::NewWorker;
+use shared::id::WorkerId;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{self, Signals};
+use crate::heartbeat::Heartbeat;
+use crate::shop::Shop;
+use crate::wake::{self, Running};
+use crate::{Shutdown, chore};
+
+/// The slowest a free slot notices a job, should the notification be lost; also how often the chores
+/// for all are done.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const RARE_CHORES_INTERVAL: Duration = Duration::from_secs(300);
+/// How long jobs have to come to a boundary when the worker leaves.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
+/// How long they have to say that they go when that is over.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+/// The pause after the database failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Lives until told to end. A worker that was declared dead ends its work and goes on under a new id.
+pub(crate) async fn live(
+    shop: Arc<Shop>,
+    database_url: &str,
+    new: NewWorker,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
+    sweep_workspaces(&shop)?;
+    let work = Arc::new(Notify::new());
+    let running = Running::default();
+    let mut listener = JoinSet::new();
+    listener.spawn(wake::listen(
+        shop.pool.clone(),
+        work.clone(),
+        running.clone(),
+    ));
+    while !shutdown.drain.is_cancelled() {
+        let worker = match db::worker::insert(&shop.pool, &new).await {
+            Ok(worker) => worker,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot register");
+                shutdown.drain.run_until_cancelled(sleep(RETRY_PAUSE)).await;
+                continue;
+            }
+        };
+        let dead = CancellationToken::new();
+        let heartbeat = Heartbeat::start(database_url.to_owned(), worker, dead.clone())?;
+        tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
+        let life = Life {
+            shop: &shop,
+            worker,
+            new: &new,
+            work: &work,
+            running: &running,
+            dead,
+            shutdown: &shutdown,
+            attempts: JoinSet::new(),
+        };
+        life.live().await;
+        drop(heartbeat);
+        db::worker::stop(&shop.pool, worker).await?;
+    }
+    listener.shutdown().await;
+    Ok(())
+}
+
+/// One life, under one id.
+struct Life<'a> {
+    shop: &'a Arc<Shop>,
+    worker: WorkerId,
+    new: &'a NewWorker,
+    work: &'a Notify,
+    running: &'a Running,
+    dead: CancellationToken,
+    shutdown: &'a Shutdown,
+    attempts: JoinSet<()>,
+}
+
+impl Life<'_> {
+    async fn live(mut self) {
+        let mut chores = interval(POLL_INTERVAL);
+        chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut rare_chores_at = Instant::now() + RARE_CHORES_INTERVAL;
+        loop {
+            if let Err(error) = self.claim().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+            }
+            let is_full = self.attempts.len() >= self.new.slots as usize;
+            tokio::select! {
+                biased;
+                () = self.dead.cancelled() => break,
+                () = self.shutdown.drain.cancelled() => break self.drain().await,
+                // Before what may be ready all the time.
+                _ = chores.tick() => self.do_chores(&mut rare_chores_at).await,
+                Some(ended) = self.attempts.join_next() => report(ended),
+                () = self.work.notified(), if !is_full => {}
+            }
+        }
+        self.dead.cancel();
+        while self.attempts.join_next().await.is_some() {}
+    }
+
+    /// Claims for the free slots and begins what it got.
+    async fn claim(&mut self) -> sqlx::Result<()> {
+        while let Some(ended) = self.attempts.try_join_next() {
+            report(ended);
+        }
+        let free = self.new.slots as usize - self.attempts.len();
+        if free == 0 {
+            return Ok(());
+        }
+        let claimed =
+            db::claim::claim(&self.shop.pool, self.worker, &self.new.skills, free as i64).await?;
+        for claimed in claimed {
+            let signals = Signals {
+                cancel: CancellationToken::new(),
+                lost: self.dead.child_token(),
+                drain: self.shutdown.drain.clone(),
+                leave: self.shutdown.leave.clone(),
+            };
+            let guard = self.running.enter(claimed.job.id, signals.cancel.clone());
+            let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
+            self.attempts.spawn(async move {
+                attempt.await;
+                drop(guard);
+            });
+        }
+        Ok(())
+    }
+
+    async fn do_chores(&self, rare_at: &mut Instant) {
+        let done = async {
+            if chore::frequent(&self.shop.pool).await? {
+                db::run::notify_work(&self.shop.pool).await?;
+            }
+            // What the notification said, in case that nobody heard it.
+            for job in db::run::list_cancelled(&self.shop.pool, self.worker).await? {
+                self.running.cancel(job);
+            }
+            if *rare_at <= Instant::now() {
+                *rare_at = Instant::now() + RARE_CHORES_INTERVAL;
+                chore::rare(&self.shop.pool).await?;
+            }
+            Ok::<_, sqlx::Error>(())
+        };
+        if let Err(error) = done.await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot do the chores"
+            );
+        }
+    }
+
+    /// Lets jobs come to a boundary, for a while, then makes them go.
+    async fn drain(&mut self) {
+        tracing::info!(jobs = self.attempts.len(), "leaving");
+        if let Err(error) = db::worker::drain(&self.shop.pool, self.worker).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot say that this worker leaves"
+            );
+        }
+        let all_ended = async { while self.attempts.join_next().await.is_some() {} };
+        tokio::select! {
+            () = all_ended => return,
+            () = sleep(DRAIN_PATIENCE) => {}
+            () = self.shutdown.leave.cancelled() => {}
+        }
+        self.shutdown.leave.cancel();
+        let all_ended = async { while self.attempts.join_next().await.is_some() {} };
+        if timeout(LEAVE_PATIENCE, all_ended).await.is_err() {
+            tracing::warn!(
+                jobs = self.attempts.len(),
+                "left jobs behind; others take them over"
+            );
+        }
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "an attempt panicked"
+        );
+    }
+}
+
+/// Removes what workers of this directory left behind that were killed.
+fn sweep_workspaces(shop: &Shop) -> std::io::Result<()> {
+    std::fs::create_dir_all(&shop.workspaces)?;
+    for entry in std::fs::read_dir(&shop.workspaces)? {
+        let path = entry?.path();
+        if let Err(error) = std::fs::remove_dir_all(&path) {
+            tracing::warn!(path = %path.display(), %error, "a left workspace could not be removed");
+        }
+    }
+    Ok(())
+}

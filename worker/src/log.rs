@@ -1,0 +1,251 @@
+//! The one writer of this process: it takes what all jobs have to say and commits it together.
+//!
+//! There is no timer. While a batch is on its way to the database the next one grows, and text that
+//! belongs together merges in it; so the database sets the pace.
+
+mod batch;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use sqlx::PgPool;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use batch::Batch;
+use shared::db::log::{Append, Lease, Next};
+use shared::event::EventData;
+
+/// Commands that wait for the writer before those who bring more have to wait themselves.
+const QUEUE_LENGTH: usize = 1024;
+/// The pause before a write that failed is tried again; the lease ends the tries.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Another worker has the job, or it has ended: nothing that this one writes is seen.
+#[derive(Debug, thiserror::Error)]
+#[error("the lease is lost")]
+pub(crate) struct LeaseLost;
+
+/// Opens logs.
+#[derive(Clone)]
+pub(crate) struct LogWriter {
+    commands: mpsc::Sender<Command>,
+}
+
+/// The log of a job under one lease.
+pub(crate) struct JobLog {
+    lease: Lease,
+    commands: mpsc::Sender<Command>,
+    lost: CancellationToken,
+}
+
+enum Command {
+    Open {
+        lease: Lease,
+        position: Position,
+    },
+    Write {
+        lease: Lease,
+        events: Vec<EventData>,
+        next: Next,
+        written: Option<Written>,
+    },
+}
+
+type Written = oneshot::Sender<Result<(), LeaseLost>>;
+
+/// Where a log stands.
+struct Position {
+    last_seq: i64,
+    attempt: i32,
+    lost: CancellationToken,
+}
+
+impl LogWriter {
+    /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
+    pub(crate) fn new(pool: PgPool) -> (Self, impl Future<Output = ()>) {
+        let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
+        (Self { commands }, write(pool, queue))
+    }
+
+    /// Opens the log of a job. `lost` is cancelled when the lease turns out to be lost.
+    pub(crate) async fn open(
+        &self,
+        lease: Lease,
+        last_seq: i64,
+        attempt: i32,
+        lost: CancellationToken,
+    ) -> JobLog {
+        let position = Position {
+            last_seq,
+            attempt,
+            lost: lost.clone(),
+        };
+        let log = JobLog {
+            lease,
+            commands: self.commands.clone(),
+            lost,
+        };
+        log.send(Command::Open { lease, position }).await;
+        log
+    }
+}
+
+impl JobLog {
+    /// Appends an event some time soon, after those before it.
+    pub(crate) async fn append(&self, event: EventData) {
+        self.write(vec![event], Next::Continue, None).await;
+    }
+
+    /// Appends an event and waits until it is committed, and with it all before it.
+    pub(crate) async fn commit(&self, event: EventData) -> Result<(), LeaseLost> {
+        self.commit_all(vec![event], Next::Continue).await
+    }
+
+    /// Appends the last events of this lease, and waits until they are committed.
+    pub(crate) async fn close(self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
+        self.commit_all(events, next).await
+    }
+
+    async fn commit_all(&self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
+        let (written, answer) = oneshot::channel();
+        self.write(events, next, Some(written)).await;
+        answer.await.unwrap_or(Err(LeaseLost))
+    }
+
+    async fn write(&self, events: Vec<EventData>, next: Next, written: Option<Written>) {
+        self.send(Command::Write {
+            lease: self.lease,
+            events,
+            next,
+            written,
+        })
+        .await;
+    }
+
+    async fn send(&self, command: Command) {
+        if self.commands.send(command).await.is_err() {
+            // The writer ends after all logs, unless the process is going down.
+            self.lost.cancel();
+        }
+    }
+}
+
+async fn write(pool: PgPool, mut queue: mpsc::Receiver<Command>) {
+    let mut positions = HashMap::new();
+    while let Some(command) = queue.recv().await {
+        let mut batch = Batch::default();
+        let mut next = Some(command);
+        while let Some(command) = next {
+            match command {
+                Command::Open { lease, position } => {
+                    positions.insert(lease, position);
+                }
+                Command::Write {
+                    lease,
+                    events,
+                    next,
+                    written,
+                } => {
+                    batch.add(lease, events, next, written);
+                }
+            }
+            next = if batch.has_room() {
+                queue.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        if !batch.is_empty() {
+            batch.commit(&pool, &mut positions).await;
+        }
+    }
+}
+
+impl Batch {
+    async fn commit(self, pool: &PgPool, positions: &mut HashMap<Lease, Position>) {
+        let (appends, waiting) =
+            self.into_appends(|lease| positions.get(&lease).map(|position| position.last_seq));
+        let good = append_surely(pool, &appends, positions).await;
+        for append in &appends {
+            let is_good = good.contains(&append.lease);
+            if is_good && matches!(append.next, Next::Continue) {
+                if let Some(position) = positions.get_mut(&append.lease) {
+                    position.last_seq += append.events.len() as i64;
+                }
+            } else if let Some(position) = positions.remove(&append.lease)
+                && !is_good
+            {
+                position.lost.cancel();
+            }
+        }
+        for (lease, written) in waiting {
+            let answer = if good.contains(&lease) {
+                Ok(())
+            } else {
+                Err(LeaseLost)
+            };
+            // Who asked may have been cancelled meanwhile.
+            let _ = written.send(answer);
+        }
+    }
+}
+
+/// Appends, and after an error tries again until the database has said what became of each job or
+/// every lease in the batch is lost.
+async fn append_surely(
+    pool: &PgPool,
+    appends: &[Append],
+    positions: &HashMap<Lease, Position>,
+) -> Vec<Lease> {
+    let mut good = match shared::db::log::append(pool, appends).await {
+        Ok(good) => return good,
+        Err(error) => {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the log cannot be written, trying again"
+            );
+            Vec::new()
+        }
+    };
+    let lost = |lease: &Lease| {
+        positions
+            .get(lease)
+            .is_none_or(|position| position.lost.is_cancelled())
+    };
+    while !appends.iter().all(|append| lost(&append.lease)) {
+        tokio::time::sleep(RETRY_PAUSE).await;
+        let entries: Vec<_> = appends
+            .iter()
+            .filter_map(|append| last_entry(append, positions))
+            .collect();
+        let retried = async {
+            // The answer to the first try may have been lost after its commit.
+            let written = shared::db::log::list_written(pool, &entries).await?;
+            good.extend(
+                appends
+                    .iter()
+                    .map(|append| append.lease)
+                    .filter(|lease| written.contains(&lease.job)),
+            );
+            shared::db::log::append(pool, appends).await
+        };
+        if let Ok(now_good) = retried.await {
+            good.extend(now_good);
+            break;
+        }
+    }
+    good
+}
+
+fn last_entry(
+    append: &Append,
+    positions: &HashMap<Lease, Position>,
+) -> Option<(shared::id::JobId, i64, i32)> {
+    let position = positions.get(&append.lease)?;
+    Some((
+        append.lease.job,
+        append.base + append.events.len() as i64,
+        position.attempt,
+    ))
+}

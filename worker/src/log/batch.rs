@@ -1,0 +1,154 @@
+use std::collections::HashMap;
+
+use shared::db::log::{Append, Lease, MAX_BATCH_JOBS, Next};
+use shared::event::EventData;
+
+use super::Written;
+
+/// Events of one batch; more wait for the next.
+const MAX_EVENTS: usize = 5_000;
+
+/// What many jobs have to say, by job.
+#[derive(Default)]
+pub(super) struct Batch {
+    jobs: HashMap<Lease, Pending>,
+    events: usize,
+}
+
+struct Pending {
+    events: Vec<EventData>,
+    next: Next,
+    waiting: Vec<Written>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.jobs.len() < MAX_BATCH_JOBS && self.events < MAX_EVENTS
+    }
+
+    pub(super) fn add(
+        &mut self,
+        lease: Lease,
+        events: Vec<EventData>,
+        next: Next,
+        written: Option<Written>,
+    ) {
+        let empty = || Pending {
+            events: Vec::new(),
+            next: Next::Continue,
+            waiting: Vec::new(),
+        };
+        let pending = self.jobs.entry(lease).or_insert_with(empty);
+        for event in events {
+            let event = match pending.events.last_mut() {
+                Some(last) => merge(last, event),
+                None => Some(event),
+            };
+            self.events += usize::from(event.is_some());
+            pending.events.extend(event);
+        }
+        pending.next = next;
+        pending.waiting.extend(written);
+    }
+
+    /// The appends, and who waits for them. Jobs whose log is not open any more are left out.
+    pub(super) fn into_appends(
+        self,
+        last_seq: impl Fn(Lease) -> Option<i64>,
+    ) -> (Vec<Append>, Vec<(Lease, Written)>) {
+        let mut waiting = Vec::new();
+        let mut appends = Vec::new();
+        for (lease, pending) in self.jobs {
+            waiting.extend(pending.waiting.into_iter().map(|written| (lease, written)));
+            if let Some(base) = last_seq(lease) {
+                appends.push(Append {
+                    lease,
+                    base,
+                    events: pending.events,
+                    next: pending.next,
+                });
+            }
+        }
+        (appends, waiting)
+    }
+}
+
+/// Adds the event's text to the one before if both are parts of the same text; else gives it back.
+fn merge(last: &mut EventData, event: EventData) -> Option<EventData> {
+    match (last, event) {
+        (EventData::MessageDelta(last), EventData::MessageDelta(more))
+        | (EventData::ReasoningDelta(last), EventData::ReasoningDelta(more)) => {
+            last.text.push_str(&more.text);
+            None
+        }
+        (EventData::ToolOutput(last), EventData::ToolOutput(more))
+            if last.call_id == more.call_id && last.stream == more.stream =>
+        {
+            last.text.push_str(&more.text);
+            None
+        }
+        (_, event) => Some(event),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::event::TextDelta;
+    use shared::id::JobId;
+
+    use super::*;
+
+    fn text(text: &str) -> EventData {
+        EventData::MessageDelta(TextDelta {
+            text: text.to_owned(),
+        })
+    }
+
+    fn reasoning(text: &str) -> EventData {
+        EventData::ReasoningDelta(TextDelta {
+            text: text.to_owned(),
+        })
+    }
+
+    #[test]
+    fn adjacent_text_of_a_job_becomes_one_event_and_order_stays() {
+        let lease = Lease {
+            job: JobId::new(),
+            number: 1,
+        };
+        let other = Lease {
+            job: JobId::new(),
+            number: 1,
+        };
+        let mut batch = Batch::default();
+        for event in [
+            reasoning("h"),
+            reasoning("m"),
+            text("a"),
+            text("b"),
+            reasoning("x"),
+            text("c"),
+        ] {
+            batch.add(lease, vec![event], Next::Continue, None);
+            batch.add(other, vec![text("-")], Next::Continue, None);
+        }
+        let (appends, _) = batch.into_appends(|_| Some(1));
+        let append = appends.iter().find(|append| append.lease == lease).unwrap();
+        let stored: Vec<_> = append.events.iter().map(EventData::to_stored).collect();
+        let expected = [
+            ("reasoning.delta", r#"{"text":"hm"}"#),
+            ("message.delta", r#"{"text":"ab"}"#),
+            ("reasoning.delta", r#"{"text":"x"}"#),
+            ("message.delta", r#"{"text":"c"}"#),
+        ];
+        assert_eq!(
+            stored,
+            expected.map(|(kind, data)| (kind.to_owned(), data.to_owned()))
+        );
+        assert_eq!(appends.len(), 2);
+    }
+}

@@ -1,0 +1,166 @@
+//! Asking a model: one request, one stream of what it says.
+
+pub mod anthropic;
+mod arguments;
+mod failure;
+#[cfg(test)]
+mod fake_server;
+mod http;
+mod media;
+mod name;
+mod open;
+pub mod openai;
+#[cfg(test)]
+mod replay;
+mod reply;
+pub mod retry;
+mod script;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+pub use open::open;
+use serde_json::Value;
+use shared::message::AssistantMessage;
+
+/// A model that can be asked. Dropping the stream ends the call.
+pub trait Model: Send + Sync {
+    /// Streams one reply: deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
+    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The system prompt.
+    pub system: &'a str,
+    /// The tools that it may call, by canonical name.
+    pub tools: &'a [ToolSpec],
+    /// The transcript; user and assistant messages alternate, and a user message leads.
+    pub messages: &'a [Message],
+    /// The most tokens of the reply.
+    pub max_tokens: u32,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// The canonical (dotted) name.
+    pub name: &'static str,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// One side's turn.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// What we said: the prompt, or the results of the calls before.
+    User(Vec<Part>),
+    /// What the model said.
+    Assistant(AssistantMessage),
+}
+
+/// A part of what we say.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// A file that the model looks at itself.
+    Media(Media),
+    /// The one result of a call.
+    ToolResult(ToolResult),
+}
+
+/// A file shown to the model.
+#[derive(Clone, Debug)]
+pub struct Media {
+    /// File name in the workspace.
+    pub name: String,
+    /// Media type, e.g. `image/png`.
+    pub content_type: String,
+    /// The content.
+    pub data: Bytes,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// What the model reads.
+    pub text: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+/// What arrives while a model replies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelEvent {
+    /// More text.
+    Text(String),
+    /// More thinking.
+    Reasoning(String),
+    /// The whole reply; nothing follows.
+    Completed(AssistantMessage),
+}
+
+/// Why there is no (whole) reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// 429: too many requests for this key.
+    #[error("the provider limits the rate of requests")]
+    RateLimited {
+        /// What `Retry-After` asked for.
+        retry_after: Option<Duration>,
+    },
+    /// 5xx, 529 and errors that a provider reports as overload, also in mid-stream.
+    #[error("the provider is overloaded or failing: {message}")]
+    Unavailable {
+        /// What `Retry-After` asked for.
+        retry_after: Option<Duration>,
+        /// The provider's words, capped.
+        message: String,
+    },
+    /// The connection failed, stalled or was cut.
+    #[error("no answer from the provider")]
+    Transport(#[source] reqwest::Error),
+    /// The stream stopped before its end, or was silent for too long.
+    #[error("the provider's stream broke off")]
+    BrokenStream,
+    /// Another 4xx: the request or the key is wrong, and asking again will not help.
+    #[error("the provider refused the request with status {status}: {message}")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// The provider's words, capped.
+        message: String,
+    },
+    /// The answer is not what the provider's documentation says.
+    #[error("the provider's answer cannot be read: {0}")]
+    Protocol(String),
+}
+
+impl ModelError {
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            // A request that cannot even be built (a bad base URL, say) never will be.
+            Self::Transport(error) => !error.is_builder(),
+            Self::RateLimited { .. } | Self::Unavailable { .. } | Self::BrokenStream => true,
+            Self::Refused { .. } | Self::Protocol(_) => false,
+        }
+    }
+
+    /// How long the provider asked to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
+                *retry_after
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What the Messages API answers, folded into a reply.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
+
+use super::event::{Delta, Event, Start, Usage};
+use crate::model::name::ToolNames;
+use crate::model::reply::Fold;
+use crate::model::{ModelError, ModelEvent, arguments, failure};
+
+/// A reply in the making.
+pub(super) struct Reply {
+    names: ToolNames,
+    name: String,
+    /// By the index that the provider gave, in the order of arrival.
+    drafts: Vec<(u64, Draft)>,
+    stop_reason: Option<String>,
+    usage: Usage,
+}
+
+/// A block in the making.
+enum Draft {
+    Text(String),
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    Redacted(Value),
+    ToolUse {
+        id: String,
+        name: String,
+        input: Value,
+        json: String,
+    },
+    /// A kind that we neither asked for nor know.
+    Unknown,
+}
+
+impl Reply {
+    /// An empty reply of the model called `name`.
+    pub(super) fn new(names: ToolNames, name: String) -> Self {
+        Self {
+            names,
+            name,
+            drafts: Vec::new(),
+            stop_reason: None,
+            usage: Usage::default(),
+        }
+    }
+
+    fn start(&mut self, index: u64, block: Value) -> Result<Option<ModelEvent>, ModelError> {
+        let (draft, event) = match Start::deserialize(&block).map_err(unreadable)? {
+            Start::Text { text } => (Draft::Text(text.clone()), shown(ModelEvent::Text, text)),
+            Start::Thinking {
+                thinking,
+                signature,
+            } => (
+                Draft::Thinking {
+                    text: thinking.clone(),
+                    signature,
+                },
+                shown(ModelEvent::Reasoning, thinking),
+            ),
+            Start::RedactedThinking => (Draft::Redacted(block), None),
+            Start::ToolUse { id, name, input } => (
+                Draft::ToolUse {
+                    id,
+                    name,
+                    input,
+                    json: String::new(),
+                },
+                None,
+            ),
+            Start::Other => (Draft::Unknown, None),
+        };
+        self.drafts.push((index, draft));
+        Ok(event)
+    }
+
+    fn grow(&mut self, index: u64, delta: Delta) -> Result<Option<ModelEvent>, ModelError> {
+        let draft = self.drafts.iter_mut().rev().find(|(at, _)| *at == index);
+        let Some((_, draft)) = draft else {
+            return Err(ModelError::Protocol(format!(
+                "a delta for block {index}, which never began"
+            )));
+        };
+        match (draft, delta) {
+            (Draft::Text(text), Delta::Text { text: more }) => {
+                text.push_str(&more);
+                Ok(shown(ModelEvent::Text, more))
+            }
+            (Draft::Thinking { text, .. }, Delta::Thinking { thinking: more }) => {
+                text.push_str(&more);
+                Ok(shown(ModelEvent::Reasoning, more))
+            }
+            (Draft::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+                signature.push_str(&more);
+                Ok(None)
+            }
+            (Draft::ToolUse { json, .. }, Delta::InputJson { partial_json: more }) => {
+                json.push_str(&more);
+                Ok(None)
+            }
+            (Draft::Unknown, _) | (_, Delta::Other) => Ok(None),
+            _ => Err(ModelError::Protocol(format!(
+                "a delta of another kind for block {index}"
+            ))),
+        }
+    }
+
+    fn complete(&mut self) -> AssistantMessage {
+        let stop_reason = stop_reason(self.stop_reason.as_deref());
+        let drafts = std::mem::take(&mut self.drafts);
+        let last = drafts.len().saturating_sub(1);
+        let blocks = drafts
+            .into_iter()
+            .enumerate()
+            .filter_map(|(position, (_, draft))| {
+                // Only the last block can have been cut.
+                self.block(
+                    draft,
+                    stop_reason == StopReason::MaxTokens && position == last,
+                )
+            });
+        AssistantMessage {
+            content: blocks.collect(),
+            stop_reason,
+            usage: self.usage.tokens(),
+            model: self.name.clone(),
+        }
+    }
+
+    fn block(&self, draft: Draft, cut: bool) -> Option<Block> {
+        match draft {
+            Draft::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
+            Draft::Thinking { text, signature } => {
+                // A thought without a signature was cut, and the API would refuse it.
+                let provider = (!signature.is_empty()).then(
+                    || json!({ "type": "thinking", "thinking": text, "signature": signature }),
+                );
+                Some(Block::Reasoning { text, provider })
+            }
+            Draft::Redacted(block) => Some(Block::Reasoning {
+                text: String::new(),
+                provider: Some(block),
+            }),
+            Draft::ToolUse {
+                id,
+                name,
+                input,
+                json,
+            } => {
+                let whole = json.is_empty() && input.as_object().is_some_and(|o| !o.is_empty());
+                let (input, malformed) = if whole {
+                    (input, None)
+                } else {
+                    arguments::parse(&json, cut)
+                };
+                let tool = self.names.to_canonical(&name);
+                Some(Block::ToolCall(ToolCall {
+                    call_id: id,
+                    tool,
+                    input,
+                    malformed,
+                }))
+            }
+            Draft::Unknown => None,
+        }
+    }
+}
+
+impl Fold for Reply {
+    fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
+        let event = match serde_json::from_str(data).map_err(unreadable)? {
+            Event::MessageStart { message } => {
+                self.usage.update(message.usage);
+                None
+            }
+            Event::ContentBlockStart {
+                index,
+                content_block,
+            } => self.start(index, content_block)?,
+            Event::ContentBlockDelta { index, delta } => self.grow(index, delta)?,
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.usage.update(usage);
+                None
+            }
+            Event::MessageStop => Some(ModelEvent::Completed(self.complete())),
+            Event::Error { error } => return Err(failure::of_event(&error)),
+            Event::Other => None,
+        };
+        out.extend(event);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<AssistantMessage, ModelError> {
+        Err(ModelError::BrokenStream)
+    }
+}
+
+fn shown(kind: fn(String) -> ModelEvent, text: String) -> Option<ModelEvent> {
+    (!text.is_empty()).then(|| kind(text))
+}
+
+fn unreadable(error: serde_json::Error) -> ModelError {
+    ModelError::Protocol(error.to_string())
+}
+
+fn stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("end_turn" | "stop_sequence") => StopReason::EndTurn,
+        Some("tool_use") => StopReason::ToolUse,
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+        Some("refusal") => StopReason::Refusal,
+        _ => StopReason::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What we ask, as the Messages API wants it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use shared::message::{AssistantMessage, Block};
+
+use crate::model::name::ToolNames;
+use crate::model::{Media, Message, Part, Request, ToolResult, ToolSpec};
+
+/// How many user messages at the end carry a cache marker: the last writes the cache, the one before
+/// finds what the call before has written. With the one for tools and system prompt these are three
+/// of the four that the API allows.
+const MARKED_MESSAGES: usize = 2;
+
+/// Renders the body of the request.
+pub(super) fn render(request: &Request<'_>, names: &ToolNames, model_id: &str) -> Value {
+    let mut body = json!({
+        "model": model_id,
+        "max_tokens": request.max_tokens,
+        "stream": true,
+        "messages": messages(request.messages, names),
+    });
+    let mut tools: Vec<Value> = request.tools.iter().map(|spec| tool(spec, names)).collect();
+    if is_blank(request.system) {
+        tools.last_mut().into_iter().for_each(mark);
+    } else {
+        let mut system = json!({ "type": "text", "text": request.system });
+        mark(&mut system);
+        body["system"] = json!([system]);
+    }
+    if !tools.is_empty() {
+        body["tools"] = Value::Array(tools);
+    }
+    body
+}
+
+fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
+    json!({
+        "name": names.to_wire(spec.name),
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+    })
+}
+
+fn messages(messages: &[Message], names: &ToolNames) -> Vec<Value> {
+    let mut rendered = Vec::new();
+    for message in messages {
+        let (role, content) = match message {
+            Message::User(parts) => ("user", user(parts)),
+            Message::Assistant(message) => ("assistant", assistant(message, names)),
+        };
+        // The API refuses a message without content and joins the neighbours of a missing one.
+        if !content.is_empty() {
+            rendered.push(json!({ "role": role, "content": content }));
+        }
+    }
+    let users = rendered
+        .iter_mut()
+        .rev()
+        .filter(|message| message["role"] == "user");
+    for message in users.take(MARKED_MESSAGES) {
+        let content = message["content"].as_array_mut();
+        content
+            .into_iter()
+            .filter_map(|blocks| blocks.last_mut())
+            .for_each(mark);
+    }
+    rendered
+}
+
+/// Results come first, or the API misses them.
+fn user(parts: &[Part]) -> Vec<Value> {
+    let results = parts.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(tool_result(result)),
+        _ => None,
+    });
+    let others = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => text_block(text),
+        Part::Media(file) => Some(media(file)),
+        Part::ToolResult(_) => None,
+    });
+    results.chain(others).collect()
+}
+
+/// The blocks of a reply, handed back; none if only thoughts were left, which the API refuses.
+fn assistant(message: &AssistantMessage, names: &ToolNames) -> Vec<Value> {
+    let blocks = message.content.iter().filter_map(|block| match block {
+        Block::Text { text } => text_block(text),
+        Block::Reasoning { provider, .. } => provider.clone().filter(is_thought),
+        Block::ToolCall(call) => Some(json!({
+            "type": "tool_use",
+            "id": call.call_id,
+            "name": names.to_wire(&call.tool),
+            "input": call.input,
+        })),
+    });
+    let blocks: Vec<Value> = blocks.collect();
+    if blocks.iter().all(is_thought) {
+        Vec::new()
+    } else {
+        blocks
+    }
+}
+
+/// Whether this is a thought of this API: another provider's would be refused.
+fn is_thought(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+fn tool_result(result: &ToolResult) -> Value {
+    let mut block = json!({ "type": "tool_result", "tool_use_id": result.call_id });
+    if !is_blank(&result.text) {
+        block["content"] = json!(result.text);
+    }
+    if result.is_error {
+        block["is_error"] = json!(true);
+    }
+    block
+}
+
+/// The API refuses blank text.
+fn text_block(text: &str) -> Option<Value> {
+    (!is_blank(text)).then(|| json!({ "type": "text", "text": text }))
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn media(file: &Media) -> Value {
+    let source = |media_type| json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(&file.data) });
+    match file.essence() {
+        "image/jpeg" | "image/jpg" => json!({ "type": "image", "source": source("image/jpeg") }),
+        image @ ("image/png" | "image/gif" | "image/webp") => {
+            json!({ "type": "image", "source": source(image) })
+        }
+        pdf @ "application/pdf" => {
+            json!({ "type": "document", "source": source(pdf), "title": file.name })
+        }
+        _ => json!({ "type": "text", "text": file.mention() }),
+    }
+}
+
+fn mark(block: &mut Value) {
+    block["cache_control"] = json!({ "type": "ephemeral" });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! From a model's name to something that can be asked.
+
+use reqwest::Client;
+use shared::model_name::ModelName;
+use shared::provider::{NotConfigured, ProviderKind, Providers};
+
+use super::Model;
+use super::anthropic::Anthropic;
+use super::openai::OpenAi;
+use super::script::Script;
+
+/// The model of that name, with its provider's key out of the environment.
+pub fn open(
+    providers: &Providers,
+    http: &Client,
+    name: &ModelName,
+) -> Result<Box<dyn Model>, NotConfigured> {
+    let Some(provider) = providers.find(name)? else {
+        return Ok(Box::new(Script));
+    };
+    let key = provider.key();
+    if let (None, Some(error)) = (&key, providers.missing_key(name)) {
+        return Err(error);
+    }
+    let (http, full_name) = (http.clone(), name.to_string());
+    Ok(match provider.kind {
+        ProviderKind::Anthropic => {
+            let key = key.unwrap_or_default();
+            Box::new(Anthropic::new(
+                http,
+                &provider.base_url,
+                &key,
+                name.id(),
+                full_name,
+            ))
+        }
+        ProviderKind::Openai => Box::new(OpenAi::new(
+            http,
+            &provider.base_url,
+            key.as_deref(),
+            name.id(),
+            full_name,
+        )),
+    })
+}

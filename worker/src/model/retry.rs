@@ -1,0 +1,145 @@
+//! Asking again when a provider is busy or breaks off, without showing anything twice.
+
+use std::error::Error;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use rand::RngExt;
+use tokio::time::sleep;
+
+use crate::model::{Model, ModelError, ModelEvent, Request};
+
+/// The most times that one request is sent; the error of the last is the caller's.
+const MAX_TRIES: u32 = 5;
+
+/// The wait before the second try, doubled for each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+
+/// The longest wait, even if the provider asks for more: the caller knows better what to do then.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
+/// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
+/// completed message is always that of one whole reply.
+pub fn stream<'a>(
+    model: &'a dyn Model,
+    request: Request<'a>,
+) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    let asking = Asking {
+        model,
+        request,
+        reply: model.stream(request),
+        tries: 1,
+        text: Shown::default(),
+        reasoning: Shown::default(),
+        ended: false,
+    };
+    stream::try_unfold(asking, |mut asking| async move {
+        Ok(asking.next().await?.map(|event| (event, asking)))
+    })
+    .boxed()
+}
+
+struct Asking<'a> {
+    model: &'a dyn Model,
+    request: Request<'a>,
+    reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
+    tries: u32,
+    text: Shown,
+    reasoning: Shown,
+    ended: bool,
+}
+
+impl Asking<'_> {
+    async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
+        while !self.ended {
+            let unseen = match self.reply.next().await {
+                Some(Ok(ModelEvent::Text(delta))) => self.text.unseen(delta).map(ModelEvent::Text),
+                Some(Ok(ModelEvent::Reasoning(delta))) => {
+                    self.reasoning.unseen(delta).map(ModelEvent::Reasoning)
+                }
+                Some(Ok(completed @ ModelEvent::Completed(_))) => {
+                    self.ended = true;
+                    Some(completed)
+                }
+                Some(Err(error)) => {
+                    self.ask_again(error).await?;
+                    None
+                }
+                None => {
+                    self.ask_again(ModelError::BrokenStream).await?;
+                    None
+                }
+            };
+            if unseen.is_some() {
+                return Ok(unseen);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn ask_again(&mut self, error: ModelError) -> Result<(), ModelError> {
+        if !error.is_retryable() || self.tries == MAX_TRIES {
+            return Err(error);
+        }
+        let wait = wait_after(self.tries, error.retry_after());
+        report(&error, self.tries, wait);
+        sleep(wait).await;
+        self.tries += 1;
+        self.reply = self.model.stream(self.request);
+        self.text.rewind();
+        self.reasoning.rewind();
+        Ok(())
+    }
+}
+
+fn report(error: &(dyn Error + 'static), tries: u32, wait: Duration) {
+    tracing::warn!(error, tries, ?wait, "the model is asked again");
+}
+
+/// How long to wait after so many tries: at least what the provider asked for, and never in step
+/// with the other workers.
+fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
+    let backoff = FIRST_WAIT * 2_u32.pow(tries - 1);
+    let asked = retry_after.unwrap_or_default().min(MAX_WAIT);
+    let jitter = rand::rng().random_range(0.0..1.0);
+    asked.max(backoff / 2) + (backoff / 2).mul_f64(jitter)
+}
+
+/// What was shown of one kind of delta, and how far the current try repeats it.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    repeated: usize,
+    diverged: bool,
+}
+
+impl Shown {
+    fn rewind(&mut self) {
+        self.repeated = 0;
+        self.diverged = false;
+    }
+
+    /// The part of a delta that lies beyond what was shown.
+    fn unseen(&mut self, delta: String) -> Option<String> {
+        if self.diverged {
+            return None;
+        }
+        let ahead = &self.text[self.repeated..];
+        if ahead.starts_with(&delta) {
+            self.repeated += delta.len();
+            return None;
+        }
+        let Some(unseen) = delta.strip_prefix(ahead) else {
+            self.diverged = true;
+            return None;
+        };
+        let unseen = unseen.to_owned();
+        self.text.push_str(&unseen);
+        self.repeated = self.text.len();
+        Some(unseen)
+    }
+}
+
+#[cfg(test)]
+mod tests;

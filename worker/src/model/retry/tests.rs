@@ -1,0 +1,191 @@
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use shared::message::{AssistantMessage, Block, StopReason, Tokens};
+use tokio::time::Instant;
+
+use super::*;
+
+type Items = Vec<Result<ModelEvent, ModelError>>;
+
+/// A model that replies from a script, and remembers when it was asked.
+struct Scripted {
+    replies: Mutex<VecDeque<Items>>,
+    asked_at: Mutex<Vec<Instant>>,
+}
+
+impl Model for Scripted {
+    fn stream<'a>(&'a self, _: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        self.asked_at.lock().unwrap().push(Instant::now());
+        stream::iter(self.replies.lock().unwrap().pop_front().unwrap()).boxed()
+    }
+}
+
+impl Scripted {
+    fn new(replies: Vec<Items>) -> Self {
+        Self {
+            replies: Mutex::new(replies.into()),
+            asked_at: Mutex::default(),
+        }
+    }
+
+    async fn ask(&self) -> Items {
+        let request = Request {
+            system: "",
+            tools: &[],
+            messages: &[],
+            max_tokens: 1,
+        };
+        super::stream(self, request).collect().await
+    }
+
+    fn waits(&self) -> Vec<Duration> {
+        self.asked_at
+            .lock()
+            .unwrap()
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect()
+    }
+}
+
+fn text(text: &str) -> Result<ModelEvent, ModelError> {
+    Ok(ModelEvent::Text(text.into()))
+}
+
+fn thought(text: &str) -> Result<ModelEvent, ModelError> {
+    Ok(ModelEvent::Reasoning(text.into()))
+}
+
+fn completed(text: &str) -> Result<ModelEvent, ModelError> {
+    Ok(ModelEvent::Completed(AssistantMessage {
+        content: vec![Block::Text { text: text.into() }],
+        stop_reason: StopReason::EndTurn,
+        usage: Tokens::default(),
+        model: "script/x".into(),
+    }))
+}
+
+fn broken() -> Result<ModelEvent, ModelError> {
+    Err(ModelError::BrokenStream)
+}
+
+fn limited(seconds: u64) -> Result<ModelEvent, ModelError> {
+    Err(ModelError::RateLimited {
+        retry_after: Some(Duration::from_secs(seconds)),
+    })
+}
+
+fn refused() -> Result<ModelEvent, ModelError> {
+    Err(ModelError::Refused {
+        status: 400,
+        message: "no".into(),
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_shown_twice_whatever_the_next_try_says() {
+    let cases = [
+        // The same again, cut elsewhere.
+        (
+            vec![text("Hel"), text("lo")],
+            vec![text("H"), text("ello, w"), text("orld")],
+            vec!["Hello", ", world"],
+        ),
+        // Other words: silence until the end.
+        (
+            vec![text("Hello")],
+            vec![text("Help"), text("Hello, all")],
+            vec!["Hello"],
+        ),
+        // Multi-byte text that differs within a character's bytes.
+        (vec![text("grö")], vec![text("gr"), text("ü")], vec!["grö"]),
+        // Thoughts differ, the text does not.
+        (
+            vec![thought("hm"), text("Hi")],
+            vec![thought("ah"), text("Hi"), text(" you")],
+            vec!["hm", "Hi", " you"],
+        ),
+        // Less than before.
+        (vec![text("Hello")], vec![text("Hell")], vec!["Hello"]),
+        // Nothing was shown before.
+        (vec![], vec![text("Hi")], vec!["Hi"]),
+    ];
+    for (mut first, mut second, expected) in cases {
+        first.push(broken());
+        second.push(completed("the end"));
+        let mut items = Scripted::new(vec![first, second]).ask().await;
+        assert_eq!(items.pop().unwrap().unwrap(), completed("the end").unwrap());
+        let shown: String = items
+            .into_iter()
+            .map(|item| match item.unwrap() {
+                ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text,
+                ModelEvent::Completed(_) => panic!("completed twice"),
+            })
+            .collect();
+        assert_eq!(shown, expected.concat());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_third_try_goes_on_where_the_second_had_lost_the_thread() {
+    let model = Scripted::new(vec![
+        vec![text("ab"), broken()],
+        vec![text("x"), broken()],
+        vec![text("abc"), completed("abc")],
+    ]);
+    let items = model.ask().await;
+    let expected = [text("ab"), text("c"), completed("abc")].map(Result::unwrap);
+    assert_eq!(
+        items.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
+        expected
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_five_tries_the_error_is_the_callers() {
+    let model = Scripted::new((0..9).map(|_| vec![limited(0)]).collect());
+    let items = model.ask().await;
+    assert!(matches!(items[..], [Err(ModelError::RateLimited { .. })]));
+    let waits = model.waits();
+    assert_eq!(waits.len(), 4);
+    for (position, wait) in waits.into_iter().enumerate() {
+        let longest = FIRST_WAIT * 2_u32.pow(position.try_into().unwrap());
+        // The clock of the test counts in whole milliseconds.
+        let range = longest / 2..=longest + Duration::from_millis(2);
+        assert!(
+            range.contains(&wait),
+            "{wait:?} before try {}",
+            position + 2
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_is_left_alone_as_long_as_it_asks_but_not_for_hours() {
+    let model = Scripted::new(vec![
+        vec![limited(7)],
+        vec![limited(7200)],
+        vec![completed("x")],
+    ]);
+    assert_eq!(model.ask().await.len(), 1);
+    let waits: Vec<u64> = model.waits().iter().map(Duration::as_secs).collect();
+    assert_eq!(waits, [7, 60]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_will_not_pass_is_not_tried_again() {
+    let model = Scripted::new(vec![vec![text("a"), refused()]]);
+    let items = model.ask().await;
+    assert!(matches!(
+        items[..],
+        [Ok(_), Err(ModelError::Refused { .. })]
+    ));
+    assert_eq!(model.waits(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_just_ends_counts_as_broken() {
+    let model = Scripted::new(vec![vec![], vec![completed("x")]]);
+    assert_eq!(model.ask().await.len(), 1);
+}

@@ -1,0 +1,97 @@
+//! The loop: ask the model, run what it calls, until it has nothing left to call.
+
+use futures_util::StreamExt;
+use shared::event::{EventData, TextDelta};
+use shared::job::LoopStop;
+use shared::message::AssistantMessage;
+
+use crate::attempt::Attempt;
+use crate::log::LeaseLost;
+use crate::model::{Model, ModelError, ModelEvent, Request, ToolSpec, retry};
+use crate::tool::{ExecuteError, Toolbox};
+use crate::transcript::Transcript;
+
+/// Why a loop did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoopError {
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    #[error(transparent)]
+    LeaseLost(#[from] LeaseLost),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The worker is leaving; the transcript stands at a boundary.
+    #[error("the worker is leaving")]
+    Drained,
+}
+
+/// Runs the loop from wherever its transcript stands.
+pub(crate) async fn run_loop(
+    attempt: &Attempt,
+    model: &dyn Model,
+    tools: &Toolbox,
+    system: &str,
+    transcript: &mut Transcript,
+) -> Result<LoopStop, LoopError> {
+    let specs = tools.specs();
+    loop {
+        while transcript.next_call().is_some() {
+            if transcript.is_stuck() {
+                return Ok(LoopStop::RepeatedCall);
+            }
+            attempt.check_boundary()?;
+            tools.run_next(attempt, transcript).await?;
+        }
+        if let Some(stop) = transcript.stop(attempt.claimed.request.limits.max_iterations) {
+            return Ok(stop);
+        }
+        attempt.check_boundary()?;
+        transcript.give_turn();
+        let reply = ask(attempt, model, &specs, system, transcript).await?;
+        attempt
+            .log
+            .append(EventData::MessageCompleted(reply.clone()))
+            .await;
+        transcript.add_reply(reply);
+    }
+}
+
+/// One reply, its deltas going to the log as they come.
+async fn ask(
+    attempt: &Attempt,
+    model: &dyn Model,
+    tools: &[ToolSpec],
+    system: &str,
+    transcript: &Transcript,
+) -> Result<AssistantMessage, LoopError> {
+    let max_tokens = attempt.claimed.request.limits.max_tokens;
+    let request = Request {
+        system,
+        tools,
+        messages: transcript.messages(),
+        max_tokens,
+    };
+    let mut events = retry::stream(model, request);
+    loop {
+        // A reply that is not complete is asked for again, so the worker need not wait for it to leave.
+        let event = tokio::select! {
+            event = events.next() => event.ok_or(ModelError::BrokenStream)??,
+            () = attempt.drain.cancelled() => return Err(LoopError::Drained),
+        };
+        match event {
+            ModelEvent::Text(text) => {
+                attempt
+                    .log
+                    .append(EventData::MessageDelta(TextDelta { text }))
+                    .await
+            }
+            ModelEvent::Reasoning(text) => {
+                attempt
+                    .log
+                    .append(EventData::ReasoningDelta(TextDelta { text }))
+                    .await
+            }
+            ModelEvent::Completed(reply) => return Ok(reply),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Putting a job's inputs into its workspace.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use shared::asset::{content_type_of, file_name};
+use shared::id::AssetId;
+use shared::job::{Input, JobError, JobErrorCode};
+
+use crate::attempt::Fault;
+use crate::fetch::{self, FetchError};
+use crate::shop::Shop;
+use crate::workspace::Workspace;
+use shared::db::claim::Claimed;
+
+/// As much as the detection of media types looks at.
+const HEAD_BYTES: usize = 8 * 1024;
+
+/// An input in the workspace.
+pub(crate) struct Staged {
+    /// Its name there.
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    /// Bytes.
+    pub(crate) size: u64,
+    /// The content, if the model is to see it.
+    pub(crate) content: Option<Bytes>,
+}
+
+type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
+
+/// Writes all inputs under names of their own, each once.
+pub(crate) async fn stage(
+    shop: &Shop,
+    claimed: &Claimed,
+    workspace: &Workspace,
+) -> Result<Vec<Staged>, Fault> {
+    let mut taken = HashSet::new();
+    let mut staged = Vec::new();
+    for input in &claimed.request.inputs {
+        let (claimed_name, chunks) = match input {
+            Input::Asset { id } => open_asset(shop, claimed, *id).await?,
+            Input::Url { url, name } => open_url(shop, url, name.as_deref()).await?,
+        };
+        let name = unique(&file_name(&claimed_name), &mut taken);
+        staged.push(write(workspace, name, chunks).await?);
+    }
+    Ok(staged)
+}
+
+async fn open_asset(
+    shop: &Shop,
+    claimed: &Claimed,
+    id: AssetId,
+) -> Result<(String, Chunks), Fault> {
+    let asset = shared::db::asset::get(&shop.pool, claimed.tenant, id)
+        .await
+        .map_err(Fault::ours)?;
+    let asset = asset
+        .ok_or_else(|| unavailable(format!("asset {id} was deleted before the job could start")))?;
+    let chunks = shop
+        .assets
+        .read(&asset.sha256, None)
+        .await
+        .map_err(Fault::ours)?;
+    Ok((asset.name, chunks.map_err(anyhow::Error::from).boxed()))
+}
+
+async fn open_url(shop: &Shop, url: &str, name: Option<&str>) -> Result<(String, Chunks), Fault> {
+    let fetched = fetch::get(&shop.fetch, url)
+        .await
+        .map_err(|error| not_fetched(url, &error))?;
+    let name = name.map_or(fetched.name, str::to_owned);
+    let owned_url = url.to_owned();
+    let chunks = fetched
+        .chunks
+        .map_err(move |error| not_fetched(&owned_url, &error).into());
+    Ok((name, chunks.boxed()))
+}
+
+fn not_fetched(url: &str, error: &FetchError) -> JobError {
+    JobErrorCode::InputUnavailable.with(format!("the input {url} could not be fetched: {error}"))
+}
+
+fn unavailable(message: String) -> JobError {
+    JobErrorCode::InputUnavailable.with(message)
+}
+
+async fn write(workspace: &Workspace, name: String, mut chunks: Chunks) -> Result<Staged, Fault> {
+    let mut file = workspace.create_file(&name).map_err(Fault::ours)?;
+    let mut size = 0;
+    // The first bytes tell the type; all of them are kept while the model may want to see the file.
+    let mut kept = BytesMut::new();
+    let mut keep_all = true;
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(Fault::from_input)?;
+        file.write_all(&chunk).map_err(Fault::ours)?;
+        size += chunk.len() as u64;
+        if keep_all {
+            kept.extend_from_slice(&chunk);
+            keep_all = kept.len() < HEAD_BYTES
+                || Staged::wants_content(&content_type_of(&name, &kept[..HEAD_BYTES]), size);
+        }
+    }
+    let content_type = content_type_of(&name, &kept[..kept.len().min(HEAD_BYTES)]);
+    let content = Staged::wants_content(&content_type, size).then(|| kept.freeze());
+    Ok(Staged {
+        name,
+        content_type,
+        size,
+        content,
+    })
+}
+
+/// `a.csv`, `a-2.csv`, `a-3.csv`, …
+fn unique(name: &str, taken: &mut HashSet<String>) -> String {
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+        _ => (name, String::new()),
+    };
+    let numbered = (2..).map(|number| format!("{stem}-{number}{extension}"));
+    let free = std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(|name| taken.insert(name.to_lowercase()));
+    free.expect("numbers do not end")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_name_twice_becomes_two_names() {
+        let mut taken = HashSet::new();
+        let names =
+            ["a.csv", "A.csv", "a.csv", ".env", ".env", "b"].map(|name| unique(name, &mut taken));
+        assert_eq!(
+            names,
+            ["a.csv", "A-2.csv", "a-3.csv", ".env", ".env-2", "b"]
+        );
+    }
+}

@@ -1,0 +1,162 @@
+use std::io::Read;
+
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use shared::asset::{content_type_of, file_name, fits};
+use shared::db::asset::NewAsset;
+use shared::event::{AssetCreated, AssetRejected, AssetRejection, EventData};
+use shared::job::OutputKind;
+
+use super::{Call, Done, Tool, ToolError};
+use crate::model::ToolSpec;
+
+/// The largest output.
+const MAX_BYTES: u64 = 100 * 1024 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Makes a file of the workspace an output of the job.
+pub(crate) struct SetOutput(pub(crate) OutputKind);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The file, relative to the workspace.
+    path: String,
+}
+
+impl Tool for SetOutput {
+    fn spec(&self) -> ToolSpec {
+        let (name, what) = match self.0 {
+            OutputKind::Image => ("set_output_image", "an image (PNG, JPEG, GIF, WebP, SVG)"),
+            OutputKind::Audio => ("set_output_audio", "a sound file (WAV, MP3, FLAC, Ogg)"),
+            OutputKind::Video => ("set_output_video", "a video (MP4, WebM, Matroska)"),
+            OutputKind::Document => (
+                "set_output_document",
+                "a document (PDF, Office, text, data, archive)",
+            ),
+            OutputKind::Html => ("set_output_html", "an HTML page"),
+        };
+        let description = format!(
+            "Gives a finished file of the workspace, {what}, to the person who asked. Nobody sees a file that was not \
+             given this way. The file is copied at once: call again after changing it. The same path replaces, \
+             another path adds."
+        );
+        ToolSpec {
+            name,
+            description,
+            input_schema: schema_for!(Arguments).into(),
+        }
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
+        Box::pin(async move {
+            let Arguments { path } = call.arguments()?;
+            match store(self.0, &call, &path).await? {
+                Ok(created) => {
+                    let asset = &created.asset;
+                    let text = format!(
+                        "{} is an output now: {}, {} bytes",
+                        path, asset.content_type, asset.size
+                    );
+                    Ok(Done {
+                        text,
+                        created: Some(created),
+                        ..Done::default()
+                    })
+                }
+                Err(reason) => {
+                    let text = explain(reason, self.0, &path);
+                    let rejected = AssetRejected { path, reason };
+                    call.attempt
+                        .log
+                        .append(EventData::AssetRejected(rejected))
+                        .await;
+                    Err(ToolError::Reply(text))
+                }
+            }
+        })
+    }
+}
+
+/// Copies the open file, so that what is checked is what is stored.
+async fn store(
+    kind: OutputKind,
+    call: &Call<'_>,
+    path: &str,
+) -> Result<Result<AssetCreated, AssetRejection>, ToolError> {
+    let (mut file, size) = match call.attempt.workspace.open_file(path) {
+        Ok(opened) => opened,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    if size > MAX_BYTES {
+        return Ok(Err(AssetRejection::TooLarge));
+    }
+    let abort = |error: anyhow::Error| ToolError::Abort(error);
+    let mut upload = call.attempt.shop.assets.upload();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let count = file.read(&mut chunk).map_err(|error| abort(error.into()))?;
+        if count == 0 {
+            break;
+        }
+        if upload.size() + count as u64 > MAX_BYTES {
+            return Ok(Err(AssetRejection::TooLarge));
+        }
+        upload
+            .push(&chunk[..count])
+            .await
+            .map_err(|error| abort(error.into()))?;
+    }
+    let sealed = upload.seal().await.map_err(|error| abort(error.into()))?;
+    let name = file_name(path);
+    let content_type = content_type_of(&name, &sealed.head);
+    if sealed.size == 0 {
+        return Ok(Err(AssetRejection::Empty));
+    }
+    if !fits(kind, &content_type) {
+        return Ok(Err(AssetRejection::WrongType));
+    }
+    let claimed = &call.attempt.claimed;
+    let new = NewAsset {
+        tenant: claimed.tenant,
+        job: Some(claimed.job.id),
+        name: &name,
+        content_type: &content_type,
+        visible: false,
+    };
+    let stored = async {
+        let mut transaction = call.attempt.shop.pool.begin().await?;
+        let asset = shared::db::asset::store(&mut transaction, sealed, new).await?;
+        transaction.commit().await?;
+        anyhow::Ok(asset)
+    };
+    let asset = stored.await.map_err(abort)?;
+    Ok(Ok(AssetCreated {
+        output: kind,
+        path: path.to_owned(),
+        asset,
+    }))
+}
+
+fn explain(reason: AssetRejection, kind: OutputKind, path: &str) -> String {
+    let kind = kind.as_str();
+    match reason {
+        AssetRejection::Missing => format!("there is no file {path} in the workspace"),
+        AssetRejection::Empty => format!("{path} is empty"),
+        AssetRejection::TooLarge => {
+            format!("{path} is larger than {MAX_BYTES} bytes, the most that an output may have")
+        }
+        AssetRejection::WrongType => {
+            format!(
+                "the content of {path} is not of kind {kind}; use the set_output tool that fits, or convert the file"
+            )
+        }
+        AssetRejection::Outside => {
+            format!("{path} is not in the workspace: copy the file there first")
+        }
+        AssetRejection::NotAFile => {
+            format!("{path} is not a regular file of its own: copy it first")
+        }
+    }
+}

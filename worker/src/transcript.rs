@@ -1,0 +1,168 @@
+//! What was said and done in a job so far: the state of its loop, and nothing else is.
+
+use std::collections::VecDeque;
+
+use shared::event::AssetCreated;
+use shared::job::{LoopStop, Usage};
+use shared::message::{AssistantMessage, StopReason, ToolCall};
+
+use crate::model::{Message, Part, ToolResult};
+
+/// The same call so often in a row gets a nudge; once more, and the loop ends.
+const REPEATS_BEFORE_NUDGE: u32 = 3;
+/// The most outputs of a job.
+const MAX_OUTPUTS: usize = 50;
+
+const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
+                               what you did and what came of it.";
+
+/// The state of a loop.
+pub(crate) struct Transcript {
+    messages: Vec<Message>,
+    /// Calls of the last reply that have no result yet.
+    open: VecDeque<ToolCall>,
+    /// Results of the last reply's calls, until all are there.
+    results: Vec<Part>,
+    last: Option<LastReply>,
+    summaries_asked: u32,
+    repeated: Option<(ToolCall, u32)>,
+    /// The last text of the assistant that was not empty.
+    pub(crate) text: Option<String>,
+    pub(crate) usage: Usage,
+    pub(crate) outputs: Vec<AssetCreated>,
+}
+
+struct LastReply {
+    stop_reason: StopReason,
+    has_text: bool,
+}
+
+impl Transcript {
+    /// A loop that begins with this.
+    pub(crate) fn new(prompt: Vec<Part>) -> Self {
+        Self {
+            messages: vec![Message::User(prompt)],
+            open: VecDeque::new(),
+            results: Vec::new(),
+            last: None,
+            summaries_asked: 0,
+            repeated: None,
+            text: None,
+            usage: Usage::default(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// What the model is shown.
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The next call that wants a result.
+    pub(crate) fn next_call(&self) -> Option<&ToolCall> {
+        self.open.front()
+    }
+
+    /// Why the loop is over; `None` if the model is to be asked (again).
+    pub(crate) fn stop(&self, max_iterations: u32) -> Option<LoopStop> {
+        if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
+            match last.stop_reason {
+                StopReason::Refusal => return Some(LoopStop::Refusal),
+                StopReason::MaxTokens => return Some(LoopStop::MaxTokens),
+                _ if last.has_text || self.summaries_asked > 0 => return Some(LoopStop::EndTurn),
+                _ => {}
+            }
+        }
+        (self.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
+    }
+
+    /// Whether the last reply asked for no tool.
+    fn awaits_nothing(&self) -> bool {
+        matches!(self.messages.last(), Some(Message::Assistant(_)))
+    }
+
+    /// Makes the transcript end with our side, so that the model can be asked.
+    pub(crate) fn give_turn(&mut self) {
+        if self.last.is_some() && self.awaits_nothing() {
+            self.summaries_asked += 1;
+            self.messages
+                .push(Message::User(vec![Part::Text(ASK_FOR_SUMMARY.to_owned())]));
+        }
+    }
+
+    /// Takes a reply.
+    pub(crate) fn add_reply(&mut self, reply: AssistantMessage) {
+        self.usage.tokens += reply.usage;
+        self.usage.iterations += 1;
+        self.open = reply.tool_calls().cloned().collect();
+        let text = reply.text();
+        self.last = Some(LastReply {
+            stop_reason: reply.stop_reason,
+            has_text: !text.trim().is_empty(),
+        });
+        if !text.trim().is_empty() {
+            self.text = Some(text);
+        }
+        self.messages.push(Message::Assistant(reply));
+    }
+
+    /// Takes the result of the next call. Results are told to the model when all of a reply are there.
+    pub(crate) fn add_result(&mut self, text: String, is_error: bool) {
+        let Some(call) = self.open.pop_front() else {
+            return;
+        };
+        self.usage.tool_calls += 1;
+        let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
+            format!(
+                "{text}\n\n[This is the same call with the same input {REPEATS_BEFORE_NUDGE} times in a row. Its \
+                 result will not change: try something else, or finish.]"
+            )
+        } else {
+            text
+        };
+        self.results.push(Part::ToolResult(ToolResult {
+            call_id: call.call_id,
+            text,
+            is_error,
+        }));
+        if self.open.is_empty() {
+            self.messages
+                .push(Message::User(std::mem::take(&mut self.results)));
+        }
+    }
+
+    /// Whether the next call would be one repetition too many.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let Some((last, count)) = &self.repeated else {
+            return false;
+        };
+        *count >= REPEATS_BEFORE_NUDGE && self.open.front().is_some_and(|call| is_same(call, last))
+    }
+
+    fn count_repeats(&mut self, call: &ToolCall) -> u32 {
+        let count = match &self.repeated {
+            Some((last, count)) if is_same(last, call) => count + 1,
+            _ => 1,
+        };
+        self.repeated = Some((call.clone(), count));
+        count
+    }
+
+    /// Adds an output; one of the same path replaces. `false` if there are too many.
+    pub(crate) fn add_output(&mut self, created: AssetCreated) -> bool {
+        let same = self
+            .outputs
+            .iter()
+            .position(|output| output.path == created.path);
+        match same {
+            Some(place) => self.outputs[place] = created,
+            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
+            None => return false,
+        }
+        true
+    }
+}
+
+fn is_same(one: &ToolCall, other: &ToolCall) -> bool {
+    one.tool == other.tool && one.input == other.input
+}

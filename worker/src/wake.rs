@@ -1,0 +1,89 @@
+//! What the database tells a worker at once. All of it is a hint: the poll finds the same later.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::postgres::{PgListener, PgNotification};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use shared::db::{CANCEL_CHANNEL, WORK_CHANNEL};
+use shared::id::JobId;
+
+/// The pause before a lost connection is tried again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
+/// The jobs that run here, so that they can be cancelled by id.
+#[derive(Clone, Default)]
+pub(crate) struct Running {
+    jobs: Arc<Mutex<HashMap<JobId, CancellationToken>>>,
+}
+
+impl Running {
+    /// Makes the job known; it is forgotten when the guard goes.
+    pub(crate) fn enter(&self, job: JobId, cancel: CancellationToken) -> RunningGuard {
+        self.lock().insert(job, cancel);
+        RunningGuard {
+            running: self.clone(),
+            job,
+        }
+    }
+
+    /// Cancels the job if it runs here.
+    pub(crate) fn cancel(&self, job: JobId) {
+        if let Some(cancel) = self.lock().get(&job) {
+            cancel.cancel();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets the job when dropped.
+pub(crate) struct RunningGuard {
+    running: Running,
+    job: JobId,
+}
+
+impl Drop for RunningGuard {
+    fn drop(&mut self) {
+        self.running.lock().remove(&self.job);
+    }
+}
+
+/// Listens until it is dropped: wakes for new work, cancels the jobs that are named.
+pub(crate) async fn listen(pool: PgPool, work: Arc<Notify>, running: Running) {
+    loop {
+        if let Err(error) = listen_once(&pool, &work, &running).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "not listening, polling meanwhile"
+            );
+        }
+        tokio::time::sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+async fn listen_once(pool: &PgPool, work: &Notify, running: &Running) -> sqlx::Result<()> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen_all([WORK_CHANNEL, CANCEL_CHANNEL]).await?;
+    loop {
+        // What was said before we listened, or while the connection was away, nobody heard.
+        work.notify_one();
+        while let Some(notification) = listener.try_recv().await? {
+            hear(&notification, work, running);
+        }
+    }
+}
+
+fn hear(notification: &PgNotification, work: &Notify, running: &Running) {
+    if notification.channel() == WORK_CHANNEL {
+        work.notify_one();
+    } else if let Ok(job) = notification.payload().parse() {
+        running.cancel(job);
+    }
+}
