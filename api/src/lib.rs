@@ -1,1 +1,135 @@
-//! .
+//! The HTTP side: takes jobs and files, shows what becomes of them.
+
+mod auth;
+mod body;
+mod cursor;
+mod doorbell;
+mod follower;
+mod frame;
+mod health;
+mod hub;
+pub mod openapi;
+pub mod problem;
+mod routes;
+mod v1;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use actix_web::middleware::from_fn;
+use actix_web::web::{Data, PathConfig, QueryConfig};
+use actix_web::{App, HttpResponse, HttpServer, web};
+use shared::asset::AssetStore;
+use shared::provider::Providers;
+use shared::skill::Catalog;
+use sqlx::PgPool;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing_actix_web::TracingLogger;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::doorbell::Doorbell;
+use crate::hub::Hub;
+use crate::problem::ApiError;
+
+/// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
+const SHUTDOWN_SECONDS: u64 = 5;
+/// Connections of one thread; each follower holds one.
+const MAX_CONNECTIONS: usize = 50_000;
+/// The slowest a client may be with the head of its request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What an API process is given.
+pub struct Settings {
+    /// Connections to the database.
+    pub pool: PgPool,
+    /// Where bytes are.
+    pub assets: AssetStore,
+    /// The skills that jobs may name.
+    pub catalog: Catalog,
+    /// The providers that models may name.
+    pub providers: Providers,
+    /// Threads that answer requests.
+    pub threads: usize,
+}
+
+/// Serves until it is told to end.
+pub async fn run(
+    settings: Settings,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let Settings {
+        pool,
+        assets,
+        catalog,
+        providers,
+        threads,
+    } = settings;
+    shared::db::event::ensure_partitions(&pool).await?;
+    let (hub, doorbell) = (Hub::default(), Doorbell::default());
+    let mut background = JoinSet::new();
+    background.spawn(hub.clone().run(pool.clone()));
+    background.spawn(doorbell.clone().run(pool.clone()));
+
+    let document = openapi::document();
+    let document_json = web::Bytes::from(document.to_pretty_json()?);
+    let (pool, assets) = (Data::new(pool), Data::new(assets));
+    let (catalog, providers) = (Data::new(catalog), Data::new(providers));
+    let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let server = HttpServer::new(move || {
+        let document_json = document_json.clone();
+        App::new()
+            .app_data(pool.clone())
+            .app_data(assets.clone())
+            .app_data(catalog.clone())
+            .app_data(providers.clone())
+            .app_data(hub.clone())
+            .app_data(doorbell.clone())
+            .app_data(QueryConfig::default().error_handler(|error, _| {
+                ApiError::Malformed(format!("the query cannot be used: {error}")).into()
+            }))
+            // What cannot be an id names nothing.
+            .app_data(PathConfig::default().error_handler(|_, _| ApiError::NotFound("path").into()))
+            .wrap(from_fn(problem::render))
+            .wrap(TracingLogger::default())
+            .service(routes::v1().wrap(from_fn(auth::authenticate)))
+            .service(health::healthz)
+            .service(health::readyz)
+            .route(
+                "/openapi.json",
+                web::get().to(move || {
+                    let document = document_json.clone();
+                    async move {
+                        HttpResponse::Ok()
+                            .content_type("application/json")
+                            .body(document)
+                    }
+                }),
+            )
+            .service(SwaggerUi::new("/docs/{_:.*}").url("/docs/openapi.json", document.clone()))
+            .service(web::redirect("/docs", "/docs/"))
+            .default_service(web::to(|| async {
+                Err::<HttpResponse, _>(ApiError::NotFound("path"))
+            }))
+    })
+    .workers(threads)
+    .max_connections(MAX_CONNECTIONS)
+    .client_request_timeout(HEAD_TIMEOUT)
+    .shutdown_timeout(SHUTDOWN_SECONDS)
+    .disable_signals()
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    let stopping = async {
+        shutdown.cancelled().await;
+        handle.stop(true).await;
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        ended = server => ended?,
+        () = stopping => {}
+    }
+    background.shutdown().await;
+    Ok(())
+}

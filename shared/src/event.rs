@@ -1,10 +1,13 @@
 //! The log of a job: what its events are.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
 
 use crate::asset::Asset;
 use crate::id::{JobId, WorkerId};
@@ -27,8 +30,40 @@ pub struct Event {
     pub data: Box<RawValue>,
 }
 
+/// A type of events, with the schema of its data.
+pub struct EventType {
+    /// Its name, e.g. `tool.started`.
+    pub name: &'static str,
+    /// The name of its data's schema.
+    pub data_schema: fn() -> Cow<'static, str>,
+    /// Collects that schema and all that it refers to.
+    pub collect_schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+
+impl EventType {
+    const fn of<T: ToSchema>(name: &'static str) -> Self {
+        Self {
+            name,
+            data_schema: T::name,
+            collect_schemas: |schemas| {
+                schemas.push((T::name().into_owned(), T::schema()));
+                T::schemas(schemas);
+            },
+        }
+    }
+}
+
+macro_rules! schema_of {
+    ($data:ty) => {
+        $data
+    };
+    ($data:ty, $schema:ty) => {
+        $schema
+    };
+}
+
 macro_rules! event_data {
-    ($($(#[$doc:meta])* $variant:ident($data:ty) = $name:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident($data:ty $(, $schema:ty)?) = $name:literal,)*) => {
         /// What an event says, by type.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(tag = "type", content = "data")]
@@ -37,8 +72,8 @@ macro_rules! event_data {
         }
 
         impl EventData {
-            /// Each type's name with the name of its data's schema, in the order of a job's life.
-            pub const TYPES: &'static [(&'static str, &'static str)] = &[$(($name, stringify!($data)),)*];
+            /// All types, in the order of a job's life.
+            pub const TYPES: &'static [EventType] = &[$(EventType::of::<schema_of!($data $(, $schema)?)>($name),)*];
         }
     };
 }
@@ -71,11 +106,11 @@ event_data! {
     /// An attempt ended and another will follow.
     JobRetrying(JobRetrying) = "job.retrying",
     /// The job ended with a result.
-    JobCompleted(Box<Job>) = "job.completed",
+    JobCompleted(Box<Job>, Job) = "job.completed",
     /// The job ended with an error.
-    JobFailed(Box<Job>) = "job.failed",
+    JobFailed(Box<Job>, Job) = "job.failed",
     /// The job ended because someone asked for it.
-    JobCancelled(Box<Job>) = "job.cancelled",
+    JobCancelled(Box<Job>, Job) = "job.cancelled",
 }
 
 impl EventData {

@@ -48,7 +48,7 @@ pub(super) fn arguments(settings: Settings, socket_directory: &Path) -> Vec<OsSt
     for setting in ALWAYS.iter().chain(fast) {
         arguments.extend(["-c".into(), OsString::from(setting)]);
     }
-    // A list of quoted names: a path may have commas in it.
+    // It is a list of names, of which an unquoted one loses its outer spaces.
     let mut list = OsString::from("unix_socket_directories=\"");
     list.push(socket_directory.to_string_lossy().replace('"', "\"\""));
     list.push("\"");

@@ -49,12 +49,13 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// `socket` in the managed directory, or where that path is too long for a socket (or not
-    /// text, as a URL must be), a short one under `/tmp` that is named after the directory's inode.
+    /// `socket` in the managed directory. Where that path is too long for a socket, or is not text
+    /// as a URL must be, or has a comma, at which clients split it: a short one under `/tmp` that is
+    /// named after the directory's inode.
     pub(super) fn prepare(directory: &Directory, account: &Account) -> Result<Self, PostgresError> {
         let near = directory.path().join("socket");
-        let is_elsewhere =
-            file_in(&near).as_os_str().len() > MAX_PATH_BYTES || near.to_str().is_none();
+        let is_elsewhere = file_in(&near).as_os_str().len() > MAX_PATH_BYTES
+            || near.to_str().is_none_or(|text| text.contains(','));
         let socket_directory = if is_elsewhere {
             let inode = directory
                 .path()

@@ -4,24 +4,39 @@ use sqlx::{PgConnection, PgExecutor};
 
 use crate::id::{JobId, TenantId};
 
-/// What became of a key.
-pub enum Remembered {
-    /// Nobody used it before; it stands for the new job once the transaction is committed.
-    New,
-    /// The same request was answered with this job.
-    Same(JobId),
-    /// It came with another request.
-    Other,
+/// What a key was used for.
+pub struct Used {
+    /// SHA-256 of the request that it came with.
+    pub digest: Vec<u8>,
+    /// The job that the request made.
+    pub job: JobId,
 }
 
-/// Ties the key to the job, unless it is taken. Of two at once the second waits for the first.
+/// What the tenant used the key for, if it did.
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    key: &str,
+) -> sqlx::Result<Option<Used>> {
+    sqlx::query_as!(
+        Used,
+        "select digest, job_id as job from idempotency_key where tenant_id = $1 and key = $2",
+        tenant.0,
+        key,
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// Ties the key to the job and returns `None`, or returns what it was used for. Of two at once the
+/// second waits for the first.
 pub async fn remember(
     db: &mut PgConnection,
     tenant: TenantId,
     key: &str,
     digest: &[u8],
     job: JobId,
-) -> sqlx::Result<Remembered> {
+) -> sqlx::Result<Option<Used>> {
     let inserted = sqlx::query!(
         "insert into idempotency_key (tenant_id, key, digest, job_id)
          values ($1, $2, $3, $4)
@@ -34,21 +49,9 @@ pub async fn remember(
     .execute(&mut *db)
     .await?;
     if inserted.rows_affected() > 0 {
-        return Ok(Remembered::New);
+        return Ok(None);
     }
-    let row = sqlx::query!(
-        "select digest, job_id from idempotency_key where tenant_id = $1 and key = $2",
-        tenant.0,
-        key,
-    )
-    .fetch_one(&mut *db)
-    .await?;
-    let same = row.digest == digest;
-    Ok(if same {
-        Remembered::Same(JobId(row.job_id))
-    } else {
-        Remembered::Other
-    })
+    get(db, tenant, key).await
 }
 
 /// Forgets keys after a day.

@@ -155,3 +155,14 @@ pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     .fetch_all(db)
     .await
 }
+
+/// Whether there are workers, and none of them has the key of that provider.
+pub async fn lacks_provider(db: impl PgExecutor<'_>, provider: &str) -> sqlx::Result<bool> {
+    let has = sqlx::query_scalar!(
+        "select bool_or($1 = any(providers)) from worker where stopped_at is null",
+        provider,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(has == Some(false))
+}

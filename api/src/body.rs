@@ -1,0 +1,102 @@
+//! JSON bodies whose errors name the field.
+
+use actix_web::dev::Payload;
+use actix_web::web::{Buf, BytesMut};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
+
+use crate::problem::ApiError;
+
+/// The largest JSON body. Files of any size go to `POST /v1/assets`.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// What is read and thrown away of a body that is too large, so that the client gets to see the answer.
+const MAX_DISCARDED_BYTES: usize = 256 * 1024 * 1024;
+
+/// A JSON body.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_json = request
+            .content_type()
+            .eq_ignore_ascii_case("application/json");
+        let mut payload = payload.take();
+        Box::pin(async move {
+            if !is_json {
+                return Err(ApiError::UnsupportedMediaType(
+                    "JSON, with `Content-Type: application/json`",
+                ));
+            }
+            let bytes = read(&mut payload).await?;
+            parse(&bytes).map(Self)
+        })
+    }
+}
+
+async fn read(payload: &mut Payload) -> Result<BytesMut, ApiError> {
+    let mut bytes = BytesMut::new();
+    let mut discarded = 0;
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk
+            .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
+        if discarded == 0 && bytes.len() + chunk.len() <= MAX_BYTES {
+            bytes.extend_from_slice(&chunk);
+            continue;
+        }
+        bytes.clear();
+        discarded += chunk.remaining();
+        if discarded > MAX_DISCARDED_BYTES {
+            break;
+        }
+    }
+    if discarded == 0 {
+        Ok(bytes)
+    } else {
+        Err(ApiError::TooLarge {
+            limit: MAX_BYTES as u64,
+        })
+    }
+}
+
+/// Text that is no JSON is malformed; JSON of another shape is invalid, at a place that has a name.
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let pointer = pointer(error.path());
+        let cause = error.into_inner();
+        if cause.is_data() {
+            ApiError::field(pointer, without_place(&cause.to_string()))
+        } else {
+            ApiError::Malformed(format!("the body is not JSON: {cause}"))
+        }
+    })?;
+    deserializer
+        .end()
+        .map_err(|error| ApiError::Malformed(format!("the body is not JSON: {error}")))?;
+    Ok(value)
+}
+
+/// The path as a JSON Pointer (RFC 6901).
+fn pointer(path: &Path) -> String {
+    path.iter()
+        .map(|segment| match segment {
+            Segment::Seq { index } => format!("/{index}"),
+            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Enum { variant } => format!("/{variant}"),
+            Segment::Unknown => String::new(),
+        })
+        .collect()
+}
+
+/// The pointer says where; a line and column of the body would say it again.
+fn without_place(message: &str) -> &str {
+    message
+        .rsplit_once(" at line ")
+        .map_or(message, |(message, _)| message)
+}

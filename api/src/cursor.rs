@@ -1,0 +1,71 @@
+//! Cursors: where a page of a list begins. Opaque to clients.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::problem::ApiError;
+
+/// The most entries of a page.
+const MAX_LIMIT: i64 = 100;
+const DEFAULT_LIMIT: i64 = 20;
+
+/// A page of a list.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Page<T> {
+    /// The entries.
+    pub data: Vec<T>,
+    /// Where the next page begins; null on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// A page out of `limit + 1` entries, of which the last only says that there is more.
+    pub(crate) fn of(mut data: Vec<T>, limit: i64, key: impl Fn(&T) -> String) -> Self {
+        let has_more = data.len() as i64 > limit;
+        data.truncate(limit as usize);
+        let next_cursor = data
+            .last()
+            .filter(|_| has_more)
+            .map(|last| URL_SAFE_NO_PAD.encode(key(last)));
+        Self { data, next_cursor }
+    }
+}
+
+/// The checked size of a page.
+pub(crate) fn limit(asked: Option<i64>) -> Result<i64, ApiError> {
+    match asked.unwrap_or(DEFAULT_LIMIT) {
+        limit @ 1..=MAX_LIMIT => Ok(limit),
+        _ => Err(ApiError::Malformed(format!(
+            "`limit` must be from 1 to {MAX_LIMIT}"
+        ))),
+    }
+}
+
+/// The text that a cursor stands for.
+pub(crate) fn text(cursor: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(cursor) = cursor else {
+        return Ok(None);
+    };
+    let decoded = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded.map(Some).ok_or_else(invalid)
+}
+
+/// The id that a cursor stands for.
+pub(crate) fn id<T: From<Uuid>>(cursor: Option<&str>) -> Result<Option<T>, ApiError> {
+    let Some(text) = text(cursor)? else {
+        return Ok(None);
+    };
+    text.parse::<Uuid>()
+        .map(|id| Some(id.into()))
+        .map_err(|_| invalid())
+}
+
+fn invalid() -> ApiError {
+    ApiError::Malformed("`cursor` must be a `next_cursor` of this list".to_owned())
+}

@@ -1,0 +1,134 @@
+//! One client that follows one job: what is in the database first, then what comes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use shared::db;
+use shared::id::JobId;
+use sqlx::PgPool;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+
+use crate::frame::{Frame, KEEP_ALIVE};
+use crate::hub::{FrameBatch, Hub};
+
+/// The longest a stream is silent.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// Events that are read at once.
+const PAGE: i64 = 500;
+
+/// Follows a job from a position in its log to its end.
+pub(crate) struct Follower {
+    pool: PgPool,
+    hub: Hub,
+    job: JobId,
+    position: i64,
+    /// An entry that is known to be there; until we have it, the database is read.
+    known: i64,
+    ready: VecDeque<Frame>,
+    live: Option<Receiver<FrameBatch>>,
+    has_ended: bool,
+}
+
+impl Follower {
+    /// A follower that has what is in the log up to `position`.
+    pub(crate) fn new(pool: PgPool, hub: Hub, job: JobId, position: i64) -> Self {
+        Self {
+            pool,
+            hub,
+            job,
+            position,
+            known: position,
+            ready: VecDeque::new(),
+            live: None,
+            has_ended: false,
+        }
+    }
+
+    /// The next event; `None` after the last. Can be cancelled and called again.
+    pub(crate) async fn next(&mut self) -> sqlx::Result<Option<Frame>> {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return Ok(Some(frame));
+            }
+            if self.has_ended {
+                return Ok(None);
+            }
+            let Some(live) = self.live.as_mut().filter(|_| self.position >= self.known) else {
+                self.catch_up().await?;
+                continue;
+            };
+            match live.recv().await {
+                Ok(batch) => self.take(&batch),
+                // Too slow for the hub, or the hub has let go of the job: the database has it all.
+                Err(RecvError::Lagged(_) | RecvError::Closed) => self.live = None,
+            }
+        }
+    }
+
+    /// Reads a page, and goes live when that was all.
+    async fn catch_up(&mut self) -> sqlx::Result<()> {
+        let events = db::event::list(&self.pool, self.job, self.position, &[], PAGE).await?;
+        self.extend(events.iter().map(Frame::from));
+        if events.is_empty() && self.position < self.known {
+            // The job was deleted meanwhile.
+            self.has_ended = true;
+        }
+        if (events.len() as i64) < PAGE && self.live.is_none() && !self.has_ended {
+            let (live, begins_at) = self.hub.subscribe(self.job, self.position);
+            self.live = Some(live);
+            self.known = begins_at;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, batch: &FrameBatch) {
+        let Some((first, last)) = batch.first().zip(batch.last()) else {
+            return;
+        };
+        if first.seq > self.position + 1 {
+            self.known = last.seq;
+        } else {
+            self.extend(batch.iter().cloned());
+        }
+    }
+
+    fn extend(&mut self, frames: impl Iterator<Item = Frame>) {
+        for frame in frames {
+            if frame.seq > self.position {
+                self.position = frame.seq;
+                self.has_ended |= frame.is_terminal;
+                self.ready.push_back(frame);
+            }
+        }
+    }
+
+    /// The events as a body; with comments while there are none. An error ends it, and the client
+    /// comes back with the last id it has.
+    pub(crate) fn into_body(
+        self,
+        with_deltas: bool,
+    ) -> impl Stream<Item = Result<Bytes, sqlx::Error>> {
+        unfold(Some(self), move |follower| async move {
+            let mut follower = follower?;
+            let next = async {
+                loop {
+                    match follower.next().await? {
+                        Some(frame) if frame.is_delta && !with_deltas => {}
+                        other => return sqlx::Result::Ok(other.map(|frame| frame.bytes)),
+                    }
+                }
+            };
+            match timeout(KEEP_ALIVE_INTERVAL, next).await {
+                Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(follower))),
+                Ok(Ok(None)) => None,
+                Ok(Err(error)) => Some((Err(error), None)),
+                Err(_) => Some((Ok(KEEP_ALIVE), Some(follower))),
+            }
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! Events as Server-Sent Events (WHATWG HTML, section 9.2.5).
+
+use bytes::Bytes;
+use shared::event::{Event, is_delta, is_terminal};
+
+/// Keeps proxies from closing a quiet stream.
+pub(crate) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+
+/// An event, rendered once for all who follow its job.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) seq: i64,
+    pub(crate) bytes: Bytes,
+    pub(crate) is_delta: bool,
+    pub(crate) is_terminal: bool,
+}
+
+impl From<&Event> for Frame {
+    fn from(event: &Event) -> Self {
+        // JSON has no line breaks outside of strings, and escapes those inside: one data line is enough.
+        let json = serde_json::to_string(event).expect("events have string keys");
+        let Event { seq, kind, .. } = event;
+        Self {
+            seq: *seq,
+            bytes: format!("id: {seq}\nevent: {kind}\ndata: {json}\n\n").into(),
+            is_delta: is_delta(kind),
+            is_terminal: is_terminal(kind),
+        }
+    }
+}

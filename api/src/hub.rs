@@ -1,0 +1,184 @@
+//! Bringing new events to all who follow a job of theirs, with one query a wake-up for all of them.
+//!
+//! Notifications are hints: what they miss, the next scan finds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use shared::db::{self, EVENTS_CHANNEL};
+use shared::event::JobEvent;
+use shared::id::JobId;
+use sqlx::PgPool;
+use sqlx::postgres::PgListener;
+use tokio::sync::{Notify, broadcast};
+use tokio::time::timeout;
+
+use crate::frame::Frame;
+
+/// The slowest a follower learns of an event, should its notification be lost.
+const SCAN_INTERVAL: Duration = Duration::from_secs(5);
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+/// Events of one job in one query; the rest comes with the next.
+const EVENTS_PER_JOB: i64 = 500;
+/// Batches that a follower may be behind before it reads from the database for itself.
+const BATCHES: usize = 8;
+
+/// New events of one job, in order.
+pub(crate) type FrameBatch = Arc<[Frame]>;
+
+/// Knows who follows what.
+#[derive(Clone, Default)]
+pub(crate) struct Hub {
+    state: Arc<Mutex<State>>,
+    woken: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct State {
+    feeds: HashMap<JobId, Feed>,
+    /// Jobs whose log may have grown.
+    grown: HashSet<JobId>,
+}
+
+struct Feed {
+    /// The last event that was passed on.
+    position: i64,
+    batches: broadcast::Sender<FrameBatch>,
+}
+
+impl Hub {
+    /// Follows a job whose events up to `position` the caller has. Returns with the receiver the
+    /// position from which it will get them: if that is later, the caller reads the gap itself.
+    pub(crate) fn subscribe(
+        &self,
+        job: JobId,
+        position: i64,
+    ) -> (broadcast::Receiver<FrameBatch>, i64) {
+        let mut state = self.lock();
+        if let Some(feed) = state.feeds.get(&job) {
+            return (feed.batches.subscribe(), feed.position);
+        }
+        let (batches, receiver) = broadcast::channel(BATCHES);
+        state.feeds.insert(job, Feed { position, batches });
+        // What came between the caller's read and now was announced to nobody.
+        state.grown.insert(job);
+        drop(state);
+        self.woken.notify_one();
+        (receiver, position)
+    }
+
+    /// Passes events on until it is dropped.
+    pub(crate) async fn run(self, pool: PgPool) {
+        tokio::join!(self.listen(&pool), self.publish(&pool));
+    }
+
+    async fn listen(&self, pool: &PgPool) {
+        loop {
+            if let Err(error) = self.listen_once(pool).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "not listening, scanning meanwhile"
+                );
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn listen_once(&self, pool: &PgPool) -> sqlx::Result<()> {
+        let mut listener = PgListener::connect_with(pool).await?;
+        listener.listen(EVENTS_CHANNEL).await?;
+        loop {
+            // What was said before we listened, or while the connection was away, nobody heard.
+            self.mark_all();
+            while let Some(notification) = listener.try_recv().await? {
+                self.mark(notification.payload());
+            }
+        }
+    }
+
+    fn mark(&self, jobs: &str) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let followed = jobs
+            .split(',')
+            .filter_map(|job| job.parse().ok())
+            .filter(|job| state.feeds.contains_key(job));
+        let before = state.grown.len();
+        state.grown.extend(followed);
+        if state.grown.len() > before {
+            self.woken.notify_one();
+        }
+    }
+
+    fn mark_all(&self) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state
+            .feeds
+            .retain(|_, feed| feed.batches.receiver_count() > 0);
+        state.grown = state.feeds.keys().copied().collect();
+        self.woken.notify_one();
+    }
+
+    async fn publish(&self, pool: &PgPool) {
+        loop {
+            if timeout(SCAN_INTERVAL, self.woken.notified()).await.is_err() {
+                self.mark_all();
+            }
+            let positions = self.take_positions();
+            if positions.is_empty() {
+                continue;
+            }
+            match db::event::follow(pool, &positions, EVENTS_PER_JOB).await {
+                Ok(events) => self.pass_on(&events),
+                Err(error) => {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot read events"
+                    );
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    self.mark_all();
+                }
+            }
+        }
+    }
+
+    fn take_positions(&self) -> Vec<(JobId, i64)> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let grown = state.grown.drain();
+        grown
+            .filter_map(|job| state.feeds.get(&job).map(|feed| (job, feed.position)))
+            .collect()
+    }
+
+    fn pass_on(&self, events: &[JobEvent]) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        for events in events.chunk_by(|one, next| one.job_id == next.job_id) {
+            let job = events[0].job_id;
+            let Some(feed) = state.feeds.get_mut(&job) else {
+                continue;
+            };
+            let frames: FrameBatch = events
+                .iter()
+                .map(|event| Frame::from(&event.event))
+                .collect();
+            let last = &frames[frames.len() - 1];
+            let (position, has_ended) = (last.seq, last.is_terminal);
+            feed.position = position;
+            let is_followed = feed.batches.send(frames).is_ok();
+            if has_ended || !is_followed {
+                state.feeds.remove(&job);
+            } else if events.len() as i64 == EVENTS_PER_JOB {
+                state.grown.insert(job);
+                self.woken.notify_one();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

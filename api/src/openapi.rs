@@ -1,0 +1,133 @@
+//! The OpenAPI document, generated from the handlers.
+
+use std::borrow::Cow;
+
+use actix_web::App;
+use serde_json::json;
+use shared::event::EventData;
+use utoipa::openapi::schema::{
+    Discriminator, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type,
+};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{
+    ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Schema,
+};
+use utoipa::{PartialSchema, ToSchema};
+use utoipa_actix_web::AppExt;
+
+const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the work, download what it made.\n\n\
+    Every request needs a key: `Authorization: Bearer sk_…`. Every error is a problem (RFC 9457) whose `code` is part \
+    of this contract. What belongs to another tenant does not exist.";
+
+/// The document of this version.
+pub fn document() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Skillet")
+        .version(env!("CARGO_PKG_VERSION"))
+        .description(Some(DESCRIPTION))
+        .license(None)
+        .build();
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A key, `sk_…`"))
+        .build();
+    let base = OpenApiBuilder::new()
+        .info(info)
+        .security(Some([SecurityRequirement::new("key", [] as [&str; 0])]))
+        .components(Some(
+            ComponentsBuilder::new()
+                .security_scheme("key", SecurityScheme::Http(bearer))
+                .build(),
+        ))
+        .build();
+    let (_, document) = App::new()
+        .into_utoipa_app()
+        .openapi(base)
+        .service(crate::routes::v1())
+        .split_for_parts();
+    document
+}
+
+/// The schema of an event as it is replayed: a union told apart by `type`.
+pub(crate) struct EventSchema;
+
+impl PartialSchema for EventSchema {
+    fn schema() -> RefOr<Schema> {
+        let mut union = OneOfBuilder::new().description(Some("An entry of a job's log."));
+        let mut discriminator = Discriminator::new("type");
+        for event in EventData::TYPES {
+            let reference = Ref::from_schema_name(event_name(event.name));
+            discriminator
+                .mapping
+                .insert(event.name.to_owned(), reference.ref_location.clone());
+            union = union.item(reference);
+        }
+        union.discriminator(Some(discriminator)).into()
+    }
+}
+
+impl ToSchema for EventSchema {
+    fn name() -> Cow<'static, str> {
+        "Event".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        for event in EventData::TYPES {
+            (event.collect_schemas)(schemas);
+            schemas.push((
+                event_name(event.name),
+                envelope(event.name, &(event.data_schema)()),
+            ));
+        }
+    }
+}
+
+/// `tool.started` → `ToolStartedEvent`
+fn event_name(kind: &str) -> String {
+    let words = kind.split('.').map(|word| {
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
+    });
+    words.chain(["Event".to_owned()]).collect()
+}
+
+fn envelope(kind: &str, data: &str) -> RefOr<Schema> {
+    let integer = |format, description: &str| {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(format)))
+            .description(Some(description))
+    };
+    ObjectBuilder::new()
+        .property(
+            "seq",
+            integer(KnownFormat::Int64, "Its place in the log, dense from 1"),
+        )
+        .property(
+            "type",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .enum_values(Some([json!(kind)])),
+        )
+        .property(
+            "at",
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+                .description(Some("When it was committed")),
+        )
+        .property(
+            "attempt",
+            integer(
+                KnownFormat::Int32,
+                "The attempt that wrote it; 0 before the first",
+            ),
+        )
+        .property("data", Ref::from_schema_name(data))
+        .required("seq")
+        .required("type")
+        .required("at")
+        .required("attempt")
+        .required("data")
+        .into()
+}

@@ -1,0 +1,251 @@
+//! Errors as clients see them: problem details (RFC 9457), whatever went wrong and wherever.
+
+use std::fmt;
+
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
+use serde::{Deserialize, Serialize};
+use tracing_actix_web::RequestId;
+use utoipa::ToSchema;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The request cannot be read.
+    #[error("{0}")]
+    Malformed(String),
+    /// There is no key, or none that we know.
+    #[error("send a key of this service as `Authorization: Bearer sk_…`")]
+    Unauthorized,
+    /// The key may not do this.
+    #[error("this key lacks the scope `{0}`")]
+    Forbidden(&'static str),
+    /// There is no such thing, or it is someone else's.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The path knows other methods.
+    #[error("this path does not take this method")]
+    MethodNotAllowed,
+    /// It does not fit what is.
+    #[error("{detail}")]
+    Conflict {
+        /// For programs.
+        code: &'static str,
+        /// For people.
+        detail: String,
+    },
+    /// The body is larger than it may be.
+    #[error("the body is larger than {limit} bytes; send files to POST /v1/assets first")]
+    TooLarge {
+        /// What it may be.
+        limit: u64,
+    },
+    /// The body is of another kind.
+    #[error("the body must be {0}")]
+    UnsupportedMediaType(&'static str),
+    /// The request can be read and makes no sense.
+    #[error("{} of the request cannot be used", count_fields(.0.len()))]
+    Invalid(Vec<FieldError>),
+    /// The key of an earlier, other request.
+    #[error("this Idempotency-Key came with another request before")]
+    IdempotencyMismatch,
+    /// The service cannot answer now.
+    #[error("the service cannot answer now")]
+    Unavailable(#[source] anyhow::Error),
+    /// Our fault.
+    #[error("internal error")]
+    Internal(#[source] anyhow::Error),
+}
+
+fn count_fields(count: usize) -> String {
+    if count == 1 {
+        "one field".to_owned()
+    } else {
+        format!("{count} fields")
+    }
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldError {
+    /// Which: a JSON Pointer (RFC 6901) into the body.
+    #[schema(example = "/prompt")]
+    pub pointer: String,
+    /// What is wrong, and what would be right.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// An error of the field at `pointer`.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Problem details (RFC 9457).
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// Always `about:blank`: `code` tells problems apart.
+    #[schema(example = "about:blank")]
+    pub r#type: String,
+    /// The status in words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// For programs; part of the contract.
+    #[schema(example = "invalid_request")]
+    pub code: String,
+    /// For people.
+    pub detail: String,
+    /// What is wrong with which field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// Names the request in the operator's log.
+    pub request_id: Option<String>,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => Self::Unavailable(error.into()),
+            error => Self::Internal(error.into()),
+        }
+    }
+}
+
+impl From<shared::db::asset::StoreAssetError> for ApiError {
+    fn from(error: shared::db::asset::StoreAssetError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl From<shared::asset::StoreError> for ApiError {
+    fn from(error: shared::asset::StoreError) -> Self {
+        Self::Internal(error.into())
+    }
+}
+
+impl ApiError {
+    /// The error of a single field.
+    pub fn field(pointer: impl Into<String>, detail: impl fmt::Display) -> Self {
+        Self::Invalid(vec![FieldError::new(pointer, detail.to_string())])
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed_request",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden(_) => "forbidden",
+            Self::NotFound(_) => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::Conflict { code, .. } => code,
+            Self::TooLarge { .. } => "too_large",
+            Self::UnsupportedMediaType(_) => "unsupported_media_type",
+            Self::Invalid(_) => "invalid_request",
+            Self::IdempotencyMismatch => "idempotency_key_reused",
+            Self::Unavailable(_) => "unavailable",
+            Self::Internal(_) => "internal",
+        }
+    }
+
+    fn problem(&self, request_id: Option<String>) -> Problem {
+        let status = self.status_code();
+        Problem {
+            r#type: "about:blank".to_owned(),
+            title: status.canonical_reason().unwrap_or_default().to_owned(),
+            status: status.as_u16(),
+            code: self.code().to_owned(),
+            detail: self.to_string(),
+            errors: if let Self::Invalid(errors) = self {
+                errors.clone()
+            } else {
+                Vec::new()
+            },
+            request_id,
+            retryable: status.is_server_error(),
+        }
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Conflict { .. } => StatusCode::CONFLICT,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+/// Gives every error its body: ours, and those that actix-web makes itself.
+pub(crate) async fn render(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let request_id = request
+        .extensions()
+        .get::<RequestId>()
+        .map(ToString::to_string);
+    let response = next.call(request).await?;
+    let status = response.status();
+    if !(status.is_client_error() || status.is_server_error()) {
+        return Ok(response.map_into_boxed_body());
+    }
+    let error = response.response().error();
+    let problem = match error.and_then(|error| error.as_error::<ApiError>()) {
+        Some(error) => {
+            if let ApiError::Internal(cause) | ApiError::Unavailable(cause) = error {
+                tracing::error!(error = format!("{cause:#}"), "a request failed");
+            }
+            error.problem(request_id)
+        }
+        None => foreign(status).problem(request_id),
+    };
+    let allow = response.headers().get(ALLOW).cloned();
+    let mut body =
+        HttpResponse::build(StatusCode::from_u16(problem.status).unwrap_or(status)).json(&problem);
+    let headers = body.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if let Some(allow) = allow {
+        headers.insert(ALLOW, allow);
+    }
+    Ok(response.into_response(body))
+}
+
+/// An error that is not ours, by its status; its text may say too much.
+fn foreign(status: StatusCode) -> ApiError {
+    match status {
+        StatusCode::NOT_FOUND => ApiError::NotFound("path"),
+        StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
+        status if status.is_client_error() => {
+            ApiError::Malformed("the request cannot be read".to_owned())
+        }
+        _ => ApiError::Internal(anyhow::anyhow!("status {status}")),
+    }
+}

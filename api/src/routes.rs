@@ -1,0 +1,43 @@
+//! The table of contents of the API.
+
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use utoipa_actix_web::scope;
+use utoipa_actix_web::scope::Scope;
+
+use crate::v1::{assets, jobs, keys, queue, skills, tenants, workers};
+
+/// All that needs a key. Authentication is wrapped around it where it is served.
+pub(crate) fn v1() -> Scope<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    scope("/v1")
+        .service(jobs::create_job)
+        .service(jobs::list_jobs)
+        .service(jobs::get_job)
+        .service(jobs::delete_job)
+        .service(jobs::cancel_job)
+        .service(jobs::retry_job)
+        .service(jobs::list_events)
+        .service(jobs::stream_job)
+        .service(assets::upload_asset)
+        .service(assets::get_asset)
+        .service(assets::get_asset_content)
+        .service(assets::delete_asset)
+        .service(skills::list_skills)
+        .service(skills::get_skill)
+        .service(keys::create_key)
+        .service(keys::list_keys)
+        .service(keys::revoke_key)
+        .service(tenants::create_tenant)
+        .service(tenants::list_tenants)
+        .service(workers::list_workers)
+        .service(queue::get_queue)
+}

@@ -1,0 +1,9 @@
+//! `/v1`: one module a segment.
+
+pub(crate) mod assets;
+pub(crate) mod jobs;
+pub(crate) mod keys;
+pub(crate) mod queue;
+pub(crate) mod skills;
+pub(crate) mod tenants;
+pub(crate) mod workers;

@@ -1,0 +1,193 @@
+use actix_web::body::SizedStream;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    ETAG, HeaderValue, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, route};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use shared::asset::{Asset, AssetStore, BlobRange};
+use shared::db;
+use shared::id::AssetId;
+use sqlx::PgPool;
+
+use crate::auth::Caller;
+use crate::problem::{ApiError, Problem};
+
+/// Downloads a file, or a range of it.
+#[utoipa::path(get, path = "/assets/{asset_id}/content", tag = "assets",
+    params(
+        ("asset_id" = AssetId, Path, description = "The asset"),
+        ("Range" = Option<String>, Header, description = "One range of bytes (RFC 9110, section 14)"),
+    ),
+    responses(
+        (status = 200, description = "The content", body = Vec<u8>, content_type = "application/octet-stream",
+            headers(("ETag" = String, description = "SHA-256 of the content, in quotes"))),
+        (status = 206, description = "The range", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 304, description = "`If-None-Match` names the content"),
+        (status = 416, description = "The content ends before the range"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[route("/assets/{asset_id}/content", method = "GET", method = "HEAD")]
+pub(crate) async fn get_asset_content(
+    caller: Caller,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+    asset: Path<AssetId>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let asset = db::asset::get(&**pool, caller.tenant, *asset)
+        .await?
+        .ok_or(ApiError::NotFound("asset"))?;
+    let etag = format!("\"{}\"", asset.sha256);
+    let header = |name| {
+        request
+            .headers()
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    if header(IF_NONE_MATCH)
+        .is_some_and(|tags| tags == "*" || tags.split(',').any(|tag| tag.trim() == etag))
+    {
+        return Ok(HttpResponse::NotModified()
+            .insert_header((ETAG, etag))
+            .finish());
+    }
+    let size = asset.size.unsigned_abs();
+    // A range of other content than the client has would not fit what it has.
+    let fits = header(IF_RANGE).is_none_or(|tag| tag == etag);
+    let range = header(RANGE)
+        .filter(|_| fits)
+        .map_or(Range::None, |range| parse_range(range, size));
+    let (status, slice) = match range {
+        Range::None => (StatusCode::OK, None),
+        Range::Slice(slice) => (StatusCode::PARTIAL_CONTENT, Some(slice)),
+        Range::BeyondEnd => {
+            let mut response = HttpResponse::RangeNotSatisfiable();
+            return Ok(response
+                .insert_header((CONTENT_RANGE, format!("bytes */{size}")))
+                .finish());
+        }
+    };
+    let mut response = HttpResponse::build(status);
+    describe(&mut response, &asset, etag);
+    if let Some(slice) = &slice {
+        response.insert_header((
+            CONTENT_RANGE,
+            format!("bytes {}-{}/{size}", slice.start, slice.end - 1),
+        ));
+    }
+    let length = slice.as_ref().map_or(size, |slice| slice.end - slice.start);
+    let content = assets.read(&asset.sha256, slice).await?;
+    Ok(response.body(SizedStream::new(length, content)))
+}
+
+fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
+    let placement = if is_safe_inline(&asset.content_type) {
+        "inline"
+    } else {
+        "attachment"
+    };
+    let name = utf8_percent_encode(&asset.name, NON_ALPHANUMERIC);
+    response
+        .content_type(asset.content_type.as_str())
+        .insert_header((ETAG, etag))
+        .insert_header((ACCEPT_RANGES, "bytes"))
+        .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        // What a model made is shown without scripts and without our origin, whatever it is.
+        .insert_header((
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+        ))
+        .insert_header((
+            CONTENT_DISPOSITION,
+            format!("{placement}; filename*=UTF-8''{name}"),
+        ));
+}
+
+/// Types that a browser shows without running anything.
+fn is_safe_inline(content_type: &str) -> bool {
+    let (top, _) = content_type.split_once('/').unwrap_or_default();
+    match content_type {
+        "application/pdf" | "text/plain" | "application/json" => true,
+        "image/svg+xml" => false,
+        _ => matches!(top, "image" | "audio" | "video"),
+    }
+}
+
+enum Range {
+    /// No range, or one that we do not serve: the whole.
+    None,
+    Slice(BlobRange),
+    BeyondEnd,
+}
+
+/// One range of bytes; several, or another unit, are answered with the whole (RFC 9110, section 14.2).
+fn parse_range(header: &str, size: u64) -> Range {
+    let Some((first, last)) = header
+        .strip_prefix("bytes=")
+        .and_then(|range| range.trim().split_once('-'))
+    else {
+        return Range::None;
+    };
+    let number = |text: &str| text.trim().parse::<u64>();
+    let slice = match (
+        first.trim().is_empty(),
+        number(first),
+        last.trim().is_empty(),
+        number(last),
+    ) {
+        (false, Ok(first), true, _) => first..size,
+        (false, Ok(first), false, Ok(last)) if first <= last => {
+            first..last.saturating_add(1).min(size)
+        }
+        (true, _, false, Ok(suffix)) => size.saturating_sub(suffix)..size,
+        _ => return Range::None,
+    };
+    if slice.start < slice.end {
+        Range::Slice(slice)
+    } else {
+        Range::BeyondEnd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_the_rfc_says() {
+        let cases = [
+            ("bytes=0-4", Some((0, 5))),
+            ("bytes=5-", Some((5, 10))),
+            ("bytes=-3", Some((7, 10))),
+            ("bytes=-30", Some((0, 10))),
+            ("bytes=8-99", Some((8, 10))),
+        ];
+        for (header, expected) in cases {
+            let Range::Slice(slice) = parse_range(header, 10) else {
+                panic!("{header}")
+            };
+            assert_eq!(Some((slice.start, slice.end)), expected, "{header}");
+        }
+        for header in ["bytes=10-", "bytes=-0", "bytes=12-20"] {
+            assert!(
+                matches!(parse_range(header, 10), Range::BeyondEnd),
+                "{header}"
+            );
+        }
+        for header in [
+            "bytes=4-2",
+            "bytes=a-b",
+            "lines=1-2",
+            "bytes=0-1,3-4",
+            "bytes=-",
+            "bytes=",
+        ] {
+            assert!(matches!(parse_range(header, 10), Range::None), "{header}");
+        }
+    }
+}

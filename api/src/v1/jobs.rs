@@ -1,0 +1,134 @@
+//! `/v1/jobs`
+
+mod cancel;
+mod create;
+mod events;
+mod header;
+mod request;
+mod stream;
+
+pub(crate) use cancel::cancel_job;
+pub(crate) use create::{create_job, retry_job};
+pub(crate) use events::list_events;
+pub(crate) use stream::stream_job;
+
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpResponse, delete, get};
+use serde::Deserialize;
+use shared::asset::AssetStore;
+use shared::db;
+use shared::id::{JobId, TenantId};
+use shared::job::{Job, Status};
+use sqlx::PgPool;
+use utoipa::IntoParams;
+
+use crate::auth::Caller;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+
+/// Which jobs to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListJobs {
+    /// Only jobs in this state.
+    status: Option<Status>,
+    /// Only jobs of this skill.
+    skill: Option<String>,
+    /// Only jobs of this agent.
+    agent: Option<String>,
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists jobs, the newest first.
+#[utoipa::path(tag = "jobs", params(ListJobs), responses(
+    (status = 200, description = "A page of jobs", body = Page<Job>),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/jobs")]
+pub(crate) async fn list_jobs(
+    caller: Caller,
+    pool: Data<PgPool>,
+    query: Query<ListJobs>,
+) -> Result<actix_web::web::Json<Page<Job>>, ApiError> {
+    let ListJobs {
+        status,
+        skill,
+        agent,
+        limit,
+        cursor,
+    } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let before = cursor::id(cursor.as_deref())?;
+    let filter = db::job::Filter {
+        id: None,
+        status,
+        skill,
+        agent,
+    };
+    let jobs = db::job::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(jobs, limit, |job| {
+        job.id.to_string()
+    })))
+}
+
+/// Returns a job as it stands. A queued one says why it is not running.
+#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
+    (status = 200, description = "The job", body = Job),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/jobs/{job_id}")]
+pub(crate) async fn get_job(
+    caller: Caller,
+    pool: Data<PgPool>,
+    job: Path<JobId>,
+) -> Result<actix_web::web::Json<Job>, ApiError> {
+    let mut job = find(&pool, caller.tenant, *job).await?;
+    if job.status == Status::Queued {
+        job.queue = db::run::get_place(&**pool, job.id).await?;
+    }
+    Ok(actix_web::web::Json(job))
+}
+
+/// Removes a job that has ended, with its log and the files that it made.
+#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
+    (status = 204, description = "It is gone"),
+    (status = 409, description = "It has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/jobs/{job_id}")]
+pub(crate) async fn delete_job(
+    caller: Caller,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+    job: Path<JobId>,
+) -> Result<HttpResponse, ApiError> {
+    let mut transaction = pool.begin().await?;
+    if !db::job::delete_finished(&mut *transaction, caller.tenant, *job).await? {
+        find(&pool, caller.tenant, *job).await?;
+        return Err(not_finished("cancel it first"));
+    }
+    db::event::delete(&mut *transaction, *job).await?;
+    let blobs = db::asset::delete_of_job(&mut *transaction, *job).await?;
+    transaction.commit().await?;
+    for sha256 in blobs {
+        db::asset::release_blob(&pool, &assets, &sha256).await?;
+    }
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn find(pool: &PgPool, tenant: TenantId, job: JobId) -> Result<Job, ApiError> {
+    db::job::get(pool, tenant, job)
+        .await?
+        .ok_or(ApiError::NotFound("job"))
+}
+
+fn not_finished(remedy: &str) -> ApiError {
+    ApiError::Conflict {
+        code: "job_not_finished",
+        detail: format!("this job has not ended; {remedy}"),
+    }
+}

@@ -1,0 +1,90 @@
+use actix_web::get;
+use actix_web::web::{Data, Json, Path, Query};
+use serde::{Deserialize, Serialize};
+use shared::db;
+use shared::event::{Event, EventData};
+use shared::id::JobId;
+use sqlx::PgPool;
+use utoipa::{IntoParams, ToSchema};
+
+use super::find;
+use crate::auth::Caller;
+use crate::openapi::EventSchema;
+use crate::problem::{ApiError, Problem};
+
+const MAX_LIMIT: i64 = 1000;
+const DEFAULT_LIMIT: i64 = 100;
+
+/// Which events to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListEvents {
+    /// Only events after this `seq`.
+    after: Option<i64>,
+    /// Events of a page, 1 to 1000; 100 if not given.
+    limit: Option<i64>,
+    /// Only these types, separated by commas.
+    #[param(example = "tool.started,tool.completed")]
+    types: Option<String>,
+}
+
+/// A page of a job's log.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EventPage {
+    /// The events in order.
+    #[schema(value_type = Vec<EventSchema>)]
+    data: Vec<Event>,
+    /// What to send as `after` for the next page: the last `seq` of this one, or `after` itself if
+    /// there was nothing new.
+    next_after: i64,
+}
+
+/// Lists a page of a job's log. The log only grows, and what it holds never changes.
+#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job"), ListEvents), responses(
+    (status = 200, description = "A page of the log", body = EventPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/jobs/{job_id}/events")]
+pub(crate) async fn list_events(
+    caller: Caller,
+    pool: Data<PgPool>,
+    job: Path<JobId>,
+    query: Query<ListEvents>,
+) -> Result<Json<EventPage>, ApiError> {
+    let ListEvents {
+        after,
+        limit,
+        types,
+    } = query.into_inner();
+    let after = after.unwrap_or(0);
+    let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
+        limit @ 1..=MAX_LIMIT => limit,
+        _ => {
+            return Err(ApiError::Malformed(format!(
+                "`limit` must be from 1 to {MAX_LIMIT}"
+            )));
+        }
+    };
+    let types = parse_types(types.as_deref().unwrap_or_default())?;
+    find(&pool, caller.tenant, *job).await?;
+    let data = db::event::list(&**pool, *job, after, &types, limit).await?;
+    let next_after = data.last().map_or(after, |last| last.seq);
+    Ok(Json(EventPage { data, next_after }))
+}
+
+fn parse_types(list: &str) -> Result<Vec<String>, ApiError> {
+    let types: Vec<_> = list
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    let known: Vec<_> = EventData::TYPES.iter().map(|known| known.name).collect();
+    match types.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(ApiError::Malformed(format!(
+            "`types`: there is no event type `{name}`; there are: {}",
+            known.join(", ")
+        ))),
+        None => Ok(types.into_iter().map(str::to_owned).collect()),
+    }
+}

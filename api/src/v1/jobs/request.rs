@@ -1,0 +1,419 @@
+//! From what a client sent to a job that makes sense, or to all that is wrong with it at once.
+
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use shared::asset::{content_type_of, file_name};
+use shared::id::AssetId;
+use shared::job::{Input, JobRequest, Limits, OutputKind, Priority, Target};
+use shared::model_name::ModelName;
+use shared::provider::Providers;
+use shared::skill::{Catalog, Inputs, Skill};
+use utoipa::ToSchema;
+
+use crate::problem::FieldError;
+
+const MAX_PROMPT_CHARS: usize = 500_000;
+const MAX_INPUTS: usize = 50;
+const MAX_METADATA_BYTES: usize = 16 * 1024;
+
+/// A job to be done.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateJob {
+    /// The skill to run. Exactly one of `skill` and `agent`.
+    #[schema(example = "image")]
+    skill: Option<String>,
+    /// The agent to run. Exactly one of `skill` and `agent`.
+    agent: Option<String>,
+    /// What is wanted, in the person's own words.
+    #[schema(example = "Crop to a circle", min_length = 1)]
+    prompt: String,
+    /// The model; the service's default if not given.
+    model: Option<ModelName>,
+    /// The files to start from.
+    #[serde(default)]
+    #[schema(max_items = 50)]
+    inputs: Vec<InputRequest>,
+    /// The skill's parameters. `GET /v1/skills/{name}` has their schema.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    parameters: Map<String, Value>,
+    /// What the job may use up.
+    #[serde(default)]
+    limits: LimitsRequest,
+    /// Higher goes first within the tenant; a step is worth a minute of waiting.
+    #[serde(default)]
+    #[schema(minimum = -100, maximum = 100)]
+    priority: i16,
+    /// The earliest start.
+    run_at: Option<DateTime<Utc>>,
+    /// How often a fault of the service may end an attempt before the job fails; 3 if not given.
+    #[schema(minimum = 1, maximum = 20)]
+    max_attempts: Option<i16>,
+    /// Anything of the client's own, given back with the job.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
+}
+
+/// A file to start from: exactly one of `asset_id`, `url` and `data`.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InputRequest {
+    /// An asset that was uploaded or made before.
+    asset_id: Option<AssetId>,
+    /// Something on the public web, fetched when the job starts.
+    #[schema(example = "https://example.com/photo.jpg")]
+    url: Option<String>,
+    /// The content itself, in Base64. For small files; needs `name`.
+    data: Option<String>,
+    /// What to call the file in the workspace; not with `asset_id`.
+    name: Option<String>,
+}
+
+/// What a job may use up. What is not given is the skill's or the service's default.
+#[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LimitsRequest {
+    /// Seconds for the whole loop, over all attempts.
+    #[schema(minimum = 1, maximum = 86400)]
+    timeout_seconds: Option<u32>,
+    /// Replies of the model before the loop ends with what it has; 10 if not given.
+    #[schema(minimum = 1, maximum = 1000)]
+    max_iterations: Option<u32>,
+    /// Tokens of one reply; 4096 if not given.
+    #[schema(minimum = 1, maximum = 200_000)]
+    max_tokens: Option<u32>,
+}
+
+/// A request that makes sense.
+pub(crate) struct Parsed {
+    pub(super) target: Target,
+    pub(super) model: ModelName,
+    pub(super) request: JobRequest,
+    /// Contents that came with the request, by the place of their input.
+    pub(super) inline: Vec<Inline>,
+    pub(super) run_at: Option<DateTime<Utc>>,
+    pub(super) metadata: Map<String, Value>,
+}
+
+/// A file that came with the request.
+pub(super) struct Inline {
+    pub(super) place: usize,
+    pub(super) name: String,
+    pub(super) content_type: String,
+    pub(super) content: Vec<u8>,
+}
+
+/// The assets that inputs may name, with their media types.
+pub(super) type KnownAssets = HashMap<AssetId, String>;
+
+impl CreateJob {
+    /// The assets that the inputs name.
+    pub(super) fn asset_ids(&self) -> Vec<AssetId> {
+        self.inputs
+            .iter()
+            .filter_map(|input| input.asset_id)
+            .collect()
+    }
+
+    /// Checks everything; the errors are all that there are.
+    pub(super) fn parse(
+        self,
+        catalog: &Catalog,
+        providers: &Providers,
+        assets: &KnownAssets,
+    ) -> Result<Parsed, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let skill = self.check_target(catalog, &mut errors);
+        self.check_prompt(&mut errors);
+        let model = self.check_model(providers, &mut errors);
+        let parameters = check_parameters(skill, &self.parameters, &mut errors);
+        let (inputs, inline) = self.check_inputs(skill, assets, &mut errors);
+        let limits = self.limits.check(skill, &mut errors);
+        self.check_numbers(&mut errors);
+        let (Some(skill), Some(model)) = (skill.filter(|_| errors.is_empty()), model) else {
+            return Err(errors);
+        };
+        let request = JobRequest {
+            prompt: self.prompt,
+            inputs,
+            parameters,
+            limits,
+            max_attempts: self.max_attempts.unwrap_or(3),
+            priority: Priority(self.priority),
+        };
+        let target = Target::Skill(skill.name.clone());
+        Ok(Parsed {
+            target,
+            model,
+            request,
+            inline,
+            run_at: self.run_at,
+            metadata: self.metadata,
+        })
+    }
+
+    fn check_target<'a>(
+        &self,
+        catalog: &'a Catalog,
+        errors: &mut Vec<FieldError>,
+    ) -> Option<&'a Skill> {
+        let error = match (&self.skill, &self.agent) {
+            (Some(name), None) => match catalog.get(name) {
+                Some(skill) => return Some(skill),
+                None => FieldError::new(
+                    "/skill",
+                    format!(
+                        "there is no skill `{name}`; there are: {}",
+                        catalog.names().join(", ")
+                    ),
+                ),
+            },
+            (None, Some(name)) => FieldError::new("/agent", format!("there is no agent `{name}`")),
+            (None, None) => FieldError::new("", "name what to run: one of `skill` and `agent`"),
+            (Some(_), Some(_)) => {
+                FieldError::new("/agent", "a job runs a skill or an agent, not both")
+            }
+        };
+        errors.push(error);
+        None
+    }
+
+    fn check_prompt(&self, errors: &mut Vec<FieldError>) {
+        if self.prompt.trim().is_empty() {
+            errors.push(FieldError::new(
+                "/prompt",
+                "say what is wanted; the prompt is empty",
+            ));
+        } else if self.prompt.chars().count() > MAX_PROMPT_CHARS {
+            let detail = format!(
+                "must have at most {MAX_PROMPT_CHARS} characters; send long texts as inputs"
+            );
+            errors.push(FieldError::new("/prompt", detail));
+        }
+    }
+
+    fn check_model(
+        &self,
+        providers: &Providers,
+        errors: &mut Vec<FieldError>,
+    ) -> Option<ModelName> {
+        let Some(model) = self.model.as_ref().or(providers.default_model.as_ref()) else {
+            errors.push(FieldError::new(
+                "/model",
+                "name a model; this service has no default",
+            ));
+            return None;
+        };
+        if let Err(error) = providers.find(model) {
+            errors.push(FieldError::new("/model", error.to_string()));
+        }
+        Some(model.clone())
+    }
+
+    fn check_inputs(
+        &self,
+        skill: Option<&Skill>,
+        assets: &KnownAssets,
+        errors: &mut Vec<FieldError>,
+    ) -> (Vec<Input>, Vec<Inline>) {
+        if self.inputs.len() > MAX_INPUTS {
+            errors.push(FieldError::new(
+                "/inputs",
+                format!("must be at most {MAX_INPUTS}"),
+            ));
+        }
+        let (mut inputs, mut inline) = (Vec::new(), Vec::new());
+        for (place, input) in self.inputs.iter().enumerate() {
+            match input.check(place, assets) {
+                Ok(Checked {
+                    input,
+                    content_type,
+                    content,
+                }) => {
+                    if let (Some(skill), Some(content_type)) = (skill, content_type) {
+                        errors.extend(check_kind(skill, place, &content_type));
+                    }
+                    inputs.push(input);
+                    inline.extend(content);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        (inputs, inline)
+    }
+
+    fn check_numbers(&self, errors: &mut Vec<FieldError>) {
+        let (low, high) = (Priority::RANGE.start(), Priority::RANGE.end());
+        if !Priority::RANGE.contains(&self.priority) {
+            errors.push(FieldError::new(
+                "/priority",
+                format!("must be from {low} to {high}"),
+            ));
+        }
+        if !(1..=20).contains(&self.max_attempts.unwrap_or(1)) {
+            errors.push(FieldError::new("/max_attempts", "must be from 1 to 20"));
+        }
+        let metadata_bytes = serde_json::to_string(&self.metadata).map_or(0, |json| json.len());
+        if metadata_bytes > MAX_METADATA_BYTES {
+            errors.push(FieldError::new(
+                "/metadata",
+                format!("must be at most {MAX_METADATA_BYTES} bytes of JSON"),
+            ));
+        }
+    }
+}
+
+struct Checked {
+    input: Input,
+    /// Known now unless it has to be fetched.
+    content_type: Option<String>,
+    content: Option<Inline>,
+}
+
+impl InputRequest {
+    fn check(&self, place: usize, assets: &KnownAssets) -> Result<Checked, FieldError> {
+        let at = |field: &str| format!("/inputs/{place}{field}");
+        match (self.asset_id, &self.url, &self.data) {
+            (Some(id), None, None) if self.name.is_none() => match assets.get(&id) {
+                Some(content_type) => Ok(Checked {
+                    input: Input::Asset { id },
+                    content_type: Some(content_type.clone()),
+                    content: None,
+                }),
+                None => Err(FieldError::new(
+                    at("/asset_id"),
+                    "there is no such asset; upload it to POST /v1/assets",
+                )),
+            },
+            (Some(_), None, None) => {
+                Err(FieldError::new(at("/name"), "an asset keeps its own name"))
+            }
+            (None, Some(url), None) => {
+                if !(url.starts_with("http://") || url.starts_with("https://")) {
+                    return Err(FieldError::new(
+                        at("/url"),
+                        "must begin with http:// or https://",
+                    ));
+                }
+                let input = Input::Url {
+                    url: url.clone(),
+                    name: self.name.clone(),
+                };
+                Ok(Checked {
+                    input,
+                    content_type: None,
+                    content: None,
+                })
+            }
+            (None, None, Some(data)) => {
+                let Some(name) = &self.name else {
+                    return Err(FieldError::new(
+                        at("/name"),
+                        "a file that comes as data needs a name",
+                    ));
+                };
+                let content = STANDARD.decode(data).map_err(|_| {
+                    FieldError::new(at("/data"), "must be Base64 (RFC 4648, section 4)")
+                })?;
+                let name = file_name(name);
+                let content_type = content_type_of(&name, &content[..content.len().min(8192)]);
+                // The id of its asset is not known before it is stored.
+                let input = Input::Asset { id: AssetId::new() };
+                let inline = Inline {
+                    place,
+                    name,
+                    content_type: content_type.clone(),
+                    content,
+                };
+                Ok(Checked {
+                    input,
+                    content_type: Some(content_type),
+                    content: Some(inline),
+                })
+            }
+            _ => Err(FieldError::new(
+                at(""),
+                "needs exactly one of `asset_id`, `url` and `data`",
+            )),
+        }
+    }
+}
+
+impl LimitsRequest {
+    fn check(&self, skill: Option<&Skill>, errors: &mut Vec<FieldError>) -> Limits {
+        let timeout = skill.map_or(Limits::DEFAULT.timeout_seconds, |skill| {
+            skill.timeout_seconds
+        });
+        let mut within = |field: &str, asked: Option<u32>, default: u32, highest: u32| match asked {
+            None => default,
+            Some(value) => {
+                if !(1..=highest).contains(&value) {
+                    errors.push(FieldError::new(
+                        format!("/limits/{field}"),
+                        format!("must be from 1 to {highest}"),
+                    ));
+                }
+                value
+            }
+        };
+        Limits {
+            timeout_seconds: within("timeout_seconds", self.timeout_seconds, timeout, 86_400),
+            max_iterations: within(
+                "max_iterations",
+                self.max_iterations,
+                Limits::DEFAULT.max_iterations,
+                1000,
+            ),
+            max_tokens: within(
+                "max_tokens",
+                self.max_tokens,
+                Limits::DEFAULT.max_tokens,
+                200_000,
+            ),
+        }
+    }
+}
+
+fn check_parameters(
+    skill: Option<&Skill>,
+    given: &Map<String, Value>,
+    errors: &mut Vec<FieldError>,
+) -> Map<String, Value> {
+    match skill.map(|skill| skill.parameters_from(given)) {
+        None => Map::new(),
+        Some(Ok(parameters)) => parameters,
+        Some(Err(wrong)) => {
+            let named = wrong
+                .into_iter()
+                .map(|(place, detail)| FieldError::new(format!("/parameters{place}"), detail));
+            errors.extend(named);
+            Map::new()
+        }
+    }
+}
+
+fn check_kind(skill: &Skill, place: usize, content_type: &str) -> Option<FieldError> {
+    let Inputs::Only(kinds) = &skill.inputs else {
+        return None;
+    };
+    if kinds
+        .iter()
+        .any(|kind| shared::asset::fits(*kind, content_type))
+    {
+        return None;
+    }
+    let kinds: Vec<_> = kinds.iter().map(|kind| OutputKind::as_str(*kind)).collect();
+    let detail = format!(
+        "is {content_type}; the skill `{}` takes: {}",
+        skill.name,
+        kinds.join(", ")
+    );
+    Some(FieldError::new(format!("/inputs/{place}"), detail))
+}

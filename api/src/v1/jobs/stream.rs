@@ -1,0 +1,89 @@
+use actix_web::http::header::CACHE_CONTROL;
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpRequest, HttpResponse, get};
+use serde::Deserialize;
+use shared::db;
+use shared::id::JobId;
+use sqlx::PgPool;
+use utoipa::IntoParams;
+
+use super::find;
+use crate::auth::Caller;
+use crate::follower::Follower;
+use crate::hub::Hub;
+use crate::openapi::EventSchema;
+use crate::problem::{ApiError, Problem};
+
+/// From where to follow, and what.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct StreamJob {
+    /// Only events after this `seq`. The header `Last-Event-ID` wins.
+    after: Option<i64>,
+    /// Whether to send live text and output (`message.delta`, `reasoning.delta`, `tool.output`); true if not
+    /// given.
+    deltas: Option<bool>,
+}
+
+/// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
+/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends
+/// the last id it has as `Last-Event-ID`, as browsers do by themselves, and misses nothing. 204 says that
+/// there is nothing more to come.
+#[utoipa::path(tag = "jobs",
+    params(
+        ("job_id" = JobId, Path, description = "The job"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `seq` that the client has"),
+        StreamJob,
+    ),
+    responses(
+        (status = 200, description = "The stream; each event's data is an `Event`", body = EventSchema, content_type = "text/event-stream"),
+        (status = 204, description = "The job has ended and the client has all of its log"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[get("/jobs/{job_id}/stream")]
+pub(crate) async fn stream_job(
+    caller: Caller,
+    pool: Data<PgPool>,
+    hub: Data<Hub>,
+    job: Path<JobId>,
+    query: Query<StreamJob>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let after = match last_event_id(&request)? {
+        Some(seq) => seq,
+        None => query.after.unwrap_or(0),
+    };
+    let job = find(&pool, caller.tenant, *job).await?;
+    if job.status.is_terminal()
+        && db::event::list(&**pool, job.id, after, &[], 1)
+            .await?
+            .is_empty()
+    {
+        return Ok(HttpResponse::NoContent().finish());
+    }
+    let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
+    Ok(HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(follower.into_body(query.deltas.unwrap_or(true))))
+}
+
+/// An empty id is what a browser sends that has seen no event with one.
+fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {
+    let Some(header) = request.headers().get("Last-Event-ID") else {
+        return Ok(None);
+    };
+    let text = header.to_str().unwrap_or("?").trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let invalid = || {
+        ApiError::Malformed(
+            "`Last-Event-ID` must be the `id` of an event of this stream".to_owned(),
+        )
+    };
+    text.parse().map(Some).map_err(|_| invalid())
+}

@@ -1,0 +1,139 @@
+//! `/v1/keys`
+
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpResponse, delete, get, post};
+use serde::{Deserialize, Serialize};
+use shared::db;
+use shared::id::{KeyId, TenantId};
+use shared::key::{ApiKey, Scope, SecretKey};
+use sqlx::PgPool;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::auth::Admin;
+use crate::body::Json;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, FieldError, Problem};
+
+const MAX_NAME_CHARS: usize = 100;
+
+/// A key to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateKey {
+    /// Whose key it is.
+    tenant_id: TenantId,
+    /// What its owner calls it.
+    #[schema(example = "ci", min_length = 1, max_length = 100)]
+    name: String,
+    /// What it may do; `jobs` if not given.
+    scopes: Option<Vec<Scope>>,
+}
+
+/// A key with its secret, which is shown this once.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CreatedKey {
+    #[serde(flatten)]
+    key: ApiKey,
+    /// The key itself, for the header `Authorization: Bearer …`. It cannot be read again.
+    #[schema(example = "sk_…")]
+    secret: String,
+}
+
+/// Creates a key of a tenant.
+#[utoipa::path(tag = "admin", request_body = CreateKey, responses(
+    (status = 201, description = "The key", body = CreatedKey),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/keys")]
+pub(crate) async fn create_key(
+    _: Admin,
+    body: Json<CreateKey>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    let Json(CreateKey {
+        tenant_id,
+        name,
+        scopes,
+    }) = body;
+    let scopes = scopes.unwrap_or_else(|| vec![Scope::Jobs]);
+    let mut errors = Vec::new();
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        errors.push(FieldError::new(
+            "/name",
+            format!("must have 1 to {MAX_NAME_CHARS} characters"),
+        ));
+    }
+    if scopes.is_empty() {
+        errors.push(FieldError::new(
+            "/scopes",
+            "name at least one of: jobs, admin",
+        ));
+    }
+    if db::tenant::get(&**pool, tenant_id).await?.is_none() {
+        errors.push(FieldError::new("/tenant_id", "there is no such tenant"));
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::Invalid(errors));
+    }
+    let secret = SecretKey::generate();
+    let key = db::key::insert(&**pool, tenant_id, &name, &scopes, &secret).await?;
+    Ok(HttpResponse::Created().json(CreatedKey {
+        key,
+        secret: secret.reveal().to_owned(),
+    }))
+}
+
+/// Which keys to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListKeys {
+    /// Only keys of this tenant.
+    tenant_id: Option<TenantId>,
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists keys, the newest first, without their secrets.
+#[utoipa::path(tag = "admin", params(ListKeys), responses(
+    (status = 200, description = "A page of keys", body = Page<ApiKey>),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/keys")]
+pub(crate) async fn list_keys(
+    _: Admin,
+    pool: Data<PgPool>,
+    query: Query<ListKeys>,
+) -> Result<actix_web::web::Json<Page<ApiKey>>, ApiError> {
+    let ListKeys {
+        tenant_id,
+        limit,
+        cursor,
+    } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let before = cursor::id(cursor.as_deref())?;
+    let keys = db::key::list(&**pool, tenant_id, before, limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(keys, limit, |key| {
+        key.id.to_string()
+    })))
+}
+
+/// Revokes a key. Requests that bring it are refused from now on.
+#[utoipa::path(tag = "admin", params(("key_id" = KeyId, Path, description = "The key")), responses(
+    (status = 204, description = "It is revoked"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/keys/{key_id}")]
+pub(crate) async fn revoke_key(
+    _: Admin,
+    pool: Data<PgPool>,
+    key: Path<KeyId>,
+) -> Result<HttpResponse, ApiError> {
+    if db::key::revoke(&**pool, *key).await? {
+        Ok(HttpResponse::NoContent().finish())
+    } else {
+        Err(ApiError::NotFound("key"))
+    }
+}

@@ -1,0 +1,113 @@
+//! `/v1/skills`
+
+use std::collections::BTreeSet;
+
+use actix_web::get;
+use actix_web::web::{Data, Json, Path};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::db;
+use shared::db::worker::Worker;
+use shared::job::OutputKind;
+use shared::skill::{Catalog, Inputs, Skill};
+use sqlx::PgPool;
+use utoipa::ToSchema;
+
+use crate::auth::Caller;
+use crate::cursor::Page;
+use crate::problem::{ApiError, Problem};
+
+/// A skill, and whether it can run here.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Skill)]
+pub(crate) struct SkillView {
+    /// Its name.
+    #[schema(example = "image")]
+    name: String,
+    /// Its name for people.
+    title: String,
+    /// What it does and when to use it.
+    description: String,
+    /// The kinds of files that it takes; null for any.
+    inputs: Option<Vec<OutputKind>>,
+    /// The kinds of files that it makes.
+    outputs: Vec<OutputKind>,
+    /// JSON Schema of its parameters.
+    #[schema(value_type = Object)]
+    parameters: Value,
+    /// How long its jobs may take unless they say otherwise, in seconds.
+    timeout_seconds: u32,
+    /// SHA-256 of the skill as this service has it.
+    digest: String,
+    /// Whether a worker that is there can run it.
+    available: bool,
+    /// What the worker that lacks least would need, in words.
+    missing: Vec<String>,
+}
+
+/// Lists the skills by name.
+#[utoipa::path(tag = "skills", responses(
+    (status = 200, description = "All skills, on one page", body = Page<SkillView>),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/skills")]
+pub(crate) async fn list_skills(
+    _: Caller,
+    pool: Data<PgPool>,
+    catalog: Data<Catalog>,
+) -> Result<Json<Page<SkillView>>, ApiError> {
+    let workers = db::worker::list(&**pool).await?;
+    let data = catalog.iter().map(|skill| view(skill, &workers)).collect();
+    Ok(Json(Page {
+        data,
+        next_cursor: None,
+    }))
+}
+
+/// Returns a skill.
+#[utoipa::path(tag = "skills", params(("name" = String, Path, description = "The skill")), responses(
+    (status = 200, description = "The skill", body = SkillView),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/skills/{name}")]
+pub(crate) async fn get_skill(
+    _: Caller,
+    pool: Data<PgPool>,
+    catalog: Data<Catalog>,
+    name: Path<String>,
+) -> Result<Json<SkillView>, ApiError> {
+    let skill = catalog.get(&name).ok_or(ApiError::NotFound("skill"))?;
+    let workers = db::worker::list(&**pool).await?;
+    Ok(Json(view(skill, &workers)))
+}
+
+fn view(skill: &Skill, workers: &[Worker]) -> SkillView {
+    let available = workers
+        .iter()
+        .any(|worker| worker.skills.contains(&skill.name));
+    let lacking = workers.iter().map(|worker| {
+        let programs: BTreeSet<_> = worker.programs.iter().cloned().collect();
+        skill.missing(&programs)
+    });
+    let missing = match lacking.min_by_key(Vec::len) {
+        _ if available => Vec::new(),
+        None => vec!["a worker".to_owned()],
+        Some(missing) => missing,
+    };
+    SkillView {
+        name: skill.name.clone(),
+        title: skill.title.clone(),
+        description: skill.description.clone(),
+        inputs: if let Inputs::Only(kinds) = &skill.inputs {
+            Some(kinds.clone())
+        } else {
+            None
+        },
+        outputs: skill.outputs.clone(),
+        parameters: skill.parameters.clone(),
+        timeout_seconds: skill.timeout_seconds,
+        digest: skill.digest.clone(),
+        available,
+        missing,
+    }
+}

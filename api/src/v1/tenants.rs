@@ -1,0 +1,83 @@
+//! `/v1/tenants`
+
+use actix_web::web::{Data, Query};
+use actix_web::{HttpResponse, get, post};
+use serde::Deserialize;
+use shared::db;
+use shared::db::tenant::Tenant;
+use sqlx::PgPool;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::auth::Admin;
+use crate::body::Json;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+
+const MAX_NAME_CHARS: usize = 100;
+
+/// A tenant to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateTenant {
+    /// A name, unique in the service.
+    #[schema(example = "acme", min_length = 1, max_length = 100)]
+    name: String,
+}
+
+/// Creates a tenant. It can do nothing until it has a key.
+#[utoipa::path(tag = "admin", request_body = CreateTenant, responses(
+    (status = 201, description = "The tenant", body = Tenant),
+    (status = 409, description = "The name is taken", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/tenants")]
+pub(crate) async fn create_tenant(
+    _: Admin,
+    body: Json<CreateTenant>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    let Json(CreateTenant { name }) = body;
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        return Err(ApiError::field(
+            "/name",
+            format!("must have 1 to {MAX_NAME_CHARS} characters"),
+        ));
+    }
+    let tenant = db::tenant::insert(&**pool, name.trim())
+        .await?
+        .ok_or_else(|| ApiError::Conflict {
+            code: "tenant_name_taken",
+            detail: format!("there is a tenant named `{}` already", name.trim()),
+        })?;
+    Ok(HttpResponse::Created().json(tenant))
+}
+
+/// Which tenants to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListTenants {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists tenants by name.
+#[utoipa::path(tag = "admin", params(ListTenants), responses(
+    (status = 200, description = "A page of tenants", body = Page<Tenant>),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/tenants")]
+pub(crate) async fn list_tenants(
+    _: Admin,
+    pool: Data<PgPool>,
+    query: Query<ListTenants>,
+) -> Result<actix_web::web::Json<Page<Tenant>>, ApiError> {
+    let limit = cursor::limit(query.limit)?;
+    let after = cursor::text(query.cursor.as_deref())?;
+    let tenants = db::tenant::list(&**pool, after.as_deref(), limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(tenants, limit, |tenant| {
+        tenant.name.clone()
+    })))
+}

@@ -1,0 +1,27 @@
+//! `/v1/workers`
+
+use actix_web::get;
+use actix_web::web::{Data, Json};
+use shared::db;
+use shared::db::worker::Worker;
+use sqlx::PgPool;
+
+use crate::auth::Admin;
+use crate::cursor::Page;
+use crate::problem::{ApiError, Problem};
+
+/// Lists the workers that are there.
+#[utoipa::path(tag = "admin", responses(
+    (status = 200, description = "All workers, on one page", body = Page<Worker>),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/workers")]
+pub(crate) async fn list_workers(
+    _: Admin,
+    pool: Data<PgPool>,
+) -> Result<Json<Page<Worker>>, ApiError> {
+    Ok(Json(Page {
+        data: db::worker::list(&**pool).await?,
+        next_cursor: None,
+    }))
+}
