@@ -1,1 +1,59 @@
-//! .
+//! The one binary, `skillet`: the service and its parts, and a client for the terminal.
+
+mod args;
+mod client;
+mod command;
+mod config;
+mod directory;
+pub mod postgres;
+mod progress;
+mod service;
+mod session;
+mod shutdown;
+
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+
+use crate::args::Cli;
+
+/// What a command that was understood came to.
+pub(crate) enum Exit {
+    /// It did what it should.
+    Done,
+    /// The job failed, or something else did and has been said.
+    Failed,
+    /// The person stopped it.
+    Interrupted,
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let config = match config::load() {
+        Ok(config) => config,
+        Err(error) => return usage(&error),
+    };
+    let matches = config.apply_to(args::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Err(error) = shared::telemetry::init(cli.log_format.into(), &cli.log) {
+        return usage(&error.context("--log"));
+    }
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("nothing was installed before");
+    let runtime = tokio::runtime::Runtime::new().expect("a process can have threads and timers");
+    match runtime.block_on(command::run(cli, config)) {
+        Ok(Exit::Done) => ExitCode::SUCCESS,
+        Ok(Exit::Failed) => ExitCode::FAILURE,
+        Ok(Exit::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::from(2)
+}

@@ -1,1 +1,5 @@
-fn main(){}
+//! The one binary.
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

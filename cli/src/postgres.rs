@@ -17,7 +17,7 @@ mod settings;
 mod socket;
 mod wheel;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use account::Account;
 use directory::Directory;
@@ -116,6 +116,11 @@ impl Drop for Postgres {
             tracing::warn!(%error, "postgres was not stopped");
         }
     }
+}
+
+/// The directories of this machine that hold the programs of a PostgreSQL, the preferred one first.
+pub fn installed() -> Vec<PathBuf> {
+    binaries::installed()
 }
 
 #[cfg(test)]

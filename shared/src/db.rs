@@ -37,6 +37,27 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
         .await
 }
 
+/// Makes a database on the server of `url` if it is missing.
+pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
+    use sqlx::Connection;
+    let mut connection = sqlx::PgConnection::connect(url).await?;
+    // An identifier cannot be a parameter; this one is ours.
+    let created = sqlx::query(sqlx::AssertSqlSafe(format!("create database \"{name}\"")))
+        .execute(&mut connection)
+        .await;
+    connection.close().await?;
+    match created {
+        Err(error)
+            if error
+                .as_database_error()
+                .is_some_and(|error| error.code().as_deref() == Some("42P04")) =>
+        {
+            Ok(())
+        }
+        other => other.map(drop),
+    }
+}
+
 /// Brings the schema up to date. Several processes may call it at once.
 pub async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
     sqlx::migrate!("../migrations").run(pool).await

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::PgExecutor;
+use sqlx::{PgExecutor, PgPool};
 use utoipa::ToSchema;
 
 use crate::id::TenantId;
@@ -31,6 +31,14 @@ pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<
     )
     .fetch_optional(db)
     .await
+}
+
+/// The tenant of that name, made if there is none.
+pub async fn get_or_insert(db: &PgPool, name: &str) -> sqlx::Result<Tenant> {
+    match insert(db, name).await? {
+        Some(tenant) => Ok(tenant),
+        None => get_by_name(db, name).await?.ok_or(sqlx::Error::RowNotFound),
+    }
 }
 
 /// The tenant of that id.

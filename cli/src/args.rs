@@ -1,0 +1,350 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use shared::id::{JobId, KeyId};
+use shared::job::Status;
+use shared::model_name::ModelName;
+use shared::telemetry;
+
+/// A self-hosted job API for agent skills.
+#[derive(Parser)]
+#[command(name = "skillet", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// The configuration file; `skillet.toml` here if there is one
+    #[arg(long, global = true, env = "SKILLET_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What to log, in the syntax of RUST_LOG
+    #[arg(
+        long,
+        global = true,
+        env = "SKILLET_LOG",
+        default_value = "warn",
+        value_name = "FILTER"
+    )]
+    pub(crate) log: String,
+    /// How log lines look
+    #[arg(
+        long,
+        global = true,
+        env = "SKILLET_LOG_FORMAT",
+        default_value = "text"
+    )]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+impl From<LogFormat> for telemetry::LogFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run the whole service in one process
+    Up(Up),
+    /// Run the API alone
+    Api(Api),
+    /// Run a worker alone
+    Worker(Worker),
+    /// Bring the database's schema up to date
+    Migrate(Database),
+    /// Run three small jobs and show what they made
+    Demo(Demo),
+    /// Run a skill, follow it and save what it makes
+    Run(Run),
+    /// Follow a job
+    Watch(Watch),
+    /// Show a job
+    Get(OneJob),
+    /// List jobs, the newest first
+    List(List),
+    /// Cancel a job
+    Cancel(OneJob),
+    /// List the skills, and what each one lacks here
+    Skills(Skills),
+    /// Create, list and revoke API keys
+    Keys(Keys),
+    /// Say what this machine has and what it lacks
+    Doctor(Doctor),
+}
+
+/// Where this machine's data is.
+#[derive(Args, Clone)]
+pub(crate) struct Home {
+    /// The data directory [default: $XDG_DATA_HOME/skillet, for root /var/lib/skillet]
+    #[arg(long, env = "SKILLET_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Database {
+    /// The database
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: String,
+}
+
+/// What the API and the workers must agree on.
+#[derive(Args, Clone)]
+pub(crate) struct Common {
+    #[command(flatten)]
+    pub(crate) home: Home,
+    /// Where files are kept: a folder, or s3://bucket/prefix [default: assets in the data directory]
+    #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
+    pub(crate) assets: Option<String>,
+    /// A folder of skills beside the built-in ones
+    #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
+    pub(crate) skills_dir: Option<PathBuf>,
+    /// The model of jobs that name none, e.g. anthropic/claude-sonnet-4-5
+    #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
+    pub(crate) default_model: Option<ModelName>,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Slots {
+    /// Jobs that the worker runs at once
+    #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) slots: u32,
+    /// A private network that inputs may be fetched from, e.g. 10.0.0.0/8
+    #[arg(
+        long = "fetch-allow",
+        env = "SKILLET_FETCH_ALLOW",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub(crate) fetch_allow: Vec<IpNet>,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Up {
+    /// Where to listen; port 0 takes a free one
+    #[arg(
+        long,
+        env = "SKILLET_LISTEN",
+        default_value = "127.0.0.1:8420",
+        value_name = "ADDRESS"
+    )]
+    pub(crate) listen: SocketAddr,
+    /// The database; a private one in the data directory if not given
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+}
+
+#[derive(Args)]
+pub(crate) struct Api {
+    /// Where to listen; port 0 takes a free one
+    #[arg(
+        long,
+        env = "SKILLET_LISTEN",
+        default_value = "127.0.0.1:8420",
+        value_name = "ADDRESS"
+    )]
+    pub(crate) listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+}
+
+/// Which service to speak to.
+#[derive(Args, Clone)]
+pub(crate) struct Remote {
+    /// The service; the one of the data directory if not given, or one that runs while the command does
+    #[arg(long, env = "SKILLET_URL")]
+    pub(crate) url: Option<String>,
+    /// The key for --url
+    #[arg(
+        long,
+        env = "SKILLET_API_KEY",
+        hide_env_values = true,
+        requires = "url"
+    )]
+    pub(crate) api_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) home: Home,
+}
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The skill; `skillet skills` lists them
+    pub(crate) skill: String,
+    /// What is wanted; `-` reads it from standard input
+    pub(crate) prompt: String,
+    /// A file to start from, or a URL; can be given again
+    #[arg(short, long = "input", value_name = "FILE")]
+    pub(crate) inputs: Vec<String>,
+    /// Where to save what the job makes
+    #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
+    pub(crate) output_dir: PathBuf,
+    /// Overwrite files that are there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// The model, e.g. openai/gpt-5 or script/bash
+    #[arg(short, long)]
+    pub(crate) model: Option<ModelName>,
+    /// A parameter of the skill; the value is JSON, or text if it is not
+    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    pub(crate) parameters: Vec<String>,
+    /// Seconds that the job may take
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u32>,
+    /// Print the job as JSON instead of its text
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// Where to save what the jobs make
+    #[arg(
+        short,
+        long = "output",
+        default_value = "skillet-demo",
+        value_name = "DIR"
+    )]
+    pub(crate) output_dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct Watch {
+    pub(crate) job: JobId,
+    /// Print the events as JSON, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct OneJob {
+    pub(crate) job: JobId,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// Only jobs in this state
+    #[arg(long, value_parser = parse_status)]
+    pub(crate) status: Option<Status>,
+    /// Only jobs of this skill
+    #[arg(long)]
+    pub(crate) skill: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) limit: u32,
+    /// Print the jobs as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct Skills {
+    /// Print the skills as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Create a key and print it, this once
+    Create(CreateKey),
+    /// List keys, without their secrets
+    List(Skills),
+    /// Revoke a key
+    Revoke(RevokeKey),
+}
+
+#[derive(Args)]
+pub(crate) struct CreateKey {
+    /// What to call it
+    #[arg(long, default_value = "cli")]
+    pub(crate) name: String,
+    /// Whose key it is; the tenant is created if it is not there
+    #[arg(long, default_value = "default")]
+    pub(crate) tenant: String,
+    /// What it may do
+    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
+    pub(crate) scopes: Vec<String>,
+    /// The database, for the first key of a service that has none
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// Print the key as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct RevokeKey {
+    pub(crate) key: KeyId,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct Doctor {
+    /// A folder of skills beside the built-in ones
+    #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
+    pub(crate) skills_dir: Option<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn parse_status(text: &str) -> Result<Status, String> {
+    serde_json::from_value(text.into()).map_err(|_| {
+        "must be one of: queued, running, waiting, completed, failed, cancelled".to_owned()
+    })
+}
+
+/// The command line, to be given defaults and parsed.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,49 @@
+//! The commands, one module each.
+
+mod demo;
+mod doctor;
+mod job;
+mod keys;
+mod run;
+mod serve;
+mod skills;
+
+use serde::Serialize;
+
+use crate::Exit;
+use crate::args::{Cli, Command, KeysCommand};
+use crate::config::Config;
+
+/// Runs the command that was asked for.
+pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::Up(options) => serve::up(options, &config).await,
+        Command::Api(options) => serve::api(options, &config).await,
+        Command::Worker(options) => serve::worker(options, &config).await,
+        Command::Migrate(options) => serve::migrate(&options).await,
+        Command::Demo(options) => demo::demo(&options, &config).await,
+        Command::Run(options) => run::run(&options, &config).await,
+        Command::Watch(options) => job::watch(&options, &config).await,
+        Command::Get(options) => job::get(&options, &config).await,
+        Command::List(options) => job::list(&options, &config).await,
+        Command::Cancel(options) => job::cancel(&options, &config).await,
+        Command::Skills(options) => skills::skills(&options, &config).await,
+        Command::Keys(keys) => match keys.command {
+            KeysCommand::Create(options) => keys::create(&options, &config).await,
+            KeysCommand::List(options) => keys::list(&options, &config).await,
+            KeysCommand::Revoke(options) => keys::revoke(&options, &config).await,
+        },
+        Command::Doctor(options) => doctor::doctor(&options, &config),
+    }
+}
+
+/// Prints a line to standard output. A reader that went away is no error of ours.
+fn print(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&serde_json::to_string_pretty(value)?);
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! `skillet.toml`. A flag wins over a variable, and a variable over the file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use shared::model_name::ModelName;
+use shared::provider::{Provider, Providers};
+use toml::{Table, Value};
+
+/// The file that is read if it is there and none is named.
+const DEFAULT_FILE: &str = "skillet.toml";
+
+/// What the file says.
+#[derive(Default)]
+pub(crate) struct Config {
+    /// Defaults of flags, by the flag's name with underscores.
+    flags: BTreeMap<String, String>,
+    providers: BTreeMap<String, Provider>,
+}
+
+/// Reads the file that `--config` or `SKILLET_CONFIG` names, else `skillet.toml` if there is one.
+pub(crate) fn load() -> anyhow::Result<Config> {
+    let named =
+        named_on_command_line().or_else(|| std::env::var_os("SKILLET_CONFIG").map(PathBuf::from));
+    let path = named.clone().unwrap_or_else(|| DEFAULT_FILE.into());
+    match std::fs::read_to_string(&path) {
+        Ok(text) => parse(&text).with_context(|| format!("in {}", path.display())),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Config::default())
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// The file decides the flags' defaults, so it is looked for before they are parsed.
+fn named_on_command_line() -> Option<PathBuf> {
+    let mut arguments = std::env::args_os().skip(1);
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        if text == "--config" {
+            return arguments.next().map(PathBuf::from);
+        }
+        if let Some(path) = text.strip_prefix("--config=") {
+            return Some(Path::new(path).to_owned());
+        }
+    }
+    None
+}
+
+fn parse(text: &str) -> anyhow::Result<Config> {
+    let table: Table = text.parse()?;
+    let command = crate::args::command();
+    let mut config = Config::default();
+    for (key, value) in table {
+        match (key.as_str(), value) {
+            ("providers", value) => config.providers = value.try_into().context("`providers`")?,
+            (key, _) if !is_flag(&command, key) => bail!("there is no setting `{key}`"),
+            (_, Value::String(text)) => drop(config.flags.insert(key, text)),
+            (_, value @ (Value::Integer(_) | Value::Boolean(_))) => {
+                drop(config.flags.insert(key, value.to_string()))
+            }
+            (_, other) => bail!("`{key}` cannot be {}", other.type_str()),
+        }
+    }
+    Ok(config)
+}
+
+fn is_flag(command: &clap::Command, id: &str) -> bool {
+    let own = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == id && argument.get_long().is_some());
+    own || command
+        .get_subcommands()
+        .any(|command| is_flag(command, id))
+}
+
+impl Config {
+    /// The command with the file's defaults for its flags.
+    pub(crate) fn apply_to(&self, command: clap::Command) -> clap::Command {
+        command
+            .mut_args(
+                |argument| match self.flags.get(argument.get_id().as_str()) {
+                    Some(default) if argument.get_long().is_some() => {
+                        argument.default_value(default)
+                    }
+                    _ => argument,
+                },
+            )
+            .mut_subcommands(|command| self.apply_to(command))
+    }
+
+    /// The providers of models, with the default model.
+    pub(crate) fn providers(&self, default_model: Option<ModelName>) -> Providers {
+        Providers::new(self.providers.clone(), default_model)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_sets_defaults_that_flags_override() {
+        let config =
+            parse("slots = 3\n[providers.ollama]\nkind = \"openai\"\nbase_url = \"http://h/v1\"\n")
+                .unwrap();
+        let slots = |arguments: &[&str]| {
+            let matches = config
+                .apply_to(crate::args::command())
+                .try_get_matches_from(arguments)
+                .unwrap();
+            *matches
+                .subcommand()
+                .unwrap()
+                .1
+                .get_one::<u32>("slots")
+                .unwrap()
+        };
+        assert_eq!(slots(&["skillet", "up"]), 3);
+        assert_eq!(slots(&["skillet", "up", "--slots", "5"]), 5);
+        assert!(
+            config
+                .providers(None)
+                .names()
+                .contains(&"ollama".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_setting_that_does_not_exist_is_named() {
+        let error = |text| format!("{:#}", parse(text).err().unwrap());
+        assert_eq!(error("slot = 3"), "there is no setting `slot`");
+        assert_eq!(error("slots = [3]"), "`slots` cannot be array");
+        assert!(
+            error("[providers.x]\nkind = \"soap\"\nbase_url = \"u\"")
+                .contains("unknown variant `soap`")
+        );
+    }
+}

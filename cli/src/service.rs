@@ -1,0 +1,255 @@
+//! The service and its parts, wired together.
+
+mod lock;
+mod place;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use ipnet::IpNet;
+use shared::asset::AssetStore;
+use shared::db;
+use shared::key::{Scope, SecretKey};
+use shared::provider::Providers;
+use shared::skill::Catalog;
+use sqlx::PgPool;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use worker::Shutdown;
+
+use crate::args::{Common, Slots};
+use crate::config::Config;
+use crate::directory;
+use crate::postgres::{Postgres, Settings as PostgresSettings};
+use lock::DirectoryLock;
+
+pub(crate) use place::Place;
+
+/// Connections of an API process and of a worker, two of which listen.
+const API_CONNECTIONS: u32 = 20;
+const WORKER_CONNECTIONS: u32 = 10;
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the API and the workers share by configuration.
+pub(crate) struct Parts {
+    pub(crate) home: PathBuf,
+    assets: AssetStore,
+    catalog: Catalog,
+    providers: Providers,
+}
+
+impl Parts {
+    /// Reads and opens what the options name.
+    pub(crate) fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
+        let home = directory::data(common.home.data_dir.as_deref())?;
+        let assets = match common.assets.as_deref() {
+            Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
+            Some(folder) => AssetStore::in_folder(Path::new(folder))?,
+            None => AssetStore::in_folder(&home.join("assets"))?,
+        };
+        let catalog = Catalog::load(common.skills_dir.as_deref())?;
+        Ok(Self {
+            home,
+            assets,
+            catalog,
+            providers: config.providers(common.default_model.clone()),
+        })
+    }
+
+    /// Serves the API on the listener until told to end.
+    pub(crate) async fn run_api(
+        &self,
+        database_url: &str,
+        listener: TcpListener,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<()> {
+        let settings = api::Settings {
+            pool: db::connect(database_url, "skillet api", API_CONNECTIONS).await?,
+            assets: self.assets.clone(),
+            catalog: self.catalog.clone(),
+            providers: self.providers.clone(),
+            threads: std::thread::available_parallelism().map_or(2, usize::from),
+        };
+        api::run(settings, listener, shutdown).await
+    }
+
+    /// Runs a worker until told to end.
+    pub(crate) async fn run_worker(
+        &self,
+        database_url: &str,
+        slots: &Slots,
+        shutdown: Shutdown,
+    ) -> anyhow::Result<()> {
+        let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
+        let settings = worker::Settings {
+            database_url: database_url.to_owned(),
+            pool: db::connect(database_url, "skillet worker", WORKER_CONNECTIONS).await?,
+            assets: self.assets.clone(),
+            catalog: self.catalog.clone(),
+            providers: self.providers.clone(),
+            home: self.home.clone(),
+            slots: slots.slots,
+            fetch_allowed,
+        };
+        worker::run(settings, shutdown).await
+    }
+}
+
+/// The whole service in this process.
+pub(crate) struct Service {
+    /// Where it is and what opens it.
+    pub(crate) place: Place,
+    place_file: PathBuf,
+    api: JoinHandle<anyhow::Result<()>>,
+    worker: JoinHandle<anyhow::Result<()>>,
+    stop_api: CancellationToken,
+    shutdown: Shutdown,
+    // Dropped in this order: the database ends before the directory is free for others.
+    postgres: Option<Postgres>,
+    _lock: DirectoryLock,
+}
+
+/// How to start the whole service.
+pub(crate) struct ServiceOptions {
+    pub(crate) listen: SocketAddr,
+    pub(crate) database_url: Option<String>,
+    pub(crate) common: Common,
+    pub(crate) slots: Slots,
+}
+
+impl Service {
+    /// Starts everything and returns when jobs can run. `progress` gets a line whenever a wait begins.
+    pub(crate) async fn start(
+        options: ServiceOptions,
+        config: &Config,
+        shutdown: Shutdown,
+        progress: fn(&str),
+    ) -> anyhow::Result<Self> {
+        let parts = Parts::open(&options.common, config)?;
+        let lock = DirectoryLock::take(&parts.home)?;
+        let (postgres, database_url) =
+            open_database(&parts.home, options.database_url, progress).await?;
+        let pool = db::connect(&database_url, "skillet up", 2)
+            .await
+            .context("cannot reach the database")?;
+        db::migrate(&pool).await?;
+        // We hold the directory, so whoever worked here before is gone.
+        db::worker::stop_home(&pool, &parts.home.display().to_string()).await?;
+        let api_key = own_key(&pool, &parts.home).await?;
+
+        let listener = TcpListener::bind(options.listen)
+            .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let place = Place::new(listener.local_addr()?, api_key);
+        let place_file = Place::file(&parts.home);
+        let stop_api = CancellationToken::new();
+        let parts = std::sync::Arc::new(parts);
+        let api = tokio::spawn({
+            let (parts, url, stop) = (parts.clone(), database_url.clone(), stop_api.clone());
+            async move { parts.run_api(&url, listener, stop).await }
+        });
+        let worker = tokio::spawn({
+            let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());
+            async move { parts.run_worker(&url, &options.slots, shutdown).await }
+        });
+        let service = Self {
+            place,
+            place_file,
+            api,
+            worker,
+            stop_api,
+            shutdown,
+            postgres,
+            _lock: lock,
+        };
+        service.wait_until_ready(&pool, &parts.home).await?;
+        service.place.write(&service.place_file)?;
+        pool.close().await;
+        Ok(service)
+    }
+
+    async fn wait_until_ready(&self, pool: &PgPool, home: &Path) -> anyhow::Result<()> {
+        let home = home.display().to_string();
+        let ready = async {
+            while !db::worker::list(pool)
+                .await?
+                .iter()
+                .any(|worker| worker.home == home)
+            {
+                anyhow::ensure!(
+                    !self.worker.is_finished() && !self.api.is_finished(),
+                    "a part ended at once"
+                );
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Ok(())
+        };
+        tokio::time::timeout(READY_PATIENCE, ready)
+            .await
+            .context("the worker did not start in time")?
+    }
+
+    /// Waits until a part ends, which none does by itself unless it was told to.
+    pub(crate) async fn wait(&mut self) -> anyhow::Result<()> {
+        tokio::select! {
+            ended = &mut self.worker => ended?,
+            ended = &mut self.api => ended?,
+        }
+    }
+
+    /// Ends in order: the worker hands its jobs back, then the API goes, then the database.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        self.shutdown.drain.cancel();
+        let worked = if self.worker.is_finished() {
+            Ok(())
+        } else {
+            (&mut self.worker).await?
+        };
+        self.stop_api.cancel();
+        let served = if self.api.is_finished() {
+            Ok(())
+        } else {
+            (&mut self.api).await?
+        };
+        // Someone else may have begun with another place meanwhile.
+        let _ = std::fs::remove_file(&self.place_file);
+        if let Some(postgres) = self.postgres.take() {
+            tokio::task::spawn_blocking(|| postgres.stop()).await??;
+        }
+        worked.and(served)
+    }
+}
+
+/// The database that was named, or a private one.
+async fn open_database(
+    home: &Path,
+    named: Option<String>,
+    progress: fn(&str),
+) -> anyhow::Result<(Option<Postgres>, String)> {
+    if let Some(url) = named {
+        return Ok((None, url));
+    }
+    let (home, cache) = (home.join("postgres"), directory::cache()?);
+    let starting =
+        move || Postgres::start(&home, &cache, PostgresSettings { durable: true }, &progress);
+    let postgres = tokio::task::spawn_blocking(starting).await??;
+    db::create_database(&postgres.url("postgres"), "skillet").await?;
+    let url = postgres.url("skillet");
+    Ok((Some(postgres), url))
+}
+
+/// The key of this directory's owner, who may do everything. It stays the same over restarts.
+async fn own_key(pool: &PgPool, home: &Path) -> anyhow::Result<String> {
+    let file = home.join("api_key");
+    if let Ok(text) = std::fs::read_to_string(&file)
+        && db::key::get_by_secret(pool, text.trim()).await?.is_some()
+    {
+        return Ok(text.trim().to_owned());
+    }
+    let key = SecretKey::generate();
+    let tenant = db::tenant::get_or_insert(pool, "default").await?;
+    db::key::insert(pool, tenant.id, "owner", &[Scope::Jobs, Scope::Admin], &key).await?;
+    directory::write_private(&file, key.reveal())?;
+    Ok(key.reveal().to_owned())
+}
