@@ -1,1 +1,5 @@
-fn main(){}
+//! The whole system, from the outside: real processes, a real database, a scripted model.
+
+mod support;
+
+mod smoke;

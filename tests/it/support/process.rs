@@ -1,0 +1,70 @@
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The program under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_skillet-under-test");
+
+/// A running process, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts the program with an environment of its own, its log going to a file.
+    pub(crate) fn start(arguments: &[&str], environment: &[(String, String)], log: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        let child = Command::new(PROGRAM)
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("SKILLET_LOG", "info,sqlx=warn")
+            .envs(environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        Self { child }
+    }
+
+    /// The first line that it prints.
+    pub(crate) fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        line.trim().to_owned()
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end; whether it was a success.
+    pub(crate) fn wait(&mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,300 @@
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use shared::db;
+use shared::key::{Scope, SecretKey};
+use sqlx::PgPool;
+use tempfile::TempDir;
+use tests::model_server::ModelServer;
+
+use super::database;
+use super::process::Process;
+use super::stream::Stream;
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An API process, its workers, their database and their model, for one test.
+pub(crate) struct Service {
+    pub(crate) url: String,
+    pub(crate) key: String,
+    pub(crate) pool: PgPool,
+    pub(crate) database_url: String,
+    pub(crate) model: ModelServer,
+    pub(crate) api: Process,
+    pub(crate) workers: Vec<Process>,
+    pub(crate) home: TempDir,
+    http: reqwest::Client,
+    environment: Vec<(String, String)>,
+}
+
+impl Service {
+    /// An API and one worker.
+    pub(crate) async fn start() -> Self {
+        let mut service = Self::without_worker().await;
+        service.add_worker(&[]).await;
+        service
+    }
+
+    /// An API alone.
+    pub(crate) async fn without_worker() -> Self {
+        // Another test may have been first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let database_url = database::create().await;
+        let pool = db::connect(&database_url, "test", 4).await.unwrap();
+        let key = create_key(&pool, "default", &[Scope::Jobs, Scope::Admin]).await;
+        let model = ModelServer::start();
+        let home = tempfile::tempdir().unwrap();
+        let environment = [
+            ("DATABASE_URL", database_url.clone()),
+            (
+                "SKILLET_DATA_DIR",
+                home.path().join("api").display().to_string(),
+            ),
+            (
+                "SKILLET_ASSETS",
+                home.path().join("assets").display().to_string(),
+            ),
+            ("SKILLET_FETCH_ALLOW", "127.0.0.0/8".to_owned()),
+            ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
+            ("ANTHROPIC_BASE_URL", model.base_url()),
+            ("OPENAI_API_KEY", "sk-openai-test".to_owned()),
+            ("OPENAI_BASE_URL", model.openai_base_url()),
+        ];
+        let environment: Vec<_> = environment
+            .map(|(name, value)| (name.to_owned(), value))
+            .into();
+        let (api, url) = start_api(&environment, &home, "127.0.0.1:0");
+        let http = reqwest::Client::new();
+        Self {
+            url,
+            key,
+            pool,
+            database_url,
+            model,
+            api,
+            workers: Vec::new(),
+            home,
+            http,
+            environment,
+        }
+    }
+
+    /// Starts another worker, with more variables, and waits until it is there.
+    pub(crate) async fn add_worker(&mut self, more: &[(&str, &str)]) {
+        let number = self.workers.len();
+        let mut environment = self.environment.clone();
+        let home = self.home.path().join(format!("worker-{number}"));
+        environment.push(("SKILLET_DATA_DIR".to_owned(), home.display().to_string()));
+        environment.extend(
+            more.iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        let log = self.home.path().join(format!("worker-{number}.log"));
+        self.workers
+            .push(Process::start(&["worker"], &environment, &log));
+        let home = home.display().to_string();
+        until(async || {
+            db::worker::list(&self.pool)
+                .await
+                .unwrap()
+                .iter()
+                .any(|worker| worker.home == home)
+        })
+        .await;
+    }
+
+    /// Starts the API again, where it was.
+    pub(crate) fn restart_api(&mut self) {
+        let address = self.url.trim_start_matches("http://").to_owned();
+        (self.api, _) = start_api(&self.environment, &self.home, &address);
+    }
+
+    /// A request with the service's key.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http
+            .request(method, format!("{}{path}", self.url))
+            .bearer_auth(&self.key)
+    }
+
+    /// What is at `path`, with its status.
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        read(self.request(Method::GET, path).send().await.unwrap()).await
+    }
+
+    /// Sends JSON.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        read(
+            self.request(Method::POST, path)
+                .json(body)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
+    }
+
+    /// Creates a job and returns its id.
+    pub(crate) async fn create(&self, body: &Value) -> String {
+        let (status, job) = self.post("/v1/jobs", body).await;
+        assert_eq!(status, 202, "{job:#}");
+        job["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates a job with `script/bash` that runs one command of the skill `shell`.
+    pub(crate) async fn create_shell(&self, command: &str) -> String {
+        self.create(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
+            .await
+    }
+
+    /// Creates a job and waits for its end.
+    pub(crate) async fn run(&self, body: &Value) -> Value {
+        let job = self.create(body).await;
+        self.finished(&job).await
+    }
+
+    /// The job, when it has ended.
+    pub(crate) async fn finished(&self, job: &str) -> Value {
+        self.until_status(job, &["completed", "failed", "cancelled"])
+            .await
+    }
+
+    /// The job, when it stands at one of these.
+    pub(crate) async fn until_status(&self, job: &str, statuses: &[&str]) -> Value {
+        let begun_at = Instant::now();
+        loop {
+            let (_, found) = self.get(&format!("/v1/jobs/{job}")).await;
+            if statuses.iter().any(|status| found["status"] == *status) {
+                return found;
+            }
+            assert!(
+                begun_at.elapsed() < PATIENCE,
+                "waited for {statuses:?} of {found:#}\n{}",
+                self.logs()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// The job's log so far.
+    pub(crate) async fn events(&self, job: &str) -> Vec<Value> {
+        let (_, page) = self.get(&format!("/v1/jobs/{job}/events?limit=1000")).await;
+        page["data"].as_array().unwrap().clone()
+    }
+
+    /// The job's log, when it has an event of that type.
+    pub(crate) async fn until_event(&self, job: &str, kind: &str) -> Vec<Value> {
+        let begun_at = Instant::now();
+        loop {
+            let events = self.events(job).await;
+            if events.iter().any(|event| event["type"] == kind) {
+                return events;
+            }
+            assert!(
+                begun_at.elapsed() < PATIENCE,
+                "waited for {kind} in {events:#?}\n{}",
+                self.logs()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Follows a job as Server-Sent Events.
+    pub(crate) async fn follow(&self, job: &str, after: i64) -> Stream {
+        let request = self.request(Method::GET, &format!("/v1/jobs/{job}/stream"));
+        Stream::open(request.header("Last-Event-ID", after)).await
+    }
+
+    /// Uploads a file and returns its asset.
+    pub(crate) async fn upload(&self, name: &str, content: impl Into<Vec<u8>>) -> Value {
+        let part = reqwest::multipart::Part::bytes(content.into()).file_name(name.to_owned());
+        let form = reqwest::multipart::Form::new().part("file", part);
+        let response = self
+            .request(Method::POST, "/v1/assets")
+            .multipart(form)
+            .send()
+            .await
+            .unwrap();
+        let (status, asset) = read(response).await;
+        assert_eq!(status, 201, "{asset:#}");
+        asset
+    }
+
+    /// Downloads an asset's content.
+    pub(crate) async fn download(&self, asset: &Value) -> Vec<u8> {
+        let path = asset["content_url"].as_str().unwrap();
+        let response = self.request(Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.bytes().await.unwrap().into()
+    }
+
+    /// What the processes logged.
+    pub(crate) fn logs(&self) -> String {
+        let files = std::fs::read_dir(self.home.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let logs =
+            files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.map(|path| {
+            format!(
+                "{}:\n{}\n",
+                path.display(),
+                std::fs::read_to_string(&path).unwrap()
+            )
+        })
+        .collect()
+    }
+}
+
+/// A prompt of `script/bash` with one command.
+pub(crate) fn bash(command: &str) -> String {
+    format!("```bash\n{command}\n```")
+}
+
+/// A key of a tenant, which is made if it is missing.
+pub(crate) async fn create_key(pool: &PgPool, tenant: &str, scopes: &[Scope]) -> String {
+    let tenant = db::tenant::get_or_insert(pool, tenant).await.unwrap();
+    let secret = SecretKey::generate();
+    db::key::insert(pool, tenant.id, "test", scopes, &secret)
+        .await
+        .unwrap();
+    secret.reveal().to_owned()
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
+    let begun_at = Instant::now();
+    while !is_so().await {
+        assert!(begun_at.elapsed() < PATIENCE, "waited too long");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+fn start_api(environment: &[(String, String)], home: &TempDir, listen: &str) -> (Process, String) {
+    let mut api = Process::start(
+        &["api", "--listen", listen],
+        environment,
+        &home.path().join("api.log"),
+    );
+    let line = api.first_line();
+    let url = line.strip_prefix("listening on ").unwrap_or_else(|| {
+        panic!(
+            "{line}\n{}",
+            std::fs::read_to_string(home.path().join("api.log")).unwrap()
+        )
+    });
+    let url = url.to_owned();
+    (api, url)
+}
+
+async fn read(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    let body = if text.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(&text).expect(&text)
+    };
+    (status, body)
+}
