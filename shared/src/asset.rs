@@ -2,6 +2,7 @@
 
 mod content_type;
 mod name;
+mod scratch;
 mod store;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +11,7 @@ use utoipa::ToSchema;
 
 pub use content_type::{content_type_of, fits};
 pub use name::file_name;
+pub use scratch::Scratch;
 pub use store::{AssetStore, BlobRange, Sealed, StoreError, Upload};
 
 use crate::id::AssetId;

@@ -1,6 +1,7 @@
 //! One attempt at a job: from the claim to the last entry that its lease may write.
 
 mod end;
+mod prepare;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,29 +15,25 @@ use shared::skill::Skill;
 use tokio_util::sync::CancellationToken;
 
 use crate::log::JobLog;
-use crate::model::{self, Model};
-use crate::prompt;
-use crate::run_loop::{LoopError, run_loop};
+use crate::run_loop::{Conversation, LoopError, run_loop};
 use crate::shop::Shop;
-use crate::staging;
-use crate::tool::Toolbox;
-use crate::transcript::Transcript;
-use crate::workspace::Workspace;
+use crate::workspace::{Snapshots, Workspace};
 use end::End;
+use prepare::{Prepared, prepare};
 
 /// An attempt under way, as the loop and the tools see it.
-pub(crate) struct Attempt {
-    pub(crate) shop: Arc<Shop>,
-    pub(crate) claimed: Claimed,
-    pub(crate) skill: Arc<Skill>,
-    pub(crate) log: JobLog,
-    pub(crate) workspace: Workspace,
+pub(crate) struct Attempt<'a> {
+    pub(crate) shop: &'a Shop,
+    pub(crate) claimed: &'a Claimed,
+    pub(crate) skill: &'a Skill,
+    pub(crate) log: &'a JobLog,
+    pub(crate) workspace: Arc<Workspace>,
     /// Set when the worker is leaving.
-    pub(crate) drain: CancellationToken,
+    pub(crate) drain: &'a CancellationToken,
     deadline: Instant,
 }
 
-impl Attempt {
+impl Attempt<'_> {
     /// What is left of the job's time.
     pub(crate) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
@@ -48,6 +45,19 @@ impl Attempt {
             Err(LoopError::Drained)
         } else {
             Ok(())
+        }
+    }
+
+    /// Keeps the workspace for whoever may have to take over. Without it they are told that files may
+    /// be missing, so a failure does not end the attempt.
+    pub(crate) async fn save(&self, snapshots: &mut Snapshots) {
+        match snapshots.save(&self.workspace).await {
+            Ok(Some(saved)) => self.log.append(EventData::WorkspaceSaved(saved)).await,
+            Ok(None) => {}
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(job = %self.claimed.job.id, error, "a workspace could not be saved");
+            }
         }
     }
 }
@@ -117,111 +127,87 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
             signals.lost.clone(),
         )
         .await;
-    let skill = job
-        .skill
-        .as_deref()
-        .and_then(|name| shop.catalog.get(name))
-        .cloned();
-    let digest = skill.as_ref().map(|skill| skill.digest.clone());
+    let skill = job.skill.as_deref().and_then(|name| shop.catalog.get(name));
+    let digest = skill.map(|skill| skill.digest.clone());
     let started = JobStarted {
         attempt: job.attempt,
         worker,
         skill_digest: digest,
     };
     log.append(EventData::JobStarted(started)).await;
+    let (end, conversation) = match skill {
+        Some(skill) => carry_out(&shop, &claimed, skill, &log, &signals, &clock).await,
+        None => (
+            End::Fault(anyhow::anyhow!("claimed a job of a skill that is not here")),
+            None,
+        ),
+    };
+    let (transcript, snapshots) = conversation.map(|it| (it.transcript, it.snapshots)).unzip();
+    let is_over = end::close(log, &claimed, &clock, transcript, end).await;
+    // What a lost attempt saved is the next one's; what an ended job saved is nobody's.
+    if is_over
+        && let Some(snapshots) = snapshots
+        && let Err(error) = snapshots.clear().await
+    {
+        tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "a saved workspace is left");
+    }
+}
 
-    let prepared = signals
-        .watch(prepare(&shop, &claimed, skill.as_deref()))
-        .await;
-    let prepared = match prepared {
+/// Prepares and loops. How that ended, with the conversation if it came to one.
+async fn carry_out(
+    shop: &Shop,
+    claimed: &Claimed,
+    skill: &Skill,
+    log: &JobLog,
+    signals: &Signals,
+    clock: &Clock,
+) -> (End, Option<Conversation>) {
+    let prepared = match signals.watch(prepare(shop, claimed, skill)).await {
         Ok(Ok(prepared)) => prepared,
-        Ok(Err(fault)) => return end::close(log, &claimed, &clock, None, fault.into()).await,
-        Err(interrupt) => return end::close(log, &claimed, &clock, None, interrupt.into()).await,
+        Ok(Err(fault)) => return (fault.into(), None),
+        Err(interrupt) => return (interrupt.into(), None),
     };
     let Prepared {
         workspace,
-        mut transcript,
-        model,
-        system,
-        skill,
+        mut conversation,
+        entries,
     } = prepared;
+    for entry in entries {
+        log.append(entry).await;
+    }
     let limit = Duration::from_secs(claimed.request.limits.timeout_seconds.into());
     let deadline = clock.begun_at + limit.saturating_sub(claimed.spent);
-    let drain = signals.drain.clone();
     let attempt = Attempt {
         shop,
         claimed,
         skill,
         log,
         workspace,
-        drain,
+        drain: &signals.drain,
         deadline,
     };
-    let tools = Toolbox::new(&attempt.skill.tools);
-
-    let looping = run_loop(&attempt, &*model, &tools, &system, &mut transcript);
-    let end = match signals
-        .watch(tokio::time::timeout_at(deadline.into(), looping))
-        .await
-    {
+    let looping = tokio::time::timeout_at(deadline.into(), run_loop(&attempt, &mut conversation));
+    let end = match signals.watch(looping).await {
         Ok(Ok(Ok(stop))) => End::Stopped(stop),
         Ok(Ok(Err(error))) => error.into(),
-        Ok(Err(_)) => End::Failed(
-            JobErrorCode::Timeout.with(format!("the job took longer than {} s", limit.as_secs())),
-        ),
+        Ok(Err(_)) => {
+            let message = format!("the job took longer than {} s", limit.as_secs());
+            End::Failed(JobErrorCode::Timeout.with(message))
+        }
         Err(interrupt) => interrupt.into(),
     };
-    let Attempt {
-        claimed,
-        log,
-        workspace,
-        ..
-    } = attempt;
-    // Nothing of the job is left on this machine when it is said to have ended.
-    let removed = tokio::task::spawn_blocking(move || drop(workspace)).await;
-    if let Err(error) = removed {
+    remove(attempt.workspace).await;
+    (end, Some(conversation))
+}
+
+/// Nothing of the job is left on this machine when it is said to have ended.
+async fn remove(workspace: Arc<Workspace>) {
+    if let Err(error) = tokio::task::spawn_blocking(move || drop(workspace)).await {
         tracing::error!(
             error = &error as &dyn std::error::Error,
             "removing a workspace panicked"
         );
     }
-    end::close(log, &claimed, &clock, Some(transcript), end).await;
-}
-
-/// What a loop needs to begin.
-struct Prepared {
-    workspace: Workspace,
-    transcript: Transcript,
-    model: Box<dyn Model>,
-    system: String,
-    skill: Arc<Skill>,
-}
-
-async fn prepare(
-    shop: &Arc<Shop>,
-    claimed: &Claimed,
-    skill: Option<&Skill>,
-) -> Result<Prepared, Fault> {
-    let skill = skill
-        .ok_or_else(|| Fault::Ours(anyhow::anyhow!("claimed a job of a skill that is not here")))?;
-    let model = model::open(&shop.providers, &shop.http, &claimed.job.model)
-        .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
-    let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
-    let workspace = Workspace::create(shop.workspaces.join(name)).map_err(Fault::ours)?;
-    let inputs = staging::stage(shop, claimed, &workspace).await?;
-    let first = prompt::first_message(
-        &claimed.request.prompt,
-        &claimed.request.parameters,
-        &inputs,
-    );
-    let transcript = Transcript::new(first);
-    Ok(Prepared {
-        workspace,
-        transcript,
-        model,
-        system: prompt::system(skill),
-        skill: Arc::new(skill.clone()),
-    })
 }
 
 impl Signals {

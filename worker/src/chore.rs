@@ -3,6 +3,7 @@
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
+use shared::asset::AssetStore;
 use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
@@ -31,10 +32,17 @@ pub(crate) async fn frequent(pool: &PgPool) -> sqlx::Result<bool> {
 }
 
 /// Makes room for the coming weeks, and forgets what nobody needs.
-pub(crate) async fn rare(pool: &PgPool) -> sqlx::Result<()> {
+pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
     db::event::ensure_partitions(pool).await?;
     db::idempotency::delete_old(pool).await?;
-    db::worker::delete_stopped(pool).await
+    db::worker::delete_stopped(pool).await?;
+    // A worker that died right after a job's end left the job's workspace saved.
+    let saved = assets.list_scratch().await?;
+    let unfinished = db::run::list_unfinished(pool, &saved).await?;
+    for job in saved.iter().filter(|job| !unfinished.contains(job)) {
+        assets.scratch(*job).clear().await?;
+    }
+    Ok(())
 }
 
 async fn take_over_orphans(pool: &PgPool) -> sqlx::Result<usize> {

@@ -6,6 +6,7 @@ mod chore;
 mod command;
 mod fetch;
 mod heartbeat;
+mod history;
 mod life;
 mod log;
 pub mod model;

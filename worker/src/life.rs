@@ -149,15 +149,12 @@ impl Life<'_> {
             }
             if *rare_at <= Instant::now() {
                 *rare_at = Instant::now() + RARE_CHORES_INTERVAL;
-                chore::rare(&self.shop.pool).await?;
+                chore::rare(&self.shop.pool, &self.shop.assets).await?;
             }
-            Ok::<_, sqlx::Error>(())
+            anyhow::Ok(())
         };
         if let Err(error) = done.await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot do the chores"
-            );
+            tracing::warn!(error = format!("{error:#}"), "cannot do the chores");
         }
     }
 

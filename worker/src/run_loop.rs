@@ -10,6 +10,7 @@ use crate::log::LeaseLost;
 use crate::model::{Model, ModelError, ModelEvent, Request, ToolSpec, retry};
 use crate::tool::{ExecuteError, Toolbox};
 use crate::transcript::Transcript;
+use crate::workspace::Snapshots;
 
 /// Why a loop did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -25,29 +26,43 @@ pub(crate) enum LoopError {
     Drained,
 }
 
+/// What a loop works with.
+pub(crate) struct Conversation {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) tools: Toolbox,
+    pub(crate) system: String,
+    pub(crate) transcript: Transcript,
+    pub(crate) snapshots: Snapshots,
+}
+
 /// Runs the loop from wherever its transcript stands.
 pub(crate) async fn run_loop(
-    attempt: &Attempt,
-    model: &dyn Model,
-    tools: &Toolbox,
-    system: &str,
-    transcript: &mut Transcript,
+    attempt: &Attempt<'_>,
+    conversation: &mut Conversation,
 ) -> Result<LoopStop, LoopError> {
+    let Conversation {
+        model,
+        tools,
+        system,
+        transcript,
+        snapshots,
+    } = conversation;
     let specs = tools.specs();
     loop {
-        while transcript.next_call().is_some() {
-            if transcript.is_stuck() {
-                return Ok(LoopStop::RepeatedCall);
+        if transcript.next_call().is_some() {
+            let ran = run_calls(attempt, tools, transcript).await;
+            // Also when the worker is leaving in the middle of a turn.
+            attempt.save(snapshots).await;
+            if let Some(stop) = ran? {
+                return Ok(stop);
             }
-            attempt.check_boundary()?;
-            tools.run_next(attempt, transcript).await?;
         }
         if let Some(stop) = transcript.stop(attempt.claimed.request.limits.max_iterations) {
             return Ok(stop);
         }
         attempt.check_boundary()?;
         transcript.give_turn();
-        let reply = ask(attempt, model, &specs, system, transcript).await?;
+        let reply = ask(attempt, &**model, &specs, system, transcript).await?;
         attempt
             .log
             .append(EventData::MessageCompleted(reply.clone()))
@@ -56,9 +71,25 @@ pub(crate) async fn run_loop(
     }
 }
 
+/// Runs the calls that wait for a result, in order.
+async fn run_calls(
+    attempt: &Attempt<'_>,
+    tools: &Toolbox,
+    transcript: &mut Transcript,
+) -> Result<Option<LoopStop>, LoopError> {
+    while transcript.next_call().is_some() {
+        if transcript.is_stuck() {
+            return Ok(Some(LoopStop::RepeatedCall));
+        }
+        attempt.check_boundary()?;
+        tools.run_next(attempt, transcript).await?;
+    }
+    Ok(None)
+}
+
 /// One reply, its deltas going to the log as they come.
 async fn ask(
-    attempt: &Attempt,
+    attempt: &Attempt<'_>,
     model: &dyn Model,
     tools: &[ToolSpec],
     system: &str,

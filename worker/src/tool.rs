@@ -36,7 +36,7 @@ pub(crate) trait Tool: Send + Sync {
 /// One call.
 pub(crate) struct Call<'a> {
     /// The job's attempt that makes it.
-    pub(crate) attempt: &'a Attempt,
+    pub(crate) attempt: &'a Attempt<'a>,
     /// Its id in the transcript.
     pub(crate) id: &'a str,
     /// The arguments as the model wrote them.

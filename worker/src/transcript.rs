@@ -26,6 +26,8 @@ pub(crate) struct Transcript {
     last: Option<LastReply>,
     summaries_asked: u32,
     repeated: Option<(ToolCall, u32)>,
+    /// What the model is to know when it is asked next.
+    notes: Vec<Part>,
     /// The last text of the assistant that was not empty.
     pub(crate) text: Option<String>,
     pub(crate) usage: Usage,
@@ -47,6 +49,7 @@ impl Transcript {
             last: None,
             summaries_asked: 0,
             repeated: None,
+            notes: Vec::new(),
             text: None,
             usage: Usage::default(),
             outputs: Vec::new(),
@@ -81,12 +84,20 @@ impl Transcript {
         matches!(self.messages.last(), Some(Message::Assistant(_)))
     }
 
+    /// Tells the model something when it is asked next.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.notes.push(Part::Text(text.to_owned()));
+    }
+
     /// Makes the transcript end with our side, so that the model can be asked.
     pub(crate) fn give_turn(&mut self) {
         if self.last.is_some() && self.awaits_nothing() {
             self.summaries_asked += 1;
             self.messages
                 .push(Message::User(vec![Part::Text(ASK_FOR_SUMMARY.to_owned())]));
+        }
+        if let Some(Message::User(parts)) = self.messages.last_mut() {
+            parts.append(&mut self.notes);
         }
     }
 

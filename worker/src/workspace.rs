@@ -1,12 +1,17 @@
 //! The job's own directory. Whatever a model names in it is opened through a descriptor and never
 //! leads out (openat2(2), `RESOLVE_BENEATH`).
 
+mod snapshot;
+mod survey;
+
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+pub(crate) use snapshot::Snapshots;
+
 use shared::event::AssetRejection;
 
 /// A directory that goes when this is dropped.
@@ -73,6 +78,18 @@ impl Workspace {
             Ok((file, size))
         } else {
             Err(AssetRejection::NotAFile)
+        }
+    }
+
+    /// Opens a regular file by its path from here, through no link. It may have other names.
+    fn open_own(&self, path: &str) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
+        let file: File = openat2(&self.directory, path, flags, Mode::empty(), resolve)?.into();
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::ErrorKind::InvalidInput.into())
         }
     }
 

@@ -14,6 +14,9 @@ use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMulti
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::Scratch;
+use crate::id::JobId;
+
 /// What fits here is written in one piece; larger uploads go to a side path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
 /// As much as the detection of media types looks at.
@@ -23,6 +26,8 @@ const HEAD_BYTES: usize = 8 * 1024;
 #[derive(Clone)]
 pub struct AssetStore {
     objects: Arc<dyn ObjectStore>,
+    /// What unfinished jobs have in their workspaces. Losing it costs work and no promise.
+    scratch: Arc<dyn ObjectStore>,
 }
 
 /// The store failed, or has not what the database says it has.
@@ -37,9 +42,10 @@ impl AssetStore {
     /// A store in a folder, which is made if it is missing.
     pub fn in_folder(folder: &FilePath) -> anyhow::Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let files = LocalFileSystem::new_with_prefix(folder)?.with_fsync(true);
+        let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
-            objects: Arc::new(files),
+            objects: Arc::new(files()?.with_fsync(true)),
+            scratch: Arc::new(files()?),
         })
     }
 
@@ -48,9 +54,21 @@ impl AssetStore {
         let (_, rest) = url.split_once("://").unwrap_or(("", url));
         let (_, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let bucket = AmazonS3Builder::from_env().with_url(url).build()?;
+        let objects = Arc::new(PrefixStore::new(bucket, prefix));
         Ok(Self {
-            objects: Arc::new(PrefixStore::new(bucket, prefix)),
+            objects: objects.clone(),
+            scratch: objects,
         })
+    }
+
+    /// What an unfinished job has in its workspace.
+    pub fn scratch(&self, job: JobId) -> Scratch {
+        Scratch::new(self.scratch.clone(), job)
+    }
+
+    /// The jobs that have something there.
+    pub async fn list_scratch(&self) -> Result<Vec<JobId>, StoreError> {
+        Scratch::list(&*self.scratch).await
     }
 
     /// Begins to store bytes whose hash is not known yet.
@@ -191,19 +209,28 @@ impl Upload {
 }
 
 impl Sealed {
-    /// Puts the bytes in their place. The caller holds the blob (`db::asset::hold_blob`), so that
+    /// Puts the bytes in their place. The caller holds the blob (`db::asset::store` does), so that
     /// nobody removes it before the row that needs it is there.
     pub async fn place(self) -> Result<(), StoreError> {
-        let objects = &self.store.objects;
         let target = blob_path(&self.sha256);
-        let exists = objects.head(&target).await.is_ok();
+        let objects = self.store.objects.clone();
+        self.place_at(&*objects, &target).await
+    }
+
+    /// Puts the bytes at `target`, where nothing or the same is.
+    pub(super) async fn place_at(
+        self,
+        objects: &dyn ObjectStore,
+        target: &Path,
+    ) -> Result<(), StoreError> {
+        let exists = objects.head(target).await.is_ok();
         match self.body {
             SealedBody::Inline(_) if exists => {}
             SealedBody::Inline(buffer) => {
-                objects.put(&target, buffer.into()).await?;
+                objects.put(target, buffer.into()).await?;
             }
             SealedBody::Side(path) if exists => objects.delete(&path).await?,
-            SealedBody::Side(path) => objects.rename(&path, &target).await?,
+            SealedBody::Side(path) => objects.rename(&path, target).await?,
         }
         Ok(())
     }

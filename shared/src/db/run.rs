@@ -108,6 +108,15 @@ pub async fn lock_orphans(db: &mut PgConnection, limit: i64) -> sqlx::Result<Vec
     Ok(runs.collect())
 }
 
+/// Those of the jobs that have not ended.
+pub async fn list_unfinished(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<Vec<JobId>> {
+    let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    let unfinished = sqlx::query_scalar!("select job_id from run where job_id = any($1)", &jobs)
+        .fetch_all(db)
+        .await?;
+    Ok(unfinished.into_iter().map(JobId).collect())
+}
+
 /// Tells idle workers that there is something to claim.
 pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", WORK_CHANNEL)

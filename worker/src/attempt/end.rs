@@ -79,16 +79,17 @@ impl From<LoopError> for End {
     }
 }
 
-/// Writes the last entries of the lease. `transcript` is what the loop had, if it had begun.
+/// Writes the last entries of the lease, and returns whether the job is over with them. `transcript` is
+/// what the loop had, if it had begun.
 pub(super) async fn close(
     log: JobLog,
     claimed: &Claimed,
     clock: &Clock,
     transcript: Option<Transcript>,
     end: End,
-) {
+) -> bool {
     let (mut events, last, next) = match end {
-        End::Lost => return,
+        End::Lost => return false,
         End::Stopped(stop) => {
             let warnings = warnings(stop, claimed);
             let events = warnings.iter().map(|warning| log_line(warning)).collect();
@@ -151,9 +152,12 @@ pub(super) async fn close(
         }
     };
     events.push(last);
-    if log.close(events, next).await.is_err() {
+    let is_over = matches!(next, Next::Finish { .. });
+    let is_written = log.close(events, next).await.is_ok();
+    if !is_written {
         tracing::warn!(job = %claimed.job.id, "the lease was lost before the attempt's end");
     }
+    is_over && is_written
 }
 
 type LastWords = (Vec<EventData>, EventData, Next);

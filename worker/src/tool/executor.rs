@@ -46,7 +46,7 @@ impl Toolbox {
     /// Runs the transcript's next call and gives it its one result.
     pub(crate) async fn run_next(
         &self,
-        attempt: &Attempt,
+        attempt: &Attempt<'_>,
         transcript: &mut Transcript,
     ) -> Result<(), ExecuteError> {
         let Some(call) = transcript.next_call().cloned() else {
@@ -99,7 +99,7 @@ impl Toolbox {
         Ok(())
     }
 
-    async fn call(&self, attempt: &Attempt, call: &ToolCall) -> Result<Done, ToolError> {
+    async fn call(&self, attempt: &Attempt<'_>, call: &ToolCall) -> Result<Done, ToolError> {
         if let Some(problem) = &call.malformed {
             return Err(ToolError::Reply(format!("the call was not run: {problem}")));
         }

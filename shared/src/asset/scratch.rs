@@ -1,0 +1,70 @@
+//! What unfinished jobs have in their workspaces, so that another worker can go on with it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use super::{Sealed, StoreError};
+use crate::id::JobId;
+
+const FOLDER: &str = "workspaces";
+
+/// The files of one job's workspace, addressed by SHA-256. They go with the job's end.
+pub struct Scratch {
+    objects: Arc<dyn ObjectStore>,
+    folder: Path,
+}
+
+impl Scratch {
+    pub(super) fn new(objects: Arc<dyn ObjectStore>, job: JobId) -> Self {
+        let folder = Path::from_iter([FOLDER, &job.to_string()]);
+        Self { objects, folder }
+    }
+
+    pub(super) async fn list(objects: &dyn ObjectStore) -> Result<Vec<JobId>, StoreError> {
+        let folders = objects
+            .list_with_delimiter(Some(&Path::from(FOLDER)))
+            .await?;
+        let names = folders.common_prefixes.into_iter();
+        Ok(names
+            .filter_map(|folder| folder.filename()?.parse().ok())
+            .collect())
+    }
+
+    /// Keeps the bytes.
+    pub async fn put(&self, sealed: Sealed) -> Result<(), StoreError> {
+        let target = self.path(&sealed.sha256);
+        sealed.place_at(&*self.objects, &target).await
+    }
+
+    /// Streams bytes that were kept.
+    pub async fn read(
+        &self,
+        sha256: &str,
+    ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
+        let got = self.objects.get(&self.path(sha256)).await?;
+        Ok(got.into_stream().map_err(StoreError::from).boxed())
+    }
+
+    /// Forgets everything.
+    pub async fn clear(&self) -> Result<(), StoreError> {
+        let found = self
+            .objects
+            .list(Some(&self.folder))
+            .map_ok(|object| object.location)
+            .boxed();
+        self.objects
+            .delete_stream(found)
+            .try_for_each(|_| async { Ok(()) })
+            .await?;
+        Ok(())
+    }
+
+    fn path(&self, sha256: &str) -> Path {
+        self.folder.clone().join(sha256)
+    }
+}

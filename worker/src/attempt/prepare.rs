@@ -1,0 +1,94 @@
+//! From a claim to a loop that can run: the workspace with its inputs, and what was said so far.
+
+use std::sync::Arc;
+
+use shared::db::claim::Claimed;
+use shared::event::EventData;
+use shared::job::JobErrorCode;
+use shared::skill::Skill;
+
+use super::Fault;
+use crate::history::History;
+use crate::model;
+use crate::prompt;
+use crate::run_loop::Conversation;
+use crate::shop::Shop;
+use crate::staging;
+use crate::tool::Toolbox;
+use crate::transcript::Transcript;
+use crate::workspace::{Snapshots, Workspace};
+
+/// What a loop needs to begin, or to go on.
+pub(super) struct Prepared {
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) conversation: Conversation,
+    /// What the log needs before the loop goes on.
+    pub(super) entries: Vec<EventData>,
+}
+
+/// Prepares a first attempt, or one that goes on where another ended.
+pub(super) async fn prepare(
+    shop: &Shop,
+    claimed: &Claimed,
+    skill: &Skill,
+) -> Result<Prepared, Fault> {
+    let model = model::open(&shop.providers, &shop.http, &claimed.job.model)
+        .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
+    let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
+    let workspace = Workspace::create(shop.workspaces.join(name)).map_err(Fault::ours)?;
+    let workspace = Arc::new(workspace);
+    let inputs = staging::stage(shop, claimed, &workspace).await?;
+    let request = &claimed.request;
+    let first = prompt::first_message(&request.prompt, &request.parameters, &inputs);
+    let mut conversation = Conversation {
+        model,
+        tools: Toolbox::new(&skill.tools),
+        system: prompt::system(skill),
+        transcript: Transcript::new(first),
+        snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)
+            .await
+            .map_err(Fault::ours)?,
+    };
+    let entries = if claimed.job.attempt > 1 {
+        take_up(shop, claimed, &workspace, &mut conversation)
+            .await
+            .map_err(Fault::ours)?
+    } else {
+        Vec::new()
+    };
+    Ok(Prepared {
+        workspace,
+        conversation,
+        entries,
+    })
+}
+
+/// Brings workspace and transcript to where the attempt before left them.
+async fn take_up(
+    shop: &Shop,
+    claimed: &Claimed,
+    workspace: &Arc<Workspace>,
+    conversation: &mut Conversation,
+) -> anyhow::Result<Vec<EventData>> {
+    let history = History::read(&shop.pool, claimed.job.id).await?;
+    let Conversation {
+        transcript,
+        snapshots,
+        ..
+    } = conversation;
+    if let Some(manifest) = history.manifest() {
+        match snapshots.restore(workspace, manifest).await {
+            Ok(None) => {}
+            Ok(Some(lost)) => transcript.note(&format!(
+                "[The work moved to another machine. These files were too large to move: {lost}.]"
+            )),
+            Err(error) => {
+                tracing::error!(job = %claimed.job.id, error = format!("{error:#}"), "a workspace could not be restored");
+                transcript.note(
+                    "[The work moved to another machine, and the files made so far were lost. Make again what is needed.]",
+                );
+            }
+        }
+    }
+    Ok(history.replay(transcript))
+}

@@ -1,0 +1,256 @@
+//! Taking a loop up where another worker left it: its log, folded.
+
+use std::collections::HashSet;
+
+use shared::db;
+use shared::event::{EventData, ToolCompleted, ToolOutcome};
+use shared::id::JobId;
+use sqlx::PgPool;
+
+use crate::transcript::Transcript;
+
+/// Events that are read at once.
+const PAGE: i64 = 500;
+/// The types that a transcript is made of.
+const TYPES: [&str; 5] = [
+    "message.completed",
+    "tool.started",
+    "tool.completed",
+    "asset.created",
+    "workspace.saved",
+];
+
+const UNKNOWN: &str = "It is not known whether this call ran: the machine that ran it was lost. Its effects may be \
+                       there, in part or not at all. Look before you do it again.";
+const UNSAVED: &str = "[The work moved to another machine. What the last calls did to files may be missing here: look \
+                       before you rely on it.]";
+
+/// What earlier attempts left in the log.
+pub(crate) struct History {
+    events: Vec<EventData>,
+}
+
+impl History {
+    /// Reads what a job's log says of its loop.
+    pub(crate) async fn read(pool: &PgPool, job: JobId) -> anyhow::Result<Self> {
+        let types = TYPES.map(str::to_owned);
+        let (mut events, mut after) = (Vec::new(), 0);
+        loop {
+            let page = db::event::list(pool, job, after, &types, PAGE).await?;
+            let Some(last) = page.last() else {
+                return Ok(Self { events });
+            };
+            after = last.seq;
+            for event in page {
+                events.push(event.parse()?);
+            }
+        }
+    }
+
+    /// The last workspace that was saved.
+    pub(crate) fn manifest(&self) -> Option<&str> {
+        self.events.iter().rev().find_map(|event| match event {
+            EventData::WorkspaceSaved(saved) => Some(saved.manifest.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Brings a fresh transcript to where the loop was. Returns the entries that the log still needs:
+    /// a call that was started and has no result gets one that says so.
+    pub(crate) fn replay(self, transcript: &mut Transcript) -> Vec<EventData> {
+        let mut started = HashSet::new();
+        let mut is_unsaved = false;
+        for event in self.events {
+            match event {
+                EventData::MessageCompleted(reply) => {
+                    transcript.give_turn();
+                    transcript.add_reply(reply);
+                    is_unsaved = false;
+                }
+                EventData::ToolStarted(call) => {
+                    started.insert(call.call_id);
+                }
+                EventData::ToolCompleted(completed) => {
+                    started.remove(&completed.call_id);
+                    transcript.add_result(completed.output, completed.outcome != ToolOutcome::Ok);
+                    is_unsaved = true;
+                }
+                EventData::AssetCreated(created) => {
+                    transcript.add_output(created);
+                }
+                EventData::WorkspaceSaved(_) => is_unsaved = false,
+                _ => {}
+            }
+        }
+        if is_unsaved || !started.is_empty() {
+            transcript.note(UNSAVED);
+        }
+        close_unknown(transcript, &started)
+    }
+}
+
+fn close_unknown(transcript: &mut Transcript, started: &HashSet<String>) -> Vec<EventData> {
+    let mut entries = Vec::new();
+    while let Some(call) = transcript
+        .next_call()
+        .filter(|call| started.contains(&call.call_id))
+    {
+        entries.push(EventData::ToolCompleted(ToolCompleted {
+            call_id: call.call_id.clone(),
+            outcome: ToolOutcome::Unknown,
+            output: UNKNOWN.to_owned(),
+            exit_code: None,
+            duration_ms: 0,
+            truncated: false,
+        }));
+        transcript.add_result(UNKNOWN.to_owned(), true);
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shared::event::{ToolStarted, WorkspaceSaved};
+    use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
+
+    use super::*;
+    use crate::model::{Message, Part};
+
+    fn reply(calls: &[&str]) -> EventData {
+        let call = |id: &&str| {
+            let (call_id, tool, input) = (
+                (*id).to_owned(),
+                "execute_bash".to_owned(),
+                json!({"command": id}),
+            );
+            Block::ToolCall(ToolCall {
+                call_id,
+                tool,
+                input,
+                malformed: None,
+            })
+        };
+        let content = calls.iter().map(call).collect();
+        let (stop_reason, usage) = (
+            StopReason::ToolUse,
+            Tokens {
+                input_tokens: 10,
+                ..Tokens::default()
+            },
+        );
+        EventData::MessageCompleted(AssistantMessage {
+            content,
+            stop_reason,
+            usage,
+            model: "m".into(),
+        })
+    }
+
+    fn started(call: &str) -> EventData {
+        let (call_id, tool) = (call.to_owned(), "execute_bash".to_owned());
+        EventData::ToolStarted(ToolStarted {
+            call_id,
+            tool,
+            input: json!({}),
+        })
+    }
+
+    fn completed(call: &str) -> EventData {
+        EventData::ToolCompleted(ToolCompleted {
+            call_id: call.to_owned(),
+            outcome: ToolOutcome::Ok,
+            output: format!("{call} done"),
+            exit_code: Some(0),
+            duration_ms: 1,
+            truncated: false,
+        })
+    }
+
+    fn saved() -> EventData {
+        EventData::WorkspaceSaved(WorkspaceSaved {
+            manifest: "m".into(),
+            files: 1,
+            bytes: 1,
+        })
+    }
+
+    fn replay(events: Vec<EventData>) -> (Transcript, Vec<EventData>) {
+        let mut transcript = Transcript::new(vec![Part::Text("go".to_owned())]);
+        let entries = History { events }.replay(&mut transcript);
+        transcript.give_turn();
+        (transcript, entries)
+    }
+
+    /// What the model is shown after the prompt, in short.
+    fn shown(transcript: &Transcript) -> Vec<String> {
+        let parts = transcript
+            .messages()
+            .iter()
+            .flat_map(|message| match message {
+                Message::Assistant(reply) => vec![format!("asks {}", reply.tool_calls().count())],
+                Message::User(parts) => parts
+                    .iter()
+                    .map(|part| match part {
+                        Part::ToolResult(result) => format!(
+                            "{}: {}",
+                            result.call_id,
+                            result.text.split('.').next().unwrap()
+                        ),
+                        Part::Text(text) => text.split('.').next().unwrap().to_owned(),
+                        Part::Media(media) => media.name.clone(),
+                    })
+                    .collect(),
+            });
+        parts.skip(1).collect()
+    }
+
+    #[test]
+    fn a_finished_turn_is_taken_over_as_it_was() {
+        let events = vec![
+            reply(&["a", "b"]),
+            started("a"),
+            completed("a"),
+            started("b"),
+            completed("b"),
+            saved(),
+        ];
+        let (transcript, entries) = replay(events);
+        assert_eq!(shown(&transcript), ["asks 2", "a: a done", "b: b done"]);
+        assert!(entries.is_empty() && transcript.next_call().is_none());
+        assert_eq!(
+            (transcript.usage.iterations, transcript.usage.tool_calls),
+            (1, 2)
+        );
+        assert_eq!(transcript.usage.tokens.input_tokens, 10);
+    }
+
+    #[test]
+    fn a_call_without_a_result_is_unknown_and_one_that_was_not_started_still_runs() {
+        let events = vec![
+            reply(&["a", "b", "c"]),
+            started("a"),
+            completed("a"),
+            started("b"),
+        ];
+        let (transcript, entries) = replay(events);
+        assert_eq!(transcript.next_call().unwrap().call_id, "c");
+        let [EventData::ToolCompleted(entry)] = &entries[..] else {
+            panic!("{entries:?}")
+        };
+        assert_eq!(
+            (entry.call_id.as_str(), entry.outcome),
+            ("b", ToolOutcome::Unknown)
+        );
+    }
+
+    #[test]
+    fn the_model_is_told_when_files_may_be_missing() {
+        let events = vec![reply(&["a"]), started("a"), completed("a")];
+        let (transcript, _) = replay(events);
+        assert_eq!(
+            shown(&transcript),
+            ["asks 1", "a: a done", "[The work moved to another machine"]
+        );
+    }
+}

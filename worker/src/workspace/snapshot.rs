@@ -1,0 +1,350 @@
+//! Keeping a workspace for another worker, and taking one over.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::ensure;
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use shared::asset::{AssetStore, Scratch};
+use shared::event::WorkspaceSaved;
+use shared::id::JobId;
+
+use super::Workspace;
+use super::survey::{Kind, Stamp};
+
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Names of files that are told to the model; more are only counted.
+const MAX_NAMED: usize = 20;
+
+/// What a workspace holds, by path from its root.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    entries: BTreeMap<String, Entry>,
+    /// What was too large or unreadable.
+    left_out: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+enum Entry {
+    /// An input as it was staged: whoever restores stages it again.
+    Staged,
+    File {
+        sha256: String,
+        size: u64,
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+    Directory {
+        mode: u32,
+    },
+}
+
+/// Saves one job's workspace, each time only what changed.
+pub(crate) struct Snapshots {
+    assets: AssetStore,
+    scratch: Scratch,
+    /// What the content of a file was when it had that stamp.
+    known: BTreeMap<String, (Stamp, Entry)>,
+    saved: Manifest,
+    /// Whether there is anything in the store.
+    has_kept: bool,
+}
+
+impl Snapshots {
+    /// Begins with a workspace that holds the staged inputs and nothing else.
+    pub(crate) async fn begin(
+        assets: &AssetStore,
+        job: JobId,
+        workspace: &Arc<Workspace>,
+    ) -> anyhow::Result<Self> {
+        let scratch = assets.scratch(job);
+        let mut snapshots = Self {
+            assets: assets.clone(),
+            scratch,
+            known: BTreeMap::new(),
+            saved: Manifest::default(),
+            has_kept: false,
+        };
+        let survey = survey(workspace).await?;
+        for found in survey.found {
+            if let Kind::File { stamp, .. } = found.kind {
+                snapshots
+                    .known
+                    .insert(found.path.clone(), (stamp, Entry::Staged));
+                snapshots.saved.entries.insert(found.path, Entry::Staged);
+            }
+        }
+        Ok(snapshots)
+    }
+
+    /// Saves the workspace; `None` if it is as it was.
+    pub(crate) async fn save(
+        &mut self,
+        workspace: &Arc<Workspace>,
+    ) -> anyhow::Result<Option<WorkspaceSaved>> {
+        let survey = survey(workspace).await?;
+        let mut manifest = Manifest {
+            entries: BTreeMap::new(),
+            left_out: survey.left_out,
+        };
+        for found in survey.found {
+            let entry = match found.kind {
+                Kind::Directory { mode } => Entry::Directory { mode },
+                Kind::Link { target } => Entry::Link { target },
+                Kind::File { mode, stamp } => match self.known.get(&found.path) {
+                    Some((known, entry)) if *known == stamp => entry.clone(),
+                    _ => {
+                        let Some(entry) = self.keep(workspace, &found.path, mode).await? else {
+                            manifest.left_out.push(found.path);
+                            continue;
+                        };
+                        self.known
+                            .insert(found.path.clone(), (stamp, entry.clone()));
+                        entry
+                    }
+                },
+            };
+            manifest.entries.insert(found.path, entry);
+        }
+        if manifest == self.saved {
+            return Ok(None);
+        }
+        self.has_kept = true;
+        let saved = self.keep_manifest(&manifest).await?;
+        self.saved = manifest;
+        Ok(Some(saved))
+    }
+
+    /// Stores a file's content; `None` if it has gone or is no file of its own any more.
+    async fn keep(
+        &self,
+        workspace: &Workspace,
+        path: &str,
+        mode: u32,
+    ) -> anyhow::Result<Option<Entry>> {
+        let Ok(mut file) = workspace.open_own(path) else {
+            return Ok(None);
+        };
+        let mut upload = self.assets.upload();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let count = file.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            upload.push(&chunk[..count]).await?;
+        }
+        let sealed = upload.seal().await?;
+        let entry = Entry::File {
+            sha256: sealed.sha256.clone(),
+            size: sealed.size,
+            mode,
+        };
+        self.scratch.put(sealed).await?;
+        Ok(Some(entry))
+    }
+
+    async fn keep_manifest(&self, manifest: &Manifest) -> anyhow::Result<WorkspaceSaved> {
+        let mut upload = self.assets.upload();
+        upload.push(&serde_json::to_vec(manifest)?).await?;
+        let sealed = upload.seal().await?;
+        let sizes = manifest.entries.values().filter_map(|entry| match entry {
+            Entry::File { size, .. } => Some(*size),
+            _ => None,
+        });
+        let (files, bytes) = sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size));
+        let saved = WorkspaceSaved {
+            manifest: sealed.sha256.clone(),
+            files,
+            bytes,
+        };
+        self.scratch.put(sealed).await?;
+        Ok(saved)
+    }
+
+    /// Brings a workspace that holds the staged inputs to where a manifest says it was. Returns what
+    /// the model should know of files that could not be kept.
+    pub(crate) async fn restore(
+        &mut self,
+        workspace: &Arc<Workspace>,
+        manifest: &str,
+    ) -> anyhow::Result<Option<String>> {
+        self.has_kept = true;
+        let json: Vec<u8> = self
+            .scratch
+            .read(manifest)
+            .await?
+            .map_ok(Vec::from)
+            .try_concat()
+            .await?;
+        let manifest: Manifest = serde_json::from_slice(&json)?;
+        for staged in self.saved.entries.keys() {
+            if manifest.entries.get(staged) != Some(&Entry::Staged) {
+                fs::remove_file(workspace.path().join(staged))?;
+            }
+        }
+        // Parents sort before what is in them; links come last, so that nothing is written through one.
+        for (path, entry) in &manifest.entries {
+            self.restore_entry(&inner_path(workspace.path(), path)?, entry)
+                .await?;
+        }
+        for (path, entry) in &manifest.entries {
+            if let Entry::Link { target } = entry {
+                symlink(target, inner_path(workspace.path(), path)?)?;
+            }
+        }
+        for found in survey(workspace).await?.found {
+            if let (Kind::File { stamp, .. }, Some(entry)) =
+                (found.kind, manifest.entries.get(&found.path))
+            {
+                self.known.insert(found.path, (stamp, entry.clone()));
+            }
+        }
+        let lost = (!manifest.left_out.is_empty()).then(|| describe(&manifest.left_out));
+        self.saved = manifest;
+        Ok(lost)
+    }
+
+    async fn restore_entry(&self, path: &Path, entry: &Entry) -> anyhow::Result<()> {
+        match entry {
+            Entry::Staged | Entry::Link { .. } => {}
+            Entry::Directory { mode } => {
+                fs::create_dir(path)?;
+                // One that was closed to its owner could not be filled now.
+                fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o700))?;
+            }
+            Entry::File { sha256, mode, .. } => {
+                let mut file = fs::File::options()
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .open(path)?;
+                let mut chunks = self.scratch.read(sha256).await?;
+                while let Some(chunk) = chunks.try_next().await? {
+                    file.write_all(&chunk)?;
+                }
+                file.set_permissions(fs::Permissions::from_mode(*mode))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was saved: the job has ended.
+    pub(crate) async fn clear(self) -> anyhow::Result<()> {
+        if self.has_kept {
+            self.scratch.clear().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn survey(workspace: &Arc<Workspace>) -> anyhow::Result<super::survey::Survey> {
+    let workspace = workspace.clone();
+    Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
+}
+
+/// A manifest is ours, but it has been in a store.
+fn inner_path(root: &Path, path: &str) -> anyhow::Result<PathBuf> {
+    let is_inner = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    ensure!(
+        is_inner && !path.is_empty(),
+        "a manifest names a path outside of the workspace"
+    );
+    Ok(root.join(path))
+}
+
+fn describe(left_out: &[String]) -> String {
+    let named = left_out
+        .iter()
+        .take(MAX_NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match left_out.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace(home: &Path, name: &str) -> Arc<Workspace> {
+        let workspace = Workspace::create(home.join(name)).unwrap();
+        fs::write(workspace.path().join("input.csv"), "a,b\n").unwrap();
+        fs::write(workspace.path().join("unwanted.csv"), "x\n").unwrap();
+        Arc::new(workspace)
+    }
+
+    /// Every path with its mode and its content or target.
+    fn tree(workspace: &Workspace) -> Vec<(String, u32, String)> {
+        let found = workspace.survey().unwrap().found.into_iter().map(|found| {
+            let path = workspace.path().join(&found.path);
+            match found.kind {
+                Kind::File { mode, .. } => (found.path, mode, fs::read_to_string(path).unwrap()),
+                Kind::Directory { mode } => (found.path, mode, String::new()),
+                Kind::Link { target } => (found.path, 0, target),
+            }
+        });
+        let mut tree: Vec<_> = found.collect();
+        tree.sort();
+        tree
+    }
+
+    #[tokio::test]
+    async fn another_worker_finds_the_workspace_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let assets = AssetStore::in_folder(&home.path().join("assets")).unwrap();
+        let job = JobId::new();
+        let first = workspace(home.path(), "first");
+        let mut snapshots = Snapshots::begin(&assets, job, &first).await.unwrap();
+        assert!(
+            snapshots.save(&first).await.unwrap().is_none(),
+            "inputs alone are no change"
+        );
+
+        let at = |name: &str| first.path().join(name);
+        fs::create_dir_all(at("out/deep")).unwrap();
+        fs::write(at("out/deep/script.sh"), "echo").unwrap();
+        fs::set_permissions(at("out/deep/script.sh"), fs::Permissions::from_mode(0o750)).unwrap();
+        fs::write(at("input.csv"), "changed\n").unwrap();
+        fs::remove_file(at("unwanted.csv")).unwrap();
+        symlink("out/deep", at("link")).unwrap();
+        symlink("/etc/passwd", at("out/outer")).unwrap();
+        fs::create_dir_all(at(".cache/pip")).unwrap();
+        fs::write(at(".netrc"), "password").unwrap();
+        let saved = snapshots.save(&first).await.unwrap().unwrap();
+        assert_eq!(saved.files, 2);
+        assert!(
+            snapshots.save(&first).await.unwrap().is_none(),
+            "nothing changed since"
+        );
+
+        let second = workspace(home.path(), "second");
+        let mut resumed = Snapshots::begin(&assets, job, &second).await.unwrap();
+        assert_eq!(
+            resumed.restore(&second, &saved.manifest).await.unwrap(),
+            None
+        );
+        assert_eq!(tree(&second), tree(&first));
+        assert!(!second.path().join(".netrc").exists());
+        assert!(
+            resumed.save(&second).await.unwrap().is_none(),
+            "a restored workspace is no change"
+        );
+
+        resumed.clear().await.unwrap();
+        assert_eq!(assets.list_scratch().await.unwrap(), []);
+    }
+}
