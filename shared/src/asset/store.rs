@@ -45,7 +45,7 @@ impl AssetStore {
         let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
             objects: Arc::new(files()?.with_fsync(true)),
-            scratch: Arc::new(files()?),
+            scratch: Arc::new(files()?.with_automatic_cleanup(true)),
         })
     }
 
