@@ -66,12 +66,16 @@ async fn read(payload: &mut Payload) -> Result<BytesMut, ApiError> {
 
 /// Text that is no JSON is malformed; JSON of another shape is invalid, at a place that has a name.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // A list of values would otherwise pass for an object, field by field.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(ApiError::field("", "must be an object"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
         let cause = error.into_inner();
         if cause.is_data() {
-            ApiError::field(pointer, without_place(&cause.to_string()))
+            ApiError::field(pointer, in_plain_words(&cause.to_string()))
         } else {
             ApiError::Malformed(format!("the body is not JSON: {cause}"))
         }
@@ -94,9 +98,19 @@ fn pointer(path: &Path) -> String {
         .collect()
 }
 
-/// The pointer says where; a line and column of the body would say it again.
-fn without_place(message: &str) -> &str {
-    message
+/// The pointer says where, so a line and column of the body would say it again; and names of our own
+/// types say nothing to a client.
+fn in_plain_words(message: &str) -> String {
+    let message = message
         .rsplit_once(" at line ")
-        .map_or(message, |(message, _)| message)
+        .map_or(message, |(message, _)| message);
+    let Some((found, expected)) = message.rsplit_once(", expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "i16" | "u32" => "a whole number in range",
+        expected if expected.starts_with("struct ") => "an object",
+        expected => expected,
+    };
+    format!("{found}, expected {expected}")
 }

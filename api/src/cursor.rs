@@ -1,9 +1,13 @@
 //! Cursors: where a page of a list begins. Opaque to clients.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 use uuid::Uuid;
 
 use crate::problem::ApiError;
@@ -13,7 +17,7 @@ const MAX_LIMIT: i64 = 100;
 const DEFAULT_LIMIT: i64 = 20;
 
 /// A page of a list.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Page<T> {
     /// The entries.
     pub data: Vec<T>,
@@ -31,6 +35,36 @@ impl<T> Page<T> {
             .filter(|_| has_more)
             .map(|last| URL_SAFE_NO_PAD.encode(key(last)));
         Self { data, next_cursor }
+    }
+}
+
+/// By hand, so that `Job`'s page refers to `Job`; derived, it would repeat it whole under no name.
+impl<T: ToSchema> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let data = ArrayBuilder::new()
+            .items(Ref::from_schema_name(T::name()))
+            .description(Some("The entries."));
+        let next_cursor = ObjectBuilder::new()
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .description(Some("Where the next page begins; null on the last."));
+        ObjectBuilder::new()
+            .description(Some("A page of a list."))
+            .property("data", data)
+            .required("data")
+            .property("next_cursor", next_cursor)
+            .required("next_cursor")
+            .into()
+    }
+}
+
+impl<T: ToSchema> ToSchema for Page<T> {
+    fn name() -> Cow<'static, str> {
+        format!("{}Page", T::name()).into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(schemas);
     }
 }
 
@@ -52,7 +86,9 @@ pub(crate) fn text(cursor: Option<&str>) -> Result<Option<String>, ApiError> {
     let decoded = URL_SAFE_NO_PAD
         .decode(cursor)
         .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok());
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        // No text of ours has one, and the database takes none.
+        .filter(|text| !text.contains('\0'));
     decoded.map(Some).ok_or_else(invalid)
 }
 

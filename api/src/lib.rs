@@ -4,10 +4,12 @@ mod auth;
 mod body;
 mod cursor;
 mod doorbell;
+mod fallback;
 mod follower;
 mod frame;
 mod health;
 mod hub;
+mod name;
 pub mod openapi;
 pub mod problem;
 mod routes;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, QueryConfig};
-use actix_web::{App, HttpResponse, HttpServer, web};
+use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
 use shared::provider::Providers;
 use shared::skill::Catalog;
@@ -26,10 +28,13 @@ use sqlx::PgPool;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::doorbell::Doorbell;
+use crate::fallback::Methods;
 use crate::hub::Hub;
+use crate::openapi::Rendered;
 use crate::problem::ApiError;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
@@ -73,12 +78,12 @@ pub async fn run(
     background.spawn(doorbell.clone().run(pool.clone()));
 
     let document = openapi::document();
-    let document_json = web::Bytes::from(document.to_pretty_json()?);
+    let rendered = Data::new(Rendered::of(&document)?);
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let methods = Data::new(Methods::of(&document));
     let server = HttpServer::new(move || {
-        let document_json = document_json.clone();
         App::new()
             .app_data(pool.clone())
             .app_data(assets.clone())
@@ -86,32 +91,19 @@ pub async fn run(
             .app_data(providers.clone())
             .app_data(hub.clone())
             .app_data(doorbell.clone())
-            .app_data(QueryConfig::default().error_handler(|error, _| {
-                ApiError::Malformed(format!("the query cannot be used: {error}")).into()
-            }))
-            // What cannot be an id names nothing.
-            .app_data(PathConfig::default().error_handler(|_, _| ApiError::NotFound("path").into()))
+            .app_data(methods.clone())
+            .app_data(rendered.clone())
+            .app_data(query_config())
+            .app_data(path_config())
             .wrap(from_fn(problem::render))
             .wrap(TracingLogger::default())
             .service(routes::v1().wrap(from_fn(auth::authenticate)))
             .service(health::healthz)
             .service(health::readyz)
-            .route(
-                "/openapi.json",
-                web::get().to(move || {
-                    let document = document_json.clone();
-                    async move {
-                        HttpResponse::Ok()
-                            .content_type("application/json")
-                            .body(document)
-                    }
-                }),
-            )
-            .service(SwaggerUi::new("/docs/{_:.*}").url("/docs/openapi.json", document.clone()))
+            .route("/openapi.json", web::get().to(openapi::get_document))
+            .service(docs(document.clone()))
             .service(web::redirect("/docs", "/docs/"))
-            .default_service(web::to(|| async {
-                Err::<HttpResponse, _>(ApiError::NotFound("path"))
-            }))
+            .default_service(web::to(fallback::no_route))
     })
     .workers(threads)
     .max_connections(MAX_CONNECTIONS)
@@ -124,7 +116,7 @@ pub async fn run(
     let stopping = async {
         shutdown.cancelled().await;
         handle.stop(true).await;
-        std::future::pending::<()>().await
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         ended = server => ended?,
@@ -132,4 +124,24 @@ pub async fn run(
     }
     background.shutdown().await;
     Ok(())
+}
+
+fn query_config() -> QueryConfig {
+    QueryConfig::default().error_handler(|error, _| {
+        ApiError::Malformed(format!("the query cannot be used: {error}")).into()
+    })
+}
+
+/// What cannot be an id names nothing.
+fn path_config() -> PathConfig {
+    PathConfig::default().error_handler(|_, _| ApiError::NotFound("path").into())
+}
+
+/// The document for people, all of it served from here.
+fn docs(document: OpenApi) -> SwaggerUi {
+    // Otherwise the page sends the document's address to swagger.io to have it checked.
+    let config = Config::default().validator_url("none");
+    SwaggerUi::new("/docs/{_:.*}")
+        .config(config)
+        .url("/docs/openapi.json", document)
 }

@@ -1,8 +1,11 @@
 //! The OpenAPI document, generated from the handlers.
 
+mod union;
+
 use std::borrow::Cow;
 
-use actix_web::App;
+use actix_web::web::{Bytes, Data};
+use actix_web::{App, HttpResponse};
 use serde_json::json;
 use shared::event::EventData;
 use utoipa::openapi::schema::{
@@ -40,12 +43,32 @@ pub fn document() -> OpenApi {
                 .build(),
         ))
         .build();
-    let (_, document) = App::new()
+    let (_, mut document) = App::new()
         .into_utoipa_app()
         .openapi(base)
         .service(crate::routes::v1())
         .split_for_parts();
+    if let Some(components) = &mut document.components {
+        union::name_variants(components);
+    }
     document
+}
+
+/// The document as text.
+pub(crate) struct Rendered(Bytes);
+
+impl Rendered {
+    /// Rendered once, for all who ask.
+    pub(crate) fn of(document: &OpenApi) -> serde_json::Result<Self> {
+        Ok(Self(document.to_pretty_json()?.into()))
+    }
+}
+
+/// `/openapi.json`
+pub(crate) async fn get_document(document: Data<Rendered>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(document.0.clone())
 }
 
 /// The schema of an event as it is replayed: a union told apart by `type`.

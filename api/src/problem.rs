@@ -5,7 +5,9 @@ use std::fmt;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{
+    ALLOW, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,12 @@ pub enum ApiError {
     /// The path knows other methods.
     #[error("this path does not take this method")]
     MethodNotAllowed,
+    /// The content ends before the range that was asked for.
+    #[error("the content has only {size} bytes")]
+    RangeNotSatisfiable {
+        /// How much there is.
+        size: u64,
+    },
     /// It does not fit what is.
     #[error("{detail}")]
     Conflict {
@@ -147,6 +155,7 @@ impl ApiError {
             Self::Forbidden(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Conflict { code, .. } => code,
             Self::TooLarge { .. } => "too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
@@ -184,6 +193,7 @@ impl ResponseError for ApiError {
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -209,7 +219,12 @@ pub(crate) async fn render(
         return Ok(response.map_into_boxed_body());
     }
     let error = response.response().error();
-    let problem = match error.and_then(|error| error.as_error::<ApiError>()) {
+    let error = error.and_then(|error| error.as_error::<ApiError>());
+    let size = match error {
+        Some(ApiError::RangeNotSatisfiable { size }) => Some(*size),
+        _ => None,
+    };
+    let problem = match error {
         Some(error) => {
             if let ApiError::Internal(cause) | ApiError::Unavailable(cause) = error {
                 tracing::error!(error = format!("{cause:#}"), "a request failed");
@@ -231,6 +246,12 @@ pub(crate) async fn render(
     }
     if status == StatusCode::SERVICE_UNAVAILABLE {
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if let Some(size) = size {
+        headers.insert(
+            CONTENT_RANGE,
+            HeaderValue::from_str(&format!("bytes */{size}")).expect("digits are ASCII"),
+        );
     }
     if let Some(allow) = allow {
         headers.insert(ALLOW, allow);

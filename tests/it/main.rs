@@ -2,4 +2,16 @@
 
 mod support;
 
+mod assets;
+mod auth;
+mod bad_input;
+mod idempotency;
+mod jobs;
+mod kill;
+mod log;
+mod openapi;
+mod queue;
+mod resume;
+mod skills;
 mod smoke;
+mod stream;

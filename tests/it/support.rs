@@ -1,13 +1,15 @@
 //! A service of its own for each test.
 
 mod database;
+pub(crate) mod log;
+pub(crate) mod problem;
 mod process;
 mod service;
 mod stream;
 
-pub(crate) use process::Process;
-pub(crate) use service::{Service, until};
-pub(crate) use stream::Stream;
+pub(crate) use process::{PROGRAM, Process};
+pub(crate) use service::{Service, bash, create_key, scripted, until};
+pub(crate) use stream::{Stream, follow_through, parse};
 
 /// Whether a program that a test needs is there. Where nothing may be left out, its absence is a failure.
 pub(crate) fn has_program(name: &str) -> bool {
@@ -21,6 +23,17 @@ pub(crate) fn has_program(name: &str) -> bool {
         eprintln!("left out: this machine has no `{name}`");
     }
     found
+}
+
+/// How many processes of this machine have that argument, zombies not counted.
+pub(crate) fn processes_with(argument: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    let has_it = |line: &Vec<u8>| {
+        line.split(|byte| *byte == 0)
+            .any(|one| one == argument.as_bytes())
+    };
+    lines.filter(has_it).count()
 }
 
 fn worker_programs(name: &str) -> bool {

@@ -26,6 +26,8 @@ use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 
+type JobPage = Page<Job>;
+
 /// Which jobs to list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -45,7 +47,7 @@ struct ListJobs {
 
 /// Lists jobs, the newest first.
 #[utoipa::path(tag = "jobs", params(ListJobs), responses(
-    (status = 200, description = "A page of jobs", body = Page<Job>),
+    (status = 200, description = "A page of jobs", body = JobPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/jobs")]
@@ -53,7 +55,7 @@ pub(crate) async fn list_jobs(
     caller: Caller,
     pool: Data<PgPool>,
     query: Query<ListJobs>,
-) -> Result<actix_web::web::Json<Page<Job>>, ApiError> {
+) -> Result<actix_web::web::Json<JobPage>, ApiError> {
     let ListJobs {
         status,
         skill,
@@ -63,6 +65,16 @@ pub(crate) async fn list_jobs(
     } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let before = cursor::id(cursor.as_deref())?;
+    // The database takes no text with a NUL.
+    if [&skill, &agent]
+        .into_iter()
+        .flatten()
+        .any(|name| name.contains('\0'))
+    {
+        return Err(ApiError::Malformed(
+            "`skill` and `agent` are names without control characters".to_owned(),
+        ));
+    }
     let filter = db::job::Filter {
         id: None,
         status,

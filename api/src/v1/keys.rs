@@ -12,9 +12,10 @@ use utoipa::{IntoParams, ToSchema};
 use crate::auth::Admin;
 use crate::body::Json;
 use crate::cursor::{self, Page};
+use crate::name;
 use crate::problem::{ApiError, FieldError, Problem};
 
-const MAX_NAME_CHARS: usize = 100;
+type ApiKeyPage = Page<ApiKey>;
 
 /// A key to be made.
 #[derive(Deserialize, ToSchema)]
@@ -57,12 +58,10 @@ pub(crate) async fn create_key(
     }) = body;
     let scopes = scopes.unwrap_or_else(|| vec![Scope::Jobs]);
     let mut errors = Vec::new();
-    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
-        errors.push(FieldError::new(
-            "/name",
-            format!("must have 1 to {MAX_NAME_CHARS} characters"),
-        ));
-    }
+    let name = name::parse(&name).unwrap_or_else(|error| {
+        errors.push(error);
+        String::new()
+    });
     if scopes.is_empty() {
         errors.push(FieldError::new(
             "/scopes",
@@ -98,7 +97,7 @@ struct ListKeys {
 
 /// Lists keys, the newest first, without their secrets.
 #[utoipa::path(tag = "admin", params(ListKeys), responses(
-    (status = 200, description = "A page of keys", body = Page<ApiKey>),
+    (status = 200, description = "A page of keys", body = ApiKeyPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/keys")]
@@ -106,7 +105,7 @@ pub(crate) async fn list_keys(
     _: Admin,
     pool: Data<PgPool>,
     query: Query<ListKeys>,
-) -> Result<actix_web::web::Json<Page<ApiKey>>, ApiError> {
+) -> Result<actix_web::web::Json<ApiKeyPage>, ApiError> {
     let ListKeys {
         tenant_id,
         limit,

@@ -17,6 +17,8 @@ use crate::auth::Caller;
 use crate::cursor::Page;
 use crate::problem::{ApiError, Problem};
 
+type SkillPage = Page<SkillView>;
+
 /// A skill, and whether it can run here.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Skill)]
@@ -47,7 +49,7 @@ pub(crate) struct SkillView {
 
 /// Lists the skills by name.
 #[utoipa::path(tag = "skills", responses(
-    (status = 200, description = "All skills, on one page", body = Page<SkillView>),
+    (status = 200, description = "All skills, on one page", body = SkillPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills")]
@@ -55,7 +57,7 @@ pub(crate) async fn list_skills(
     _: Caller,
     pool: Data<PgPool>,
     catalog: Data<Catalog>,
-) -> Result<Json<Page<SkillView>>, ApiError> {
+) -> Result<Json<SkillPage>, ApiError> {
     let workers = db::worker::list(&**pool).await?;
     let data = catalog.iter().map(|skill| view(skill, &workers)).collect();
     Ok(Json(Page {

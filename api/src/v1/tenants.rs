@@ -11,9 +11,10 @@ use utoipa::{IntoParams, ToSchema};
 use crate::auth::Admin;
 use crate::body::Json;
 use crate::cursor::{self, Page};
+use crate::name;
 use crate::problem::{ApiError, Problem};
 
-const MAX_NAME_CHARS: usize = 100;
+type TenantPage = Page<Tenant>;
 
 /// A tenant to be made.
 #[derive(Deserialize, ToSchema)]
@@ -37,17 +38,12 @@ pub(crate) async fn create_tenant(
     pool: Data<PgPool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateTenant { name }) = body;
-    if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
-        return Err(ApiError::field(
-            "/name",
-            format!("must have 1 to {MAX_NAME_CHARS} characters"),
-        ));
-    }
-    let tenant = db::tenant::insert(&**pool, name.trim())
+    let name = name::parse(&name).map_err(|error| ApiError::Invalid(vec![error]))?;
+    let tenant = db::tenant::insert(&**pool, &name)
         .await?
         .ok_or_else(|| ApiError::Conflict {
             code: "tenant_name_taken",
-            detail: format!("there is a tenant named `{}` already", name.trim()),
+            detail: format!("there is a tenant named `{name}` already"),
         })?;
     Ok(HttpResponse::Created().json(tenant))
 }
@@ -65,7 +61,7 @@ struct ListTenants {
 
 /// Lists tenants by name.
 #[utoipa::path(tag = "admin", params(ListTenants), responses(
-    (status = 200, description = "A page of tenants", body = Page<Tenant>),
+    (status = 200, description = "A page of tenants", body = TenantPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/tenants")]
@@ -73,7 +69,7 @@ pub(crate) async fn list_tenants(
     _: Admin,
     pool: Data<PgPool>,
     query: Query<ListTenants>,
-) -> Result<actix_web::web::Json<Page<Tenant>>, ApiError> {
+) -> Result<actix_web::web::Json<TenantPage>, ApiError> {
     let limit = cursor::limit(query.limit)?;
     let after = cursor::text(query.cursor.as_deref())?;
     let tenants = db::tenant::list(&**pool, after.as_deref(), limit + 1).await?;

@@ -10,16 +10,18 @@ use crate::auth::Admin;
 use crate::cursor::Page;
 use crate::problem::{ApiError, Problem};
 
+type WorkerPage = Page<Worker>;
+
 /// Lists the workers that are there.
 #[utoipa::path(tag = "admin", responses(
-    (status = 200, description = "All workers, on one page", body = Page<Worker>),
+    (status = 200, description = "All workers, on one page", body = WorkerPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/workers")]
 pub(crate) async fn list_workers(
     _: Admin,
     pool: Data<PgPool>,
-) -> Result<Json<Page<Worker>>, ApiError> {
+) -> Result<Json<WorkerPage>, ApiError> {
     Ok(Json(Page {
         data: db::worker::list(&**pool).await?,
         next_cursor: None,

@@ -14,27 +14,42 @@ struct Step {
     skill: &'static str,
     what: &'static str,
     prompt: &'static str,
+    /// How many files it makes.
+    outputs: usize,
 }
 
 const STEPS: [Step; 3] = [
     Step {
         skill: "shell",
-        what: "Summing up a year of sales",
+        what: "Summing up two years of sales",
         prompt: include_str!("../demo/shell.md"),
+        outputs: 0,
     },
     Step {
         skill: "image",
         what: "Drawing the sales as a chart",
         prompt: include_str!("../demo/image.md"),
+        outputs: 1,
     },
     Step {
         skill: "html",
         what: "Writing a report as a page",
         prompt: include_str!("../demo/html.md"),
+        outputs: 1,
     },
 ];
 
-const SALES: &[u8] = include_bytes!("../../../examples/sales.csv");
+const INPUTS: [(&str, &[u8]); 2] = [
+    ("bakery.csv", include_bytes!("../../../examples/bakery.csv")),
+    ("notes.txt", include_bytes!("../../../examples/notes.txt")),
+];
+
+const NEXT: &str = "
+Next, with a real model (OPENAI_API_KEY and -m openai/gpt-5 do as well):
+   export ANTHROPIC_API_KEY=…
+   skillet run image \"Draw the bread as a line chart\" -i examples/bakery.csv -m anthropic/claude-sonnet-4-5
+Or as a service, with its API at http://127.0.0.1:8420/docs:
+   skillet up";
 
 /// `skillet demo`
 pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit> {
@@ -52,12 +67,12 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
 
 async fn run_all(client: &Client, options: &Demo) -> anyhow::Result<Exit> {
     let mut saved = Vec::new();
-    let mut exit = Exit::Done;
+    let mut all_done = true;
     for step in &STEPS {
+        print(&format!("── {} (skill {})", step.what, step.skill));
         let skill: Value = client
             .get(&format!("/v1/skills/{}", step.skill), &[])
             .await?;
-        print(&format!("── {} (skill {})", step.what, step.skill));
         if skill["available"] != true {
             print(&format!(
                 "left out: this machine lacks {}\n",
@@ -65,40 +80,44 @@ async fn run_all(client: &Client, options: &Demo) -> anyhow::Result<Exit> {
             ));
             continue;
         }
-        let input = client.upload_bytes("sales.csv", SALES).await?;
-        let body = json!({
-            "skill": step.skill,
-            "model": "script/bash",
-            "prompt": step.prompt,
-            "inputs": [{"asset_id": input.id}],
-            "limits": {"max_iterations": 50},
-        });
-        let job: Job = client.post("/v1/jobs", &body).await?;
-        let (job, _) = run::follow(client, job.id).await?;
-        if job.status != Status::Completed {
+        let job = run_step(client, step).await?;
+        print(&format!(
+            "{}\n",
+            job.result.text.as_deref().unwrap_or_default()
+        ));
+        if job.status == Status::Completed && job.result.outputs.len() == step.outputs {
+            saved.extend(run::save(client, &job.result.outputs, &options.output_dir, true).await?);
+        } else {
             let reason = job
                 .result
                 .error
-                .map_or("it was cancelled".to_owned(), |error| error.message);
-            print(&format!("the job {} did not complete: {reason}\n", job.id));
-            exit = Exit::Failed;
-            continue;
+                .map_or("it did not make its file".to_owned(), |error| error.message);
+            print(&format!("the job {} failed: {reason}\n", job.id));
+            all_done = false;
         }
-        print(&format!("{}\n", job.result.text.unwrap_or_default()));
-        saved.extend(run::save(client, &job.result.outputs, &options.output_dir, true).await?);
     }
     print("── Done. What the jobs made:");
     for path in saved {
         let path = std::path::absolute(&path).context("the path of a saved file")?;
         print(&format!("   {}", path.display()));
     }
-    print("\nNext, with a real model:");
-    print("   export ANTHROPIC_API_KEY=…      # or OPENAI_API_KEY, with -m openai/gpt-5");
-    print(
-        "   skillet run image \"Draw these sales as a pie chart\" -i examples/sales.csv -m anthropic/claude-sonnet-4-5",
-    );
-    print(
-        "   skillet up                      # the service, with its API at http://127.0.0.1:8420/docs",
-    );
-    Ok(exit)
+    print(NEXT);
+    Ok(if all_done { Exit::Done } else { Exit::Failed })
+}
+
+async fn run_step(client: &Client, step: &Step) -> anyhow::Result<Job> {
+    let mut inputs = Vec::new();
+    for (name, content) in INPUTS {
+        inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
+    }
+    let body = json!({
+        "skill": step.skill,
+        "model": "script/bash",
+        "prompt": step.prompt,
+        "inputs": inputs,
+        "limits": {"max_iterations": 50},
+    });
+    let job: Job = client.post("/v1/jobs", &body).await?;
+    let (job, _) = run::follow(client, job.id).await?;
+    Ok(job)
 }

@@ -8,29 +8,50 @@ const BYTES: &str = "application/octet-stream";
 /// A name alone never makes a file an image or a page; so what is served as one, is one.
 pub fn content_type_of(name: &str, head: &[u8]) -> String {
     let by_name = mime_guess::from_path(name).first_raw();
-    if let Some(kind) = infer::get(head) {
-        let sniffed = kind.mime_type();
+    let is_text = is_text(head);
+    if let Some(page) = markup(head).filter(|_| is_text) {
+        return page.to_owned();
+    }
+    let sniffed = infer::get(head).map(|kind| kind.mime_type());
+    match sniffed.filter(|sniffed| !sniffed.starts_with("text/")) {
         // Office files, EPUB and many others are ZIP archives with a convention inside.
-        let by_name = by_name.filter(|guess| sniffed == "application/zip" && is_zip_based(guess));
-        return by_name.unwrap_or(sniffed).to_owned();
+        Some("application/zip") => by_name
+            .filter(|guess| is_zip_based(guess))
+            .unwrap_or("application/zip"),
+        Some(sniffed) => sniffed,
+        None if is_text => by_name.filter(|guess| is_textual(guess)).unwrap_or(TEXT),
+        None => BYTES,
     }
-    if !is_text(head) {
-        return BYTES.to_owned();
-    }
-    let start = String::from_utf8_lossy(&head[..head.len().min(1024)])
+    .to_owned()
+}
+
+/// Pages and drawings, told by their first element.
+fn markup(head: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(head)
         .trim_start_matches('\u{feff}')
-        .to_lowercase();
-    let start = start.trim_start();
-    if start.starts_with("<!doctype html") || start.starts_with("<html") {
-        return "text/html".to_owned();
+        .to_ascii_lowercase();
+    let mut rest = text.trim_start();
+    // A declaration, comments and a document type may come first.
+    while let Some(end) = prologue_end(rest) {
+        rest = rest[end..].trim_start();
     }
-    if start.starts_with("<svg") || (start.starts_with("<?xml") && start.contains("<svg")) {
-        return "image/svg+xml".to_owned();
+    if text.trim_start().starts_with("<!doctype html") || rest.starts_with("<html") {
+        Some("text/html")
+    } else if rest.starts_with("<svg") {
+        Some("image/svg+xml")
+    } else {
+        None
     }
-    by_name
-        .filter(|guess| is_textual(guess))
-        .unwrap_or(TEXT)
-        .to_owned()
+}
+
+fn prologue_end(text: &str) -> Option<usize> {
+    let close = match text {
+        text if text.starts_with("<!--") => "-->",
+        text if text.starts_with("<?xml") => "?>",
+        text if text.starts_with("<!doctype") => ">",
+        _ => return None,
+    };
+    text.find(close).map(|start| start + close.len())
 }
 
 /// Whether a file of this media type is an output of this kind.
@@ -93,7 +114,7 @@ mod tests {
     fn content_decides_and_the_name_only_refines() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         let zip = b"PK\x03\x04\x14\0\0\0";
-        let cases: [(&str, &[u8], &str); 11] = [
+        let cases: [(&str, &[u8], &str); 15] = [
             ("a.png", png, "image/png"),
             ("a.html", png, "image/png"),
             ("a.png", b"hello", "text/plain"),

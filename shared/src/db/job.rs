@@ -26,7 +26,7 @@ pub struct NewJob {
     pub metadata: Map<String, Value>,
     /// The job of which this is a retry.
     pub retry_of: Option<JobId>,
-    /// The earliest start; now if `None`.
+    /// The earliest start; now if `None` or past, so that an early date is no priority.
     pub run_at: Option<DateTime<Utc>>,
     /// SHA-256 of the request, hexadecimal.
     pub digest: String,
@@ -43,6 +43,9 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
     })
     .to_stored();
     let head_start = new.request.priority.head_start();
+    // As text: on its way through `jsonb` it would lose its order, and could have no NUL.
+    let request = serde_json::to_string(&new.request).expect("requests have string keys");
+    let metadata = serde_json::to_string(&new.metadata).expect("it came as JSON");
     let row = sqlx::query!(
         r#"
         with queued as (
@@ -50,7 +53,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
             values (
                 $1, $2, $3,
                 case when $4::timestamptz > now() then 'scheduled'::run_state else 'ready' end,
-                coalesce($4, now()), coalesce($4, now()) - $5::bigint * interval '1 second', 1
+                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1
             )
         ),
         logged as (
@@ -58,7 +61,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
             values ($1, 1, $6, now(), 0, $7::text::json)
         )
         insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at)
-        values ($1, $2, $3, $8, $9, $10, $11, $12, now())
+        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now())
         returning created_at
         "#,
         new.id.0,
@@ -70,8 +73,8 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         data,
         agent,
         new.model.to_string(),
-        Json(&new.request) as _,
-        Json(&new.metadata) as _,
+        request,
+        metadata,
         new.retry_of.map(|id| id.0),
     )
     .fetch_one(db)

@@ -1,7 +1,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -54,6 +55,18 @@ impl Process {
     /// Waits for its end; whether it was a success.
     pub(crate) fn wait(&mut self) -> bool {
         self.child.wait().unwrap().success()
+    }
+
+    /// Waits for its end while the test goes on; `None` if it takes longer than that.
+    pub(crate) async fn end_within(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let begun_at = Instant::now();
+        while begun_at.elapsed() < patience {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        None
     }
 
     /// Its process id.

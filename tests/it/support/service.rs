@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -37,8 +38,21 @@ impl Service {
         service
     }
 
+    /// An API and one worker that also have the skill `maker`, whose tools make every kind of output.
+    pub(crate) async fn with_maker() -> Self {
+        let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
+        let mut service = Self::with_environment(&[("SKILLET_SKILLS_DIR", skills)]).await;
+        service.add_worker(&[]).await;
+        service
+    }
+
     /// An API alone.
     pub(crate) async fn without_worker() -> Self {
+        Self::with_environment(&[]).await
+    }
+
+    /// An API alone, with more variables, which its workers get, too.
+    pub(crate) async fn with_environment(more: &[(&str, &str)]) -> Self {
         // Another test may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let database_url = database::create().await;
@@ -62,9 +76,10 @@ impl Service {
             ("OPENAI_API_KEY", "sk-openai-test".to_owned()),
             ("OPENAI_BASE_URL", model.openai_base_url()),
         ];
-        let environment: Vec<_> = environment
+        let mut environment: Vec<_> = environment
             .map(|(name, value)| (name.to_owned(), value))
             .into();
+        environment.extend(owned(more));
         let (api, url) = start_api(&environment, &home, "127.0.0.1:0");
         let http = reqwest::Client::new();
         Self {
@@ -87,10 +102,7 @@ impl Service {
         let mut environment = self.environment.clone();
         let home = self.home.path().join(format!("worker-{number}"));
         environment.push(("SKILLET_DATA_DIR".to_owned(), home.display().to_string()));
-        environment.extend(
-            more.iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-        );
+        environment.extend(owned(more));
         let log = self.home.path().join(format!("worker-{number}.log"));
         self.workers
             .push(Process::start(&["worker"], &environment, &log));
@@ -109,13 +121,30 @@ impl Service {
     pub(crate) fn restart_api(&mut self) {
         let address = self.url.trim_start_matches("http://").to_owned();
         (self.api, _) = start_api(&self.environment, &self.home, &address);
+        // The connections that were kept are dead.
+        self.http = reqwest::Client::new();
+    }
+
+    /// Starts another API beside the first, and says where.
+    pub(crate) fn start_second_api(&self) -> (Process, String) {
+        start_api(&self.environment, &self.home, "127.0.0.1:0")
     }
 
     /// A request with the service's key.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http
-            .request(method, format!("{}{path}", self.url))
-            .bearer_auth(&self.key)
+        self.anonymous(method, path).bearer_auth(&self.key)
+    }
+
+    /// A request without a key.
+    pub(crate) fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url))
+    }
+
+    /// Where the asset store has the bytes with that hash, if it has them.
+    pub(crate) fn blob(&self, sha256: &Value) -> PathBuf {
+        let sha256 = sha256.as_str().unwrap();
+        let folder = self.home.path().join("assets/sha256");
+        folder.join(&sha256[..2]).join(sha256)
     }
 
     /// What is at `path`, with its status.
@@ -252,6 +281,11 @@ pub(crate) fn bash(command: &str) -> String {
     format!("```bash\n{command}\n```")
 }
 
+/// A job of the skill `shell` whose model answers by the script of that marker.
+pub(crate) fn scripted(model: &str, marker: &str) -> Value {
+    json!({"skill": "shell", "model": model, "prompt": format!("Do it. #{marker}")})
+}
+
 /// A key of a tenant, which is made if it is missing.
 pub(crate) async fn create_key(pool: &PgPool, tenant: &str, scopes: &[Scope]) -> String {
     let tenant = db::tenant::get_or_insert(pool, tenant).await.unwrap();
@@ -269,6 +303,11 @@ pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
         assert!(begun_at.elapsed() < PATIENCE, "waited too long");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+fn owned(variables: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    variables.iter().map(own)
 }
 
 fn start_api(environment: &[(String, String)], home: &TempDir, listen: &str) -> (Process, String) {

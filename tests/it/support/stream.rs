@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -43,11 +43,7 @@ impl Stream {
     /// The next event's data.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let raw = self.next_raw().await?;
-        let data = raw
-            .lines()
-            .find_map(|line| line.strip_prefix("data: "))
-            .unwrap();
-        Some(serde_json::from_str(data).unwrap())
+        Some(parse(&raw))
     }
 
     /// All that still comes.
@@ -58,4 +54,42 @@ impl Stream {
         }
         events
     }
+}
+
+/// The data of an event as it stands on the wire.
+pub(crate) fn parse(raw: &str) -> Value {
+    let data = raw.lines().find_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(data.unwrap()).unwrap()
+}
+
+/// Follows a job to its end as a browser does: what cuts the stream is survived by asking for what comes after
+/// the last id. `request` is that for the stream.
+pub(crate) async fn follow_through(request: RequestBuilder) -> Vec<String> {
+    let mut events: Vec<String> = Vec::new();
+    let follow = async {
+        loop {
+            let last = events.last().map_or(0, |event| id(event));
+            let again = request.try_clone().unwrap().header("Last-Event-ID", last);
+            if let Ok(response) = again.send().await {
+                match response.status() {
+                    StatusCode::NO_CONTENT => return,
+                    StatusCode::OK => {
+                        let rest = String::new();
+                        events.extend(Stream { response, rest }.rest_raw().await);
+                    }
+                    _ => {}
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(2 * PATIENCE, follow)
+        .await
+        .expect("the job does not end");
+    events
+}
+
+fn id(raw: &str) -> i64 {
+    let id = raw.lines().find_map(|line| line.strip_prefix("id: "));
+    id.unwrap().parse().unwrap()
 }

@@ -26,7 +26,7 @@ use crate::problem::{ApiError, Problem};
             headers(("ETag" = String, description = "SHA-256 of the content, in quotes"))),
         (status = 206, description = "The range", body = Vec<u8>, content_type = "application/octet-stream"),
         (status = 304, description = "`If-None-Match` names the content"),
-        (status = 416, description = "The content ends before the range"),
+        (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -64,12 +64,7 @@ pub(crate) async fn get_asset_content(
     let (status, slice) = match range {
         Range::None => (StatusCode::OK, None),
         Range::Slice(slice) => (StatusCode::PARTIAL_CONTENT, Some(slice)),
-        Range::BeyondEnd => {
-            let mut response = HttpResponse::RangeNotSatisfiable();
-            return Ok(response
-                .insert_header((CONTENT_RANGE, format!("bytes */{size}")))
-                .finish());
-        }
+        Range::BeyondEnd => return Err(ApiError::RangeNotSatisfiable { size }),
     };
     let mut response = HttpResponse::build(status);
     describe(&mut response, &asset, etag);

@@ -100,6 +100,8 @@ pub(crate) async fn create_job(
                     .await?;
             // Of two at once, the second waited here for the first.
             if let Some(before) = used {
+                // Whoever holds a connection may not wait for another: all could be held so.
+                transaction.rollback().await?;
                 return replay(&pool, caller.tenant, before, &digest).await;
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::asset::{content_type_of, file_name};
@@ -20,6 +20,8 @@ use crate::problem::FieldError;
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
+/// What RFC 3339 can write; the database knows fewer than the type.
+const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
 
 /// A job to be done.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
@@ -259,6 +261,12 @@ impl CreateJob {
         }
         if !(1..=20).contains(&self.max_attempts.unwrap_or(1)) {
             errors.push(FieldError::new("/max_attempts", "must be from 1 to 20"));
+        }
+        if self.run_at.is_some_and(|at| !YEARS.contains(&at.year())) {
+            errors.push(FieldError::new(
+                "/run_at",
+                "must have a year of four digits",
+            ));
         }
         let metadata_bytes = serde_json::to_string(&self.metadata).map_or(0, |json| json.len());
         if metadata_bytes > MAX_METADATA_BYTES {

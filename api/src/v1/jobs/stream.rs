@@ -3,6 +3,7 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
 use shared::db;
+use shared::event::is_terminal;
 use shared::id::JobId;
 use sqlx::PgPool;
 use utoipa::IntoParams;
@@ -56,12 +57,19 @@ pub(crate) async fn stream_job(
         None => query.after.unwrap_or(0),
     };
     let job = find(&pool, caller.tenant, *job).await?;
-    if job.status.is_terminal()
-        && db::event::list(&**pool, job.id, after, &[], 1)
-            .await?
-            .is_empty()
-    {
-        return Ok(HttpResponse::NoContent().finish());
+    let has = db::event::list(&**pool, job.id, after.saturating_sub(1), &[], 1).await?;
+    match has.first() {
+        Some(last) if last.seq == after && is_terminal(&last.kind) => {
+            return Ok(HttpResponse::NoContent().finish());
+        }
+        Some(_) => {}
+        None if job.status.is_terminal() => return Ok(HttpResponse::NoContent().finish()),
+        // Followers of a job share their place in its log, so nobody may be ahead of it.
+        None => {
+            return Err(ApiError::Malformed(format!(
+                "the log has no event {after} yet"
+            )));
+        }
     }
     let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
     Ok(HttpResponse::Ok()

@@ -1,0 +1,64 @@
+# syntax=docker/dockerfile:1
+#
+# Two images from one build:
+#   docker build --target api -t skillet-api .
+#   docker build --target worker -t skillet-worker .
+# `worker` also has the programs that the built-in skills use. Either can run any command of `skillet`.
+
+FROM rust:1.95-slim-bookworm AS build
+WORKDIR /src
+COPY . .
+# .sqlx stands in for the database.
+ENV SQLX_OFFLINE=true
+# The cache is not part of a layer, so the program is copied out of it.
+RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
+    --mount=type=cache,target=/src/target,sharing=locked \
+    cargo build --profile dist --locked -p cli \
+    && install -D target/dist/skillet /out/skillet
+
+FROM debian:bookworm-slim AS runtime
+# HTTPS clients start from the roots in ca-certificates, and not at all without them.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates tini \
+    && rm -rf /var/lib/apt/lists/*
+# Volumes that are mounted here take over the owner.
+RUN groupadd --gid 10001 skillet \
+    && useradd --uid 10001 --gid skillet --no-create-home --home-dir /var/lib/skillet \
+        --shell /usr/sbin/nologin skillet \
+    && install -d -m 0700 -o skillet -g skillet /var/lib/skillet /var/lib/skillet-assets \
+    && install -d /etc/skillet
+ENV SKILLET_DATA_DIR=/var/lib/skillet \
+    SKILLET_ASSETS=/var/lib/skillet-assets \
+    SKILLET_LOG=info,sqlx=warn \
+    SKILLET_LOG_FORMAT=json
+# A skillet.toml in this directory is read.
+WORKDIR /etc/skillet
+ENTRYPOINT ["tini", "--", "skillet"]
+
+FROM runtime AS worker
+# gsfonts has Helvetica, with which ImageMagick writes unless told otherwise.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        fonts-dejavu-core \
+        fonts-liberation2 \
+        gsfonts \
+        imagemagick \
+        python3 \
+        python3-pil \
+        sqlite3 \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /out/skillet /usr/local/bin/skillet
+USER 10001:10001
+CMD ["worker"]
+
+FROM runtime AS api
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends curl \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /out/skillet /usr/local/bin/skillet
+USER 10001:10001
+ENV SKILLET_LISTEN=0.0.0.0:8420
+EXPOSE 8420
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+    CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8420/readyz"]
+CMD ["api"]

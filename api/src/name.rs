@@ -1,0 +1,19 @@
+//! What people call a key or a tenant.
+
+use crate::problem::FieldError;
+
+const MAX_CHARS: usize = 100;
+
+/// The name as it is kept, or what is wrong with the field `/name`.
+pub(crate) fn parse(text: &str) -> Result<String, FieldError> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().count() > MAX_CHARS {
+        let detail = format!("must have 1 to {MAX_CHARS} characters");
+        return Err(FieldError::new("/name", detail));
+    }
+    if name.chars().any(char::is_control) {
+        let detail = "must have no control characters";
+        return Err(FieldError::new("/name", detail));
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,116 @@
+//! Inputs that are fetched when the job begins.
+
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpResponse, HttpServer, web};
+use serde_json::{Value, json};
+
+use crate::support::{Service, bash};
+
+#[tokio::test]
+async fn what_is_at_a_url_reaches_the_workspace_under_its_last_segment() {
+    let service = Service::start().await;
+    let site = Site::start();
+    let inputs = json!([
+        {"url": site.url("/data/gr%C3%B6%C3%9Fe.csv?v=1")},
+        {"url": site.url("/data/x.csv"), "name": "dir/named.csv"},
+        {"url": site.url("/")},
+        {"url": site.url("/moved")},
+    ]);
+    let job = run(&service, inputs).await;
+    let expected = "file=served\ngröße.csv=served\nnamed.csv=served\nnew.txt=served";
+    assert_eq!(job["text"], expected, "{job:#}");
+}
+
+#[tokio::test]
+async fn a_private_address_is_not_asked() {
+    let service = Service::start().await;
+    let site = Site::start();
+    let metadata = "http://169.254.169.254/latest/meta-data/";
+    for url in [
+        "http://10.0.0.1/".to_owned(),
+        metadata.to_owned(),
+        "http://[::1]:1/".to_owned(),
+        "http://[::ffff:169.254.169.254]/".to_owned(),
+        // Some other spellings of 10.0.0.1 and 169.254.169.254.
+        "http://0xA000001/".to_owned(),
+        "http://2852039166/".to_owned(),
+        site.url("/to-private"),
+        site.url("/to-metadata"),
+    ] {
+        let job = run(&service, json!([{"url": url}])).await;
+        assert_unavailable(&job, &url, "its address is not public");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_fetched_fails_the_job_and_says_why() {
+    let service = Service::start().await;
+    let site = Site::start();
+    for (path, words) in [
+        ("/missing", "it answered with status 404"),
+        ("/broken", "it answered with status 500"),
+        ("/to-file", "it did not answer"),
+        ("/round", "it did not answer"),
+    ] {
+        let url = site.url(path);
+        let job = run(&service, json!([{"url": url}])).await;
+        assert_unavailable(&job, &url, words);
+    }
+    let closed = site.url("/");
+    drop(site);
+    let job = run(&service, json!([{"url": closed}])).await;
+    assert_unavailable(&job, &closed, "it did not answer");
+}
+
+fn assert_unavailable(job: &Value, url: &str, why: &str) {
+    let message = format!("the input {url} could not be fetched: {why}");
+    let error = json!({"code": "input_unavailable", "message": message, "retryable": true});
+    assert_eq!((&job["status"], &job["error"]), (&json!("failed"), &error));
+}
+
+async fn run(service: &Service, inputs: Value) -> Value {
+    let command = bash("for f in *; do echo \"$f=$(cat \"$f\")\"; done");
+    let body =
+        json!({"skill": "shell", "model": "script/bash", "prompt": command, "inputs": inputs});
+    service.run(&body).await
+}
+
+/// A site on 127.0.0.1, which the operator of these tests allows.
+struct Site {
+    address: std::net::SocketAddr,
+    server: ServerHandle,
+}
+
+impl Site {
+    fn start() -> Self {
+        let app = || {
+            let moved = |from: &str, to: &'static str| web::redirect(from.to_owned(), to);
+            App::new()
+                .service(moved("/moved", "/data/new.txt"))
+                .service(moved("/to-private", "http://10.0.0.1/"))
+                .service(moved(
+                    "/to-metadata",
+                    "http://169.254.169.254/latest/meta-data/",
+                ))
+                .service(moved("/to-file", "file:///etc/passwd"))
+                .service(moved("/round", "/round"))
+                .route("/broken", web::to(HttpResponse::InternalServerError))
+                .route("/", web::to(|| async { "served" }))
+                .route("/data/{name}", web::to(|| async { "served" }))
+        };
+        let server = HttpServer::new(app).workers(1).disable_signals();
+        let server = server.bind(("127.0.0.1", 0)).unwrap();
+        let address = server.addrs()[0];
+        let server = server.run();
+        let handle = server.handle();
+        tokio::spawn(server);
+        Self {
+            address,
+            server: handle,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}

@@ -1,0 +1,235 @@
+//! Bodies that are not what they should be.
+
+use futures_util::stream;
+use reqwest::{Body, Method};
+use serde_json::{Value, json};
+
+use super::assert_untouched;
+use crate::support::Service;
+use crate::support::problem::Problem;
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_malformed() {
+    let service = Service::without_worker().await;
+    let deep = "[".repeat(100_000);
+    let nested = format!(r#"{{"metadata":{{"a":{deep}"#);
+    let bodies = [
+        "",
+        "{",
+        "nonsense",
+        r#"{"prompt": "x"} {}"#,
+        r#"{"prompt": 'x'}"#,
+        &nested,
+    ];
+    for body in bodies
+        .map(str::as_bytes)
+        .into_iter()
+        .chain([&b"{\"prompt\": \"\xff\"}"[..]])
+    {
+        let request = service.request(Method::POST, "/v1/jobs");
+        let request = request.header("Content-Type", "application/json");
+        let refused = Problem::of(request.body(body.to_vec())).await;
+        assert_eq!(refused.kind(), (400, "malformed_request"), "{refused:?}");
+        assert!(
+            refused.detail().starts_with("the body is not JSON: "),
+            "{refused:?}"
+        );
+    }
+    assert_untouched(&service).await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_object_is_invalid() {
+    let service = Service::without_worker().await;
+    // The fields' values in order are no substitute for the fields.
+    let list = json!([
+        "shell",
+        null,
+        "x",
+        "script/bash",
+        [],
+        {},
+        {},
+        0,
+        null,
+        null,
+        {}
+    ]);
+    for body in [json!([]), list, json!(5), json!("text"), json!(null)] {
+        let request = service.request(Method::POST, "/v1/jobs");
+        let refused = Problem::of(request.json(&body)).await;
+        assert_eq!(refused.kind(), (422, "invalid_request"), "{body}");
+        assert_eq!(refused.errors()[0].0, "", "{body}");
+        assert!(refused.errors()[0].1.contains("an object"), "{refused:?}");
+    }
+    assert_untouched(&service).await;
+}
+
+#[tokio::test]
+async fn a_missing_field_is_named() {
+    let service = Service::without_worker().await;
+    let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&json!({}))).await;
+    assert_eq!(refused.errors(), [("", "missing field `prompt`")]);
+}
+
+#[tokio::test]
+async fn only_json_is_read_as_json() {
+    let service = Service::without_worker().await;
+    let body = json!({"skill": "shell", "prompt": "x", "model": "script/bash"}).to_string();
+    let types = [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+    ];
+    for content_type in types.map(Some).into_iter().chain([None]) {
+        let mut request = service.request(Method::POST, "/v1/jobs").body(body.clone());
+        if let Some(content_type) = content_type {
+            request = request.header("Content-Type", content_type);
+        }
+        let refused = Problem::of(request).await;
+        assert_eq!(
+            refused.kind(),
+            (415, "unsupported_media_type"),
+            "{content_type:?}"
+        );
+        assert!(
+            refused
+                .detail()
+                .contains("`Content-Type: application/json`")
+        );
+    }
+    assert_untouched(&service).await;
+
+    let request = service.request(Method::POST, "/v1/jobs");
+    let request = request.header("Content-Type", "Application/JSON; charset=utf-8");
+    assert_eq!(request.body(body).send().await.unwrap().status(), 202);
+}
+
+#[tokio::test]
+async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
+    let service = Service::without_worker().await;
+    let before = resident_kilobytes(&service);
+    for with_length in [true, false] {
+        let request = service.request(Method::POST, "/v1/jobs");
+        let request = request.header("Content-Type", "application/json");
+        let refused = Problem::of(request.body(blanks(100, with_length))).await;
+        assert_eq!(refused.kind(), (413, "too_large"));
+        assert!(refused.detail().contains("POST /v1/assets"), "{refused:?}");
+    }
+    let grown = resident_kilobytes(&service).saturating_sub(before);
+    assert!(grown < 80 * 1024, "it was kept: {grown} KB");
+    assert_untouched(&service).await;
+    service
+        .create(&json!({"skill": "shell", "prompt": "x", "model": "script/bash"}))
+        .await;
+}
+
+/// So many megabytes, which come as one text of a known length or piece by piece.
+fn blanks(megabytes: usize, with_length: bool) -> Body {
+    if with_length {
+        return vec![b' '; megabytes << 20].into();
+    }
+    let pieces = (0..megabytes).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
+    Body::wrap_stream(stream::iter(pieces))
+}
+
+fn resident_kilobytes(service: &Service) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.api.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_form_for_an_upload_has_one_part_named_file() {
+    use reqwest::multipart::{Form, Part};
+    let service = Service::without_worker().await;
+    let part = || Part::bytes(b"content".to_vec()).file_name("a.txt");
+    let large = Part::bytes(vec![0; 5 << 20]).file_name("large.bin");
+    let forms = [
+        Form::new(),
+        Form::new().part("document", part()),
+        Form::new().part("file", part()).part("file", part()),
+        Form::new().part("file", part()).text("note", "x"),
+        Form::new().part("file", large).text("note", "x"),
+    ];
+    for form in forms {
+        let request = service.request(Method::POST, "/v1/assets");
+        let refused = Problem::of(request.multipart(form)).await;
+        assert_eq!(refused.kind(), (400, "malformed_request"));
+    }
+    let cut = "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nhalf";
+    for (content_type, body, expected) in [
+        (
+            "multipart/form-data; boundary=b",
+            cut,
+            (400, "malformed_request"),
+        ),
+        ("multipart/form-data", cut, (400, "malformed_request")),
+        ("application/json", "{}", (415, "unsupported_media_type")),
+    ] {
+        let request = service.request(Method::POST, "/v1/assets").body(body);
+        let refused = Problem::of(request.header("Content-Type", content_type)).await;
+        assert_eq!(refused.kind(), expected, "{content_type}");
+    }
+    let refused = Problem::of(service.request(Method::POST, "/v1/assets")).await;
+    assert_eq!(refused.kind(), (415, "unsupported_media_type"));
+    assert_untouched(&service).await;
+}
+
+#[tokio::test]
+async fn what_admins_make_is_checked_too() {
+    let service = Service::without_worker().await;
+    let (_, tenants) = service.get("/v1/tenants").await;
+    let tenant = tenants["data"][0]["id"].clone();
+    let long = "x".repeat(101);
+    let cases: [(&str, Value, &str); 10] = [
+        ("/v1/tenants", json!({"name": " "}), "/name"),
+        ("/v1/tenants", json!({"name": long}), "/name"),
+        ("/v1/tenants", json!({"name": "a\0b"}), "/name"),
+        ("/v1/tenants", json!({"name": "a", "id": 1}), "/id"),
+        (
+            "/v1/keys",
+            json!({"tenant_id": tenant, "name": ""}),
+            "/name",
+        ),
+        (
+            "/v1/keys",
+            json!({"tenant_id": tenant, "name": "a\nb"}),
+            "/name",
+        ),
+        (
+            "/v1/keys",
+            json!({"tenant_id": tenant, "name": "a", "scopes": []}),
+            "/scopes",
+        ),
+        (
+            "/v1/keys",
+            json!({"tenant_id": tenant, "name": "a", "scopes": ["root"]}),
+            "/scopes/0",
+        ),
+        (
+            "/v1/keys",
+            json!({"tenant_id": uuid::Uuid::now_v7(), "name": "a"}),
+            "/tenant_id",
+        ),
+        (
+            "/v1/keys",
+            json!({"tenant_id": "default", "name": "a"}),
+            "/tenant_id",
+        ),
+    ];
+    for (path, body, place) in cases {
+        let refused = Problem::of(service.request(Method::POST, path).json(&body)).await;
+        assert_eq!(refused.kind(), (422, "invalid_request"), "{body}");
+        let pointers: Vec<_> = refused
+            .errors()
+            .iter()
+            .map(|(pointer, _)| *pointer)
+            .collect();
+        assert_eq!(pointers, [place], "{body}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Paths, methods and queries that there are not.
+
+use reqwest::Method;
+use uuid::Uuid;
+
+use crate::support::Service;
+use crate::support::problem::Problem;
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let service = Service::without_worker().await;
+    let unknown = Uuid::now_v7();
+    let mut paths = Vec::new();
+    for id in [
+        unknown.to_string().as_str(),
+        "7",
+        "none",
+        "%00",
+        "%FF",
+        "..%2f..%2fetc",
+    ] {
+        paths.push((Method::GET, format!("/v1/jobs/{id}")));
+        paths.push((Method::DELETE, format!("/v1/jobs/{id}")));
+        paths.push((Method::POST, format!("/v1/jobs/{id}/cancel")));
+        paths.push((Method::POST, format!("/v1/jobs/{id}/retry")));
+        paths.push((Method::GET, format!("/v1/jobs/{id}/events")));
+        paths.push((Method::GET, format!("/v1/jobs/{id}/stream")));
+        paths.push((Method::GET, format!("/v1/assets/{id}")));
+        paths.push((Method::GET, format!("/v1/assets/{id}/content")));
+        paths.push((Method::DELETE, format!("/v1/assets/{id}")));
+        paths.push((Method::DELETE, format!("/v1/keys/{id}")));
+        paths.push((Method::GET, format!("/v1/skills/{id}")));
+    }
+    for path in [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/nothing",
+        "/v2/jobs",
+        "/v1/jobs/",
+        "/v1/jobs/1/2/3",
+        "/metrics2",
+    ] {
+        paths.push((Method::GET, path.to_owned()));
+    }
+    for (method, path) in paths {
+        let refused = Problem::of(service.request(method.clone(), &path)).await;
+        assert_eq!(refused.kind(), (404, "not_found"), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_says_which_methods_it_takes() {
+    let service = Service::without_worker().await;
+    let id = Uuid::now_v7();
+    let cases = [
+        (Method::PUT, "/v1/jobs".to_owned(), "GET, POST"),
+        (Method::DELETE, "/v1/jobs".to_owned(), "GET, POST"),
+        (Method::PATCH, format!("/v1/jobs/{id}"), "GET, DELETE"),
+        (Method::GET, format!("/v1/jobs/{id}/cancel"), "POST"),
+        (Method::POST, format!("/v1/jobs/{id}/stream"), "GET"),
+        (Method::GET, "/v1/assets".to_owned(), "POST"),
+        (Method::PUT, format!("/v1/assets/{id}/content"), "GET"),
+        (Method::POST, "/v1/skills/shell".to_owned(), "GET"),
+        (Method::POST, "/healthz".to_owned(), "GET"),
+    ];
+    for (method, path, allowed) in cases {
+        let refused = Problem::of(service.request(method.clone(), &path)).await;
+        assert_eq!(
+            refused.kind(),
+            (405, "method_not_allowed"),
+            "{method} {path}"
+        );
+        assert_eq!(refused.headers["allow"], allowed, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_cannot_be_used_is_malformed() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let events = format!("/v1/jobs/{job}/events");
+    let stream = format!("/v1/jobs/{job}/stream");
+    let cases = [
+        ("/v1/jobs", "limit=0", "`limit`"),
+        ("/v1/jobs", "limit=101", "`limit`"),
+        ("/v1/jobs", "limit=-1", "`limit`"),
+        ("/v1/jobs", "limit=many", "query"),
+        ("/v1/jobs", "cursor=", "`cursor`"),
+        ("/v1/jobs", "cursor=nonsense", "`cursor`"),
+        ("/v1/jobs", "cursor=AA", "`cursor`"),
+        ("/v1/jobs", "status=done", "unknown variant `done`"),
+        ("/v1/jobs", "state=queued", "unknown field `state`"),
+        ("/v1/jobs", "skill=%00", "`skill`"),
+        ("/v1/jobs", "agent=a%00b", "`agent`"),
+        (events.as_str(), "limit=0", "`limit`"),
+        (events.as_str(), "limit=1001", "`limit`"),
+        (events.as_str(), "after=x", "query"),
+        (
+            events.as_str(),
+            "types=tool.started,tool.stopped",
+            "no event type `tool.stopped`",
+        ),
+        (stream.as_str(), "deltas=maybe", "query"),
+        ("/v1/tenants", "cursor=AA", "`cursor`"),
+        ("/v1/tenants", "limit=1000", "`limit`"),
+        ("/v1/keys", "tenant_id=default", "query"),
+        ("/v1/keys", "cursor=AA", "`cursor`"),
+    ];
+    for (path, query, words) in cases {
+        let refused = Problem::of(service.request(Method::GET, &format!("{path}?{query}"))).await;
+        assert_eq!(refused.kind(), (400, "malformed_request"), "{path}?{query}");
+        assert!(
+            refused.detail().contains(words),
+            "{path}?{query}: {refused:?}"
+        );
+    }
+    let request = service.request(Method::GET, &stream);
+    let refused = Problem::of(request.header("Last-Event-ID", "seven")).await;
+    assert_eq!(refused.kind(), (400, "malformed_request"));
+}

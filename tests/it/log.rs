@@ -1,0 +1,170 @@
+//! A job's log: what is in it, in which order, and how it is read in pages.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tests::model_server::Reply;
+
+use crate::support::log::{assert_whole, data, text, types};
+use crate::support::{Service, bash, scripted, until};
+
+const CLAUDE: &str = "anthropic/claude-test";
+
+#[tokio::test]
+async fn a_log_is_dense_and_ends_with_the_job_itself() {
+    let mut service = Service::without_worker().await;
+    let cancelled = service.create_shell("true").await;
+    service
+        .post(&format!("/v1/jobs/{cancelled}/cancel"), &Value::Null)
+        .await;
+    service.add_worker(&[]).await;
+    let completed = service.create_shell("echo hello").await;
+    service.model.script("refused", [Reply::status(400)]);
+    let failed = service.create(&scripted(CLAUDE, "refused")).await;
+
+    for (job, last) in [
+        (cancelled, "job.cancelled"),
+        (completed, "job.completed"),
+        (failed, "job.failed"),
+    ] {
+        let shown = service.finished(&job).await;
+        let events = service.events(&job).await;
+        assert_whole(&events);
+        assert_eq!(events[0]["type"], "job.queued");
+        if last != "job.cancelled" {
+            assert_eq!(events[1]["type"], "job.started");
+        }
+        let end = events.last().unwrap();
+        assert_eq!((&end["type"], &end["data"]), (&json!(last), &shown));
+    }
+}
+
+#[tokio::test]
+async fn what_a_job_made_can_be_downloaded_when_its_last_event_arrives() {
+    let service = Service::with_maker().await;
+    let prompt = bash("seq 100000 > a.txt; seq 7 > b.csv")
+        + "\noutput document: a.txt\noutput document: b.csv";
+    let job = json!({"skill": "maker", "model": "script/bash", "prompt": prompt});
+    let job = service.create(&job).await;
+    let mut stream = service.follow(&job, 0).await;
+    let end = loop {
+        let event = stream.next().await.expect("an end");
+        if event["type"] == "job.completed" {
+            break event;
+        }
+    };
+    let outputs = end["data"]["outputs"].as_array().unwrap();
+    assert_eq!(outputs.len(), 2);
+    for output in outputs {
+        let content = service.download(&output["asset"]).await;
+        assert_eq!(
+            output["asset"]["sha256"],
+            hex::encode(Sha256::digest(&content))
+        );
+        assert_eq!(output["asset"]["size"], content.len());
+    }
+}
+
+#[tokio::test]
+async fn many_pieces_become_few_events_while_the_database_is_busy() {
+    let service = Service::start().await;
+    // Pieces of 3, 1, 7, 2, 12 and 5 characters: 360 of them.
+    let words = "abcdefghijklmnopqrstuvwxyz 123".repeat(60);
+    let pieces = 360;
+    let first = Reply::text(&words)
+        .delay(Duration::from_secs(1))
+        .end_after(pieces + 3);
+    service.model.script("long", [first, Reply::text(&words)]);
+    let job = service.create(&scripted(CLAUDE, "long")).await;
+
+    until(async || service.model.requests("long").len() == 1).await;
+    let mut busy = service.pool.begin().await.unwrap();
+    let lock = format!("select from run where job_id = '{job}' for update");
+    sqlx::query(sqlx::AssertSqlSafe(lock))
+        .execute(&mut *busy)
+        .await
+        .unwrap();
+    // Asked again: all of the first reply has been read.
+    until(async || service.model.requests("long").len() == 2).await;
+    busy.rollback().await.unwrap();
+
+    assert_eq!(service.finished(&job).await["text"], words);
+    let events = service.events(&job).await;
+    assert_eq!(text(&events, "message.delta"), words);
+    let rows = data(&events, "message.delta").len();
+    assert!(rows <= 5, "{pieces} pieces became {rows} events");
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_call_is_in_the_log_before_anything_that_it_prints() {
+    let service = Service::start().await;
+    let commands = (0..5).map(|number| bash(&format!("echo {number}; echo e{number} >&2")));
+    let prompt = commands.collect::<Vec<_>>().join("\n");
+    let job = service
+        .run(&json!({"skill": "shell", "model": "script/bash", "prompt": prompt}))
+        .await;
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    let mut open = None;
+    let mut printed = String::new();
+    for event in &events {
+        let call = event["data"]["call_id"].as_str();
+        match event["type"].as_str().unwrap() {
+            "tool.started" => open = call,
+            "tool.output" => {
+                assert_eq!(call, open, "{event}");
+                if event["data"]["stream"] == "stdout" {
+                    printed += event["data"]["text"].as_str().unwrap();
+                }
+            }
+            "tool.completed" => {
+                assert_eq!(call, open, "{event}");
+                open = None;
+            }
+            _ => assert_eq!(open, None, "{event}"),
+        }
+    }
+    assert_eq!(printed, "0\n1\n2\n3\n4\n");
+}
+
+#[tokio::test]
+async fn a_log_is_read_in_pages_and_by_type() {
+    let service = Service::start().await;
+    let job = service.create_shell("echo hello").await;
+    service.finished(&job).await;
+    let all = service.events(&job).await;
+    let page = async |query: &str| {
+        service
+            .get(&format!("/v1/jobs/{job}/events?{query}"))
+            .await
+            .1
+    };
+
+    let (mut read, mut after) = (Vec::new(), json!(0));
+    loop {
+        let page = page(&format!("limit=2&after={after}")).await;
+        let data = page["data"].as_array().unwrap().clone();
+        after = page["next_after"].clone();
+        if data.is_empty() {
+            break;
+        }
+        assert!(data.len() <= 2);
+        assert_eq!(data.last().unwrap()["seq"], after);
+        read.extend(data);
+    }
+    assert_eq!(read, all);
+    assert_eq!(after, all.len());
+
+    let some = page("types=tool.completed,tool.started").await;
+    assert_eq!(
+        types(some["data"].as_array().unwrap()),
+        ["tool.started", "tool.completed"]
+    );
+    let one = page("types=tool.completed,tool.started&limit=1").await;
+    assert_eq!(types(one["data"].as_array().unwrap()), ["tool.started"]);
+    for wrong in ["limit=0", "limit=1001", "types=tool.finished", "after=x"] {
+        let (status, problem) = service.get(&format!("/v1/jobs/{job}/events?{wrong}")).await;
+        assert_eq!(status, 400, "{wrong}: {problem}");
+    }
+}

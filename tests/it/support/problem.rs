@@ -1,0 +1,72 @@
+//! What every refusal has to be, whatever it refuses.
+
+use reqwest::RequestBuilder;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use uuid::Uuid;
+
+/// Words that only our own code and its libraries use.
+const INTERNAL: [&str; 8] = [
+    "sqlx", "postgres", "database", "panicked", "struct ", "::", ".rs", "/tmp/",
+];
+
+/// A refusal whose form has been checked.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Problem {
+    /// Sends a request that is to be refused.
+    pub(crate) async fn of(request: RequestBuilder) -> Self {
+        let response = request.send().await.expect("an answer");
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let text = response.text().await.unwrap();
+        assert!((400..600).contains(&status), "{status}: {text}");
+        assert_eq!(
+            headers["content-type"], "application/problem+json",
+            "{text}"
+        );
+        let body: Value = serde_json::from_str(&text).expect(&text);
+        assert_eq!(body["status"], status, "{text}");
+        assert_eq!(body["type"], "about:blank", "{text}");
+        let request_id = body["request_id"].as_str().unwrap_or_default();
+        assert!(request_id.parse::<Uuid>().is_ok(), "{text}");
+        for word in INTERNAL {
+            assert!(!text.contains(word), "`{word}` is ours: {text}");
+        }
+        Self {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// For programs.
+    pub(crate) fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap()
+    }
+
+    /// For people.
+    pub(crate) fn detail(&self) -> &str {
+        self.body["detail"].as_str().unwrap()
+    }
+
+    /// The status and the code.
+    pub(crate) fn kind(&self) -> (u16, &str) {
+        (self.status, self.code())
+    }
+
+    /// What is wrong with which field.
+    pub(crate) fn errors<'a>(&'a self) -> Vec<(&'a str, &'a str)> {
+        let errors = self.body["errors"].as_array().into_iter().flatten();
+        let texts = |error: &'a Value| {
+            let text = |field| error[field].as_str().unwrap();
+            (text("pointer"), text("detail"))
+        };
+        errors.map(texts).collect()
+    }
+}
