@@ -1,1 +1,111 @@
-fn main(){}
+//! Measures the service from the outside: real processes, a database of its own, HTTP.
+//!
+//! `cargo run --release -p bench [-- --json FILE]`
+
+mod figure;
+mod load;
+mod service;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use figure::{Figure, percentile, print, write_json};
+use service::Service;
+
+/// A job that only passes through: the model answers at once.
+const NO_COMMAND: &str = "Nothing to do.";
+/// A job with one command.
+const ONE_COMMAND: &str = "```bash\ntrue\n```";
+const CLIENTS: usize = 32;
+const RUN: Duration = Duration::from_secs(8);
+
+fn main() -> ExitCode {
+    // The processes under measure are this program again.
+    if matches!(std::env::args().nth(1).as_deref(), Some("api" | "worker")) {
+        return cli::main();
+    }
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("nothing was installed before");
+    let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
+    match runtime.block_on(measure()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn measure() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let json = arguments
+        .find(|argument| argument == "--json")
+        .and_then(|_| arguments.next());
+    let mut service = Service::start().await?;
+    service.add_worker().await?;
+    let mut figures = vec![
+        Figure::new("idle API, RSS", service.api.rss_mib()?, "MiB", None),
+        Figure::new(
+            "idle worker, RSS",
+            service.workers[0].rss_mib()?,
+            "MiB",
+            None,
+        ),
+    ];
+
+    let alone = load::one_by_one(&service, NO_COMMAND, 200).await?;
+    figures.push(Figure::at_most(
+        "one job at a time over HTTP, p50",
+        percentile(&alone, 50),
+        "ms",
+        5.0,
+    ));
+    let idle = service.start_delays().await?;
+    figures.push(Figure::at_most(
+        "submit → job.started, idle, p50",
+        percentile(&idle, 50),
+        "ms",
+        3.0,
+    ));
+    figures.push(Figure::at_most(
+        "submit → job.started, idle, p99",
+        percentile(&idle, 99),
+        "ms",
+        10.0,
+    ));
+    service.forget_jobs().await?;
+    load::at_rate(&service, NO_COMMAND, 300, RUN).await?;
+    let busy = service.start_delays().await?;
+    figures.push(Figure::at_most(
+        "submit → job.started, 300/s, p50",
+        percentile(&busy, 50),
+        "ms",
+        3.0,
+    ));
+    figures.push(Figure::at_most(
+        "submit → job.started, 300/s, p99",
+        percentile(&busy, 99),
+        "ms",
+        10.0,
+    ));
+
+    for workers in 1..=2 {
+        if workers == 2 {
+            service.add_worker().await?;
+        }
+        for (what, prompt, target) in [
+            ("no command", NO_COMMAND, Some(1500.0)),
+            ("`true`", ONE_COMMAND, None),
+        ] {
+            let jobs_per_second = load::closed_loop(&service, prompt, CLIENTS, RUN).await?;
+            let name = format!("jobs over HTTP, {what}, {CLIENTS} clients, {workers} worker(s)");
+            figures.push(Figure::new(&name, jobs_per_second, "jobs/s", target));
+        }
+    }
+    print(&figures);
+    if let Some(path) = json {
+        write_json(&figures, path.as_ref())?;
+    }
+    Ok(())
+}

@@ -1,7 +1,8 @@
 //! Logging for operators.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::FmtSpan;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub fn init(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_span_events(FmtSpan::NONE);
+        .with_ansi(std::io::stderr().is_terminal());
     let set = match format {
         LogFormat::Text => lines.with_target(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),

@@ -116,7 +116,7 @@ async fn a_model_that_ends_without_a_word_is_asked_for_one_once() {
         service.model.script(&asked, [call.clone(), Reply::empty(), Reply::text("It worked.")]);
         service.model.script(&silent, [call, Reply::empty(), Reply::empty()]);
         let job = service.run(&scripted(model, &asked)).await;
-        assert_eq!(job["text"], "It worked.");
+        assert_eq!(job["text"], "It worked.", "{job:#} {:?} {:#?}", service.model.violations(), events(&service, &job).await);
         let requests = service.model.requests(&asked);
         let last = requests[2]["messages"].as_array().unwrap().last().unwrap().to_string();
         assert!(last.contains("without a word"), "{last}");
@@ -172,7 +172,7 @@ async fn images_are_shown_to_the_model_and_other_files_are_named() {
         assert!(told.contains("- dot.png (image/png, 69 bytes)"), "{told}");
         assert!(told.contains("- sales-2.csv (text/csv, 8 bytes)"), "{told}");
         let listed = &results(&requests[1])[0];
-        assert!(listed.contains(r"dot.png\nsales-2.csv\nsales.csv\na,b\n1,2\n"), "{listed}");
+        assert!(listed.contains(r"dot.png\\nsales-2.csv\\nsales.csv\\na,b\\n1,2\\n"), "{listed}");
     }
     assert_eq!(service.model.violations(), [""; 0]);
 }

@@ -1,1 +1,16 @@
-//! Coming.
+//! The OpenAPI document: what it promises, and that the service keeps it.
+
+mod docs;
+mod document;
+mod response;
+
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::Service;
+
+/// The document as the service gives it.
+async fn document(service: &Service) -> Value {
+    let request = service.anonymous(Method::GET, "/openapi.json");
+    request.send().await.unwrap().json().await.unwrap()
+}

@@ -118,6 +118,7 @@ async fn every_crash_is_counted_and_the_third_fails_the_job() {
     service.model.script_with("poison", |_| Reply::stall());
     let job = service.create(&scripted(CLAUDE, "poison")).await;
     for crashes in 0..3 {
+        until(async || data(&service.events(&job).await, "job.started").len() == crashes + 1).await;
         until(async || service.model.requests("poison").len() == crashes + 1).await;
         let counted: i16 = sqlx::query_scalar("select crashes from run")
             .fetch_one(&service.pool)
@@ -134,7 +135,7 @@ async fn every_crash_is_counted_and_the_third_fails_the_job() {
         (&ended["status"], &ended["error"]["code"]),
         (&json!("failed"), &json!("worker_lost"))
     );
-    assert_eq!(ended["attempt"], 3);
+    assert_eq!(ended["attempt"], 3, "{:#?}", service.events(&job).await);
     let events = service.events(&job).await;
     assert_whole(&events);
     let causes: Vec<_> = data(&events, "job.retrying")

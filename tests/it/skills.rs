@@ -1,1 +1,175 @@
-//! Coming.
+//! Skills: which there are, and whether they can run here.
+
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::problem::Problem;
+use crate::support::{Service, bash};
+
+#[tokio::test]
+async fn the_built_in_skills_are_listed_by_name() {
+    let service = Service::start().await;
+    let (status, page) = service.get("/v1/skills").await;
+    assert_eq!((status.as_u16(), &page["next_cursor"]), (200, &Value::Null));
+    let skills = page["data"].as_array().unwrap();
+    let names: Vec<_> = skills
+        .iter()
+        .map(|skill| skill["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.is_sorted() && names.contains(&"shell") && names.contains(&"image"),
+        "{names:?}"
+    );
+    for skill in skills {
+        let name = skill["name"].as_str().unwrap();
+        assert_eq!(
+            &service.get(&format!("/v1/skills/{name}")).await.1,
+            skill,
+            "{name}"
+        );
+        assert_eq!(
+            skill["available"],
+            skill["missing"] == json!([]),
+            "{skill:#}"
+        );
+    }
+    let (_, shell) = service.get("/v1/skills/shell").await;
+    assert_eq!(shell["available"], true);
+}
+
+#[tokio::test]
+async fn a_skill_says_what_it_takes_and_makes() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "ledger", LEDGER, "Keep the books.");
+    let service = service_with(folder.path()).await;
+    let (status, skill) = service.get("/v1/skills/ledger").await;
+    assert_eq!(status, 200);
+    insta::assert_json_snapshot!(skill, {".digest" => "[sha256]"}, @r#"
+    {
+      "name": "ledger",
+      "title": "Ledger",
+      "description": "Keeps books.",
+      "inputs": [
+        "document"
+      ],
+      "outputs": [
+        "document"
+      ],
+      "parameters": {
+        "type": "object",
+        "properties": {
+          "year": {
+            "type": "integer"
+          }
+        },
+        "required": [
+          "year"
+        ]
+      },
+      "timeout_seconds": 7,
+      "digest": "[sha256]",
+      "available": false,
+      "missing": [
+        "a worker"
+      ]
+    }
+    "#);
+    let unknown = Problem::of(service.request(Method::GET, "/v1/skills/ledge")).await;
+    assert_eq!(unknown.kind(), (404, "not_found"));
+}
+
+#[tokio::test]
+async fn a_skill_without_its_programs_is_listed_as_such_and_its_jobs_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let needs = "metadata:\n  skillet.programs: bash no-such-program|nor-this|sh no-such-thing\n";
+    write(folder.path(), "wanting", needs, "Do it.");
+    let mut service = service_with(folder.path()).await;
+    service.add_worker(&[]).await;
+    let (_, skill) = service.get("/v1/skills/wanting").await;
+    assert_eq!(
+        (&skill["available"], &skill["missing"]),
+        (&json!(false), &json!(["no-such-thing"]))
+    );
+
+    let wanting = json!({"skill": "wanting", "model": "script/bash", "prompt": bash("true")});
+    let job = service.create(&wanting).await;
+    // A job that came later has run, so the worker had its chance.
+    let later = service.create_shell("true").await;
+    service.finished(&later).await;
+    let (_, job) = service.get(&format!("/v1/jobs/{job}")).await;
+    assert_eq!(
+        (&job["status"], &job["queue"]),
+        (&json!("queued"), &json!({"reason": "no_worker"}))
+    );
+
+    let (_, workers) = service.get("/v1/workers").await;
+    let [worker] = &workers["data"].as_array().unwrap()[..] else {
+        panic!("{workers:#}")
+    };
+    let has = |list: &str, name: &str| worker[list].as_array().unwrap().contains(&json!(name));
+    assert!(
+        has("programs", "sh") && !has("programs", "no-such-thing"),
+        "{worker:#}"
+    );
+    assert!(
+        has("skills", "shell") && !has("skills", "wanting"),
+        "{worker:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_skill_of_the_folder_replaces_the_built_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "shell",
+        "metadata:\n  skillet.title: Our own\n",
+        "Say it twice.",
+    );
+    let mut service = service_with(folder.path()).await;
+    service.add_worker(&[]).await;
+    let (_, skill) = service.get("/v1/skills/shell").await;
+    assert_eq!(
+        (&skill["title"], &skill["available"]),
+        (&json!("Our own"), &json!(true))
+    );
+
+    let reply = tests::model_server::Reply::text("Done.");
+    service.model.script("own", [reply]);
+    let job = service
+        .run(&crate::support::scripted("anthropic/claude-test", "own"))
+        .await;
+    assert_eq!(job["status"], "completed");
+    let [request] = &service.model.requests("own")[..] else {
+        panic!("not asked once")
+    };
+    assert!(
+        request["system"].to_string().contains("Say it twice."),
+        "{}",
+        request["system"]
+    );
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    assert_eq!(events[1]["data"]["skill_digest"], skill["digest"]);
+}
+
+const LEDGER: &str = r#"metadata:
+  skillet.title: Ledger
+  skillet.inputs: document
+  skillet.outputs: document
+  skillet.timeout_seconds: "7"
+  skillet.parameters: '{"type": "object", "properties": {"year": {"type": "integer"}}, "required": ["year"]}'
+"#;
+
+fn write(folder: &Path, name: &str, metadata: &str, instructions: &str) {
+    let text = format!(
+        "---\nname: {name}\ndescription: Keeps books.\nallowed-tools: execute_bash\n{metadata}---\n{instructions}\n"
+    );
+    std::fs::create_dir(folder.join(name)).unwrap();
+    std::fs::write(folder.join(name).join("SKILL.md"), text).unwrap();
+}
+
+async fn service_with(skills: &Path) -> Service {
+    Service::with_environment(&[("SKILLET_SKILLS_DIR", skills.to_str().unwrap())]).await
+}

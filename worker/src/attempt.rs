@@ -6,7 +6,7 @@ mod prepare;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use shared::db::claim::Claimed;
 use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
@@ -231,6 +231,7 @@ struct Clock {
 
 impl Clock {
     fn now(&self) -> DateTime<Utc> {
-        self.claimed_at + self.begun_at.elapsed()
+        // As precise as the database keeps it, so that the log and the job say the same.
+        (self.claimed_at + self.begun_at.elapsed()).trunc_subsecs(6)
     }
 }

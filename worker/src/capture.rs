@@ -93,6 +93,11 @@ impl TextStream {
         let rest = self.rest.split_off(self.rest.len() - incomplete);
         to_text(&std::mem::replace(&mut self.rest, rest))
     }
+
+    /// The text of what will never be complete.
+    pub(crate) fn finish(&mut self) -> String {
+        to_text(&std::mem::take(&mut self.rest))
+    }
 }
 
 /// Text out of any bytes: invalid ones and NULs, which no database takes as text, become U+FFFD.
@@ -148,7 +153,11 @@ mod tests {
                 .map(|chunk| stream.push(chunk))
                 .collect();
             assert_eq!(shown, text, "chunks of {size}");
+            assert_eq!(stream.finish(), "");
         }
+        let mut stream = TextStream::default();
+        assert_eq!(stream.push(b"half of \xe2\x82"), "half of ");
+        assert_eq!(stream.finish(), "\u{fffd}");
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
 use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::id::{JobId, WorkerId};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 
 /// Orphans taken on in one transaction.
@@ -15,14 +16,21 @@ const ORPHANS_AT_ONCE: i64 = 100;
 /// Workers that may die with a job before the job is held to be the cause.
 const MAX_CRASHES: i16 = 3;
 
-/// Makes due jobs ready, and hands the jobs of workers that fell silent to others. Returns whether
-/// there is something to claim now.
-pub(crate) async fn frequent(pool: &PgPool) -> sqlx::Result<bool> {
+/// An upload that is older than this was broken off.
+const UPLOAD_PATIENCE: TimeDelta = TimeDelta::days(1);
+
+/// Makes due jobs ready, and hands jobs to others whose worker fell silent, or says itself that it
+/// `lost` them. Returns whether there is something to claim now.
+pub(crate) async fn frequent(
+    pool: &PgPool,
+    worker: WorkerId,
+    lost: &[JobId],
+) -> sqlx::Result<bool> {
     let promoted = db::claim::promote(pool).await?;
     db::worker::stop_silent(pool).await?;
     let mut taken_over = 0;
     loop {
-        let count = take_over_orphans(pool).await?;
+        let count = take_over_orphans(pool, worker, lost).await?;
         taken_over += count;
         if count < ORPHANS_AT_ONCE as usize {
             break;
@@ -36,6 +44,10 @@ pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<(
     db::event::ensure_partitions(pool).await?;
     db::idempotency::delete_old(pool).await?;
     db::worker::delete_stopped(pool).await?;
+    for sha256 in db::asset::delete_unseen(pool).await? {
+        db::asset::release_blob(pool, assets, &sha256).await?;
+    }
+    assets.sweep_incoming(UPLOAD_PATIENCE).await?;
     // A worker that died right after a job's end left the job's workspace saved.
     let saved = assets.list_scratch().await?;
     let unfinished = db::run::list_unfinished(pool, &saved).await?;
@@ -45,9 +57,9 @@ pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<(
     Ok(())
 }
 
-async fn take_over_orphans(pool: &PgPool) -> sqlx::Result<usize> {
+async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<usize> {
     let mut transaction = pool.begin().await?;
-    let orphans = db::run::lock_orphans(&mut transaction, ORPHANS_AT_ONCE).await?;
+    let orphans = db::run::lock_orphans(&mut transaction, worker, lost, ORPHANS_AT_ONCE).await?;
     if orphans.is_empty() {
         return Ok(0);
     }

@@ -169,10 +169,17 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             let shown = count.min(self.live_bytes);
             self.live_bytes -= shown;
             let text = self.text.push(&chunk[..shown]);
-            if !text.is_empty() {
-                // Nobody may be listening.
-                let _ = self.live.send((self.stream, text)).await;
-            }
+            show(&self.live, self.stream, text).await;
         }
+        if self.live_bytes > 0 {
+            show(&self.live, self.stream, self.text.finish()).await;
+        }
+    }
+}
+
+async fn show(live: &mpsc::Sender<Piece>, stream: OutputStream, text: String) {
+    if !text.is_empty() {
+        // Nobody may be listening.
+        let _ = live.send((stream, text)).await;
     }
 }

@@ -128,6 +128,9 @@ impl Life<'_> {
                 drain: self.shutdown.drain.clone(),
                 leave: self.shutdown.leave.clone(),
             };
+            if claimed.cancel_requested {
+                signals.cancel.cancel();
+            }
             let guard = self.running.enter(claimed.job.id, signals.cancel.clone());
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             self.attempts.spawn(async move {
@@ -140,12 +143,16 @@ impl Life<'_> {
 
     async fn do_chores(&self, rare_at: &mut Instant) {
         let done = async {
-            if chore::frequent(&self.shop.pool).await? {
-                db::run::notify_work(&self.shop.pool).await?;
-            }
+            let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             // What the notification said, in case that nobody heard it.
-            for job in db::run::list_cancelled(&self.shop.pool, self.worker).await? {
-                self.running.cancel(job);
+            for run in held.iter().filter(|run| run.cancel_requested) {
+                self.running.cancel(run.job);
+            }
+            // Claimed by a statement whose answer never came, or left by an attempt that panicked.
+            let held = held.iter().map(|run| run.job);
+            let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
+            if chore::frequent(&self.shop.pool, self.worker, &lost).await? {
+                db::run::notify_work(&self.shop.pool).await?;
             }
             if *rare_at <= Instant::now() {
                 *rare_at = Instant::now() + RARE_CHORES_INTERVAL;

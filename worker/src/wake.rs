@@ -31,6 +31,11 @@ impl Running {
         }
     }
 
+    /// Whether the job runs here.
+    pub(crate) fn knows(&self, job: JobId) -> bool {
+        self.lock().contains_key(&job)
+    }
+
     /// Cancels the job if it runs here.
     pub(crate) fn cancel(&self, job: JobId) {
         if let Some(cancel) = self.lock().get(&job) {

@@ -5,11 +5,13 @@ mod create;
 mod events;
 mod header;
 mod request;
+mod retry;
 mod stream;
 
 pub(crate) use cancel::cancel_job;
-pub(crate) use create::{create_job, retry_job};
+pub(crate) use create::create_job;
 pub(crate) use events::list_events;
+pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 
 use actix_web::web::{Data, Path, Query};

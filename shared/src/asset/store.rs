@@ -4,6 +4,7 @@ use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use chrono::{TimeDelta, Utc};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
@@ -19,6 +20,8 @@ use crate::id::JobId;
 
 /// What fits here is written in one piece; larger uploads go to a side path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
+/// Where uploads wait whose hash is not known yet.
+const INCOMING: &str = "incoming";
 /// As much as the detection of media types looks at.
 const HEAD_BYTES: usize = 8 * 1024;
 
@@ -104,6 +107,21 @@ impl AssetStore {
         }
     }
 
+    /// Removes uploads that were broken off longer than that ago.
+    pub async fn sweep_incoming(&self, age: TimeDelta) -> Result<(), StoreError> {
+        let begun_before = Utc::now() - age;
+        let all = self.objects.list(Some(&Path::from(INCOMING)));
+        let old = all
+            .try_filter(move |object| std::future::ready(object.last_modified < begun_before))
+            .map_ok(|object| object.location)
+            .boxed();
+        self.objects
+            .delete_stream(old)
+            .try_for_each(|_| async { Ok(()) })
+            .await?;
+        Ok(())
+    }
+
     /// Whether the store answers.
     pub async fn probe(&self) -> Result<(), StoreError> {
         match self.objects.head(&Path::from("probe")).await {
@@ -162,10 +180,10 @@ impl Upload {
         self.head.extend_from_slice(&bytes[..wanted]);
         match &mut self.body {
             Body::Inline(buffer) if buffer.len() + bytes.len() <= INLINE_BYTES => {
-                buffer.extend_from_slice(bytes)
+                buffer.extend_from_slice(bytes);
             }
             Body::Inline(buffer) => {
-                let path = Path::from_iter(["incoming", &Uuid::now_v7().to_string()]);
+                let path = Path::from_iter([INCOMING, &Uuid::now_v7().to_string()]);
                 let mut writer =
                     WriteMultipart::new(self.store.objects.put_multipart(&path).await?);
                 writer.write(buffer);

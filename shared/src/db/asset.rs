@@ -134,6 +134,19 @@ pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<
     .await
 }
 
+/// Removes what was uploaded a day ago for a log entry that never came; returns the hashes.
+pub async fn delete_unseen(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        r#"delete from asset
+           where not visible
+             and created_at < now() - interval '1 day'
+             and not exists (select from run where run.job_id = asset.job_id)
+           returning encode(sha256, 'hex') as "sha256!""#,
+    )
+    .fetch_all(db)
+    .await
+}
+
 /// Removes the bytes if no asset needs them any more. Called after the rows' deletion is committed:
 /// a crash in between leaves bytes without a row, never a row without bytes.
 pub async fn release_blob(

@@ -24,6 +24,8 @@ pub struct Claimed {
     pub request: JobRequest,
     /// The last entry of its log.
     pub last_seq: i64,
+    /// Whether someone asked for its end while nobody had it.
+    pub cancel_requested: bool,
     /// Attempts that a fault of ours ended.
     pub failures: i16,
     /// Attempts that the model's provider ended.
@@ -67,7 +69,7 @@ pub async fn claim(
             returning run.*
         )
         select
-            taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.failures,
+            taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
             job.skill, job.agent, job.model, job.retry_of, job.created_at,
@@ -113,6 +115,7 @@ pub async fn claim(
                 job,
                 request: row.request.0,
                 last_seq: row.last_seq,
+                cancel_requested: row.cancel_requested,
                 failures: row.failures,
                 model_outages: row.model_outages,
                 claimed_at: row.claimed_at,

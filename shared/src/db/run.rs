@@ -69,26 +69,46 @@ pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<(
     Ok(())
 }
 
-/// The worker's jobs whose end was asked for.
-pub async fn list_cancelled(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<JobId>> {
-    let jobs = sqlx::query_scalar!(
-        "select job_id from run where state = 'running' and worker_id = $1 and cancel_requested",
+/// A run that is with a worker.
+pub struct HeldRun {
+    /// The job.
+    pub job: JobId,
+    /// Whether someone asked for its end.
+    pub cancel_requested: bool,
+}
+
+/// The runs that are with a worker.
+pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<HeldRun>> {
+    sqlx::query_as!(
+        HeldRun,
+        r#"select job_id as "job: JobId", cancel_requested
+           from run
+           where state = 'running' and worker_id = $1"#,
         worker.0,
     )
     .fetch_all(db)
-    .await?;
-    Ok(jobs.into_iter().map(JobId).collect())
+    .await
 }
 
-/// Locks up to `limit` runs whose worker is gone.
-pub async fn lock_orphans(db: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<LockedRun>> {
+/// Locks up to `limit` runs that are with a worker and that nobody works on: those whose worker is
+/// gone, and those of `worker` that it has `lost`.
+pub async fn lock_orphans(
+    db: &mut PgConnection,
+    worker: WorkerId,
+    lost: &[JobId],
+    limit: i64,
+) -> sqlx::Result<Vec<LockedRun>> {
+    let lost: Vec<_> = lost.iter().map(|job| job.0).collect();
     let rows = sqlx::query!(
-        r#"select run.job_id, run.tenant_id, run.lease, run.last_seq, run.cancel_requested, run.crashes, now() as "now!"
+        r#"select run.job_id, run.tenant_id, run.lease, run.last_seq, run.cancel_requested, run.crashes,
+               now() as "now!"
            from worker
            join run on run.worker_id = worker.id and run.state = 'running'
-           where worker.stopped_at is not null
-           limit $1
+           where worker.stopped_at is not null or (worker.id = $1 and run.job_id = any($2))
+           limit $3
            for update of run skip locked"#,
+        worker.0,
+        &lost,
         limit,
     )
     .fetch_all(db)

@@ -108,7 +108,7 @@ async fn only_json_is_read_as_json() {
 #[tokio::test]
 async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
     let service = Service::without_worker().await;
-    let before = resident_kilobytes(&service);
+    let before = service.api.resident_kilobytes();
     for with_length in [true, false] {
         let request = service.request(Method::POST, "/v1/jobs");
         let request = request.header("Content-Type", "application/json");
@@ -116,7 +116,7 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
         assert_eq!(refused.kind(), (413, "too_large"));
         assert!(refused.detail().contains("POST /v1/assets"), "{refused:?}");
     }
-    let grown = resident_kilobytes(&service).saturating_sub(before);
+    let grown = service.api.resident_kilobytes().saturating_sub(before);
     assert!(grown < 80 * 1024, "it was kept: {grown} KB");
     assert_untouched(&service).await;
     service
@@ -131,16 +131,6 @@ fn blanks(megabytes: usize, with_length: bool) -> Body {
     }
     let pieces = (0..megabytes).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
     Body::wrap_stream(stream::iter(pieces))
-}
-
-fn resident_kilobytes(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.api.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap()
 }
 
 #[tokio::test]

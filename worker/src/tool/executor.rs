@@ -70,11 +70,9 @@ impl Toolbox {
             Err(ToolError::Abort(error)) => return Err(ExecuteError::Tool(error)),
         };
         if let Some(created) = done.created.take() {
-            attempt
-                .log
-                .append(EventData::AssetCreated(created.clone()))
-                .await;
-            if !transcript.add_output(created) {
+            if transcript.add_output(created.clone()) {
+                attempt.log.append(EventData::AssetCreated(created)).await;
+            } else {
                 done = Done {
                     text: "there are too many outputs".to_owned(),
                     is_error: true,

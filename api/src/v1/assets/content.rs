@@ -49,7 +49,7 @@ pub(crate) async fn get_asset_content(
             .and_then(|value: &HeaderValue| value.to_str().ok())
     };
     if header(IF_NONE_MATCH)
-        .is_some_and(|tags| tags == "*" || tags.split(',').any(|tag| tag.trim() == etag))
+        .is_some_and(|tags| tags == "*" || tags.split(',').any(|tag| is_same(tag, &etag)))
     {
         return Ok(HttpResponse::NotModified()
             .insert_header((ETAG, etag))
@@ -77,6 +77,13 @@ pub(crate) async fn get_asset_content(
     let length = slice.as_ref().map_or(size, |slice| slice.end - slice.start);
     let content = assets.read(&asset.sha256, slice).await?;
     Ok(response.body(SizedStream::new(length, content)))
+}
+
+/// Whether the tags are the same, compared as `If-None-Match` wants it (RFC 9110, section 8.8.3.2): a
+/// proxy that compressed the content has marked its tag as weak.
+fn is_same(tag: &str, etag: &str) -> bool {
+    let tag = tag.trim();
+    tag.strip_prefix("W/").unwrap_or(tag) == etag
 }
 
 fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {

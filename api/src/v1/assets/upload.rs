@@ -1,5 +1,5 @@
 use actix_multipart::{Field, Multipart, MultipartError};
-use actix_web::http::header::LOCATION;
+use actix_web::http::header::{ContentDisposition, LOCATION};
 use actix_web::web::Data;
 use actix_web::{HttpResponse, post};
 use futures_util::StreamExt;
@@ -78,15 +78,18 @@ async fn receive(
         if field.name() != Some("file") || name.is_some() {
             return Err(no_file());
         }
-        let disposition = field.content_disposition();
-        *name = Some(file_name(
-            disposition
-                .and_then(|disposition| disposition.get_filename())
-                .unwrap_or("file"),
-        ));
+        let claimed = field.content_disposition().and_then(claimed_name);
+        *name = Some(file_name(claimed.as_deref().unwrap_or("file")));
         store(&mut field, upload).await?;
     }
     Ok(())
+}
+
+/// The name in either form; the extended one (RFC 5987) is there for what the other cannot say.
+fn claimed_name(disposition: &ContentDisposition) -> Option<String> {
+    let extended = disposition.get_filename_ext();
+    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
+    extended.or_else(|| disposition.get_filename().map(str::to_owned))
 }
 
 async fn store(field: &mut Field, upload: &mut Upload) -> Result<(), ApiError> {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
-use actix_web::web::{Data, Path};
+use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
@@ -11,14 +11,14 @@ use shared::db::asset::NewAsset;
 use shared::db::idempotency::Used;
 use shared::db::job::NewJob;
 use shared::id::{JobId, TenantId};
-use shared::job::{Input, Job, Target};
+use shared::job::{Input, Job};
 use shared::provider::Providers;
 use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::time::timeout;
 
 use super::request::{CreateJob, Inline, Parsed};
-use super::{find, header, not_finished};
+use super::{find, header};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::doorbell::Doorbell;
@@ -61,118 +61,89 @@ pub(crate) async fn create_job(
 ) -> Result<HttpResponse, ApiError> {
     let Json(create) = body;
     let key = header::key(&http)?;
-    let digest = Sha256::digest(
-        serde_json::to_vec(&create).map_err(|error| ApiError::Internal(error.into()))?,
-    );
-    if let Some(key) = &key
-        && let Some(before) = db::idempotency::get(&**pool, caller.tenant, key).await?
-    {
-        return replay(&pool, caller.tenant, before, &digest).await;
-    }
-    let parsed = parse(create, caller.tenant, &pool, &catalog, &providers).await?;
-    let Parsed {
-        target,
-        model,
-        request,
-        inline,
-        run_at,
-        metadata,
-    } = parsed;
-    let id = JobId::new();
+    let digest = digest(&create)?;
+    let before = match &key {
+        Some(key) => db::idempotency::get(&**pool, caller.tenant, key).await?,
+        None => None,
+    };
+    let made = match before {
+        Some(before) => Made::Before(before),
+        None => {
+            let parsed = parse(create, caller.tenant, &pool, &catalog, &providers).await?;
+            make(&pool, &assets, caller.tenant, parsed, key, digest).await?
+        }
+    };
+    let (status, job) = match made {
+        Made::Now(job) => {
+            doorbell.ring();
+            (StatusCode::ACCEPTED, *job)
+        }
+        Made::Before(before) if before.digest != digest => {
+            return Err(ApiError::IdempotencyMismatch);
+        }
+        Made::Before(before) => (
+            StatusCode::OK,
+            find(&pool, caller.tenant, before.job).await?,
+        ),
+    };
+    let job = match header::wait(&http) {
+        Some(patience) => wait_for_end(&pool, &hub, caller.tenant, job, patience).await?,
+        None => job,
+    };
+    let has_ended = job.status.is_terminal();
+    Ok(answer(
+        if has_ended { StatusCode::OK } else { status },
+        &job,
+    ))
+}
+
+/// A job, or what the request's key was used for before.
+enum Made {
+    Now(Box<Job>),
+    Before(Used),
+}
+
+async fn make(
+    pool: &PgPool,
+    assets: &AssetStore,
+    tenant: TenantId,
+    parsed: Parsed,
+    key: Option<String>,
+    digest: [u8; 32],
+) -> Result<Made, ApiError> {
     let mut new = NewJob {
-        id,
-        tenant: caller.tenant,
-        target,
-        model,
-        request,
-        metadata,
+        id: JobId::new(),
+        tenant,
+        target: parsed.target,
+        model: parsed.model,
+        request: parsed.request,
+        metadata: parsed.metadata,
         retry_of: None,
-        run_at,
+        run_at: parsed.run_at,
         digest: hex::encode(digest),
     };
-    let job = if key.is_none() && inline.is_empty() {
-        db::job::insert(&**pool, &new).await?
-    } else {
-        let mut transaction = pool.begin().await?;
-        if let Some(key) = key {
-            let used =
-                db::idempotency::remember(&mut transaction, caller.tenant, &key, &digest, id)
-                    .await?;
-            // Of two at once, the second waited here for the first.
-            if let Some(before) = used {
-                // Whoever holds a connection may not wait for another: all could be held so.
-                transaction.rollback().await?;
-                return replay(&pool, caller.tenant, before, &digest).await;
-            }
+    if key.is_none() && parsed.inline.is_empty() {
+        return Ok(Made::Now(Box::new(db::job::insert(pool, &new).await?)));
+    }
+    let mut transaction = pool.begin().await?;
+    if let Some(key) = key {
+        // Of two at once, the second waits here for the first.
+        let used =
+            db::idempotency::remember(&mut transaction, tenant, &key, &digest, new.id).await?;
+        if let Some(before) = used {
+            return Ok(Made::Before(before));
         }
-        store_inline(&mut transaction, &assets, &mut new, inline).await?;
-        let job = db::job::insert(&mut *transaction, &new).await?;
-        transaction.commit().await?;
-        job
-    };
-    doorbell.ring();
-    match header::wait(&http) {
-        Some(patience) => wait_for_end(&pool, &hub, caller.tenant, job, patience).await,
-        None => Ok(answer(StatusCode::ACCEPTED, &job)),
     }
+    store_inline(&mut transaction, assets, &mut new, parsed.inline).await?;
+    let job = db::job::insert(&mut *transaction, &new).await?;
+    transaction.commit().await?;
+    Ok(Made::Now(Box::new(job)))
 }
 
-/// Creates a job like one that has ended, with the same request.
-#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job to run again")), responses(
-    (status = 202, description = "The new job, with `retry_of`", body = Job,
-        headers(("Location" = String, description = "The job's path"))),
-    (status = 409, description = "It has not ended", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
-))]
-#[post("/jobs/{job_id}/retry")]
-pub(crate) async fn retry_job(
-    caller: Caller,
-    pool: Data<PgPool>,
-    doorbell: Data<Doorbell>,
-    job: Path<JobId>,
-) -> Result<HttpResponse, ApiError> {
-    let before = find(&pool, caller.tenant, *job).await?;
-    if !before.status.is_terminal() {
-        return Err(not_finished("wait for its end, or cancel it"));
-    }
-    let request = db::job::get_request(&**pool, caller.tenant, before.id)
-        .await?
-        .ok_or(ApiError::NotFound("job"))?;
-    let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
-    let target = match (before.skill, before.agent) {
-        (Some(skill), _) => Target::Skill(skill),
-        (None, agent) => Target::Agent(agent.unwrap_or_default()),
-    };
-    let new = NewJob {
-        id: JobId::new(),
-        tenant: caller.tenant,
-        target,
-        model: before.model,
-        request,
-        metadata: before.metadata,
-        retry_of: Some(before.id),
-        run_at: None,
-        digest: hex::encode(Sha256::digest(digest)),
-    };
-    let job = db::job::insert(&**pool, &new).await?;
-    doorbell.ring();
-    Ok(answer(StatusCode::ACCEPTED, &job))
-}
-
-/// The answer to a request whose key was used before.
-async fn replay(
-    pool: &PgPool,
-    tenant: TenantId,
-    before: Used,
-    digest: &[u8],
-) -> Result<HttpResponse, ApiError> {
-    if before.digest != digest {
-        return Err(ApiError::IdempotencyMismatch);
-    }
-    Ok(answer(
-        StatusCode::OK,
-        &find(pool, tenant, before.job).await?,
-    ))
+/// SHA-256 of the request as it was understood: white space and the order of fields do not matter.
+fn digest(create: &CreateJob) -> Result<[u8; 32], ApiError> {
+    let json = serde_json::to_vec(create).map_err(|error| ApiError::Internal(error.into()))?;
+    Ok(Sha256::digest(json).into())
 }
 
 async fn parse(
@@ -233,28 +204,26 @@ async fn store_inline(
     Ok(())
 }
 
+/// The job, when it has ended or the patience has.
 async fn wait_for_end(
     pool: &PgPool,
     hub: &Hub,
     tenant: TenantId,
     job: Job,
     patience: Duration,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<Job, ApiError> {
     let mut follower = Follower::new(pool.clone(), hub.clone(), job.id, 1);
-    let ended = timeout(patience, async {
+    let to_the_end = async {
         while follower.next().await?.is_some() {}
         Ok::<_, sqlx::Error>(())
-    })
-    .await;
-    let job = find(pool, tenant, job.id).await?;
-    match ended {
-        Ok(Err(error)) => Err(error.into()),
-        _ if job.status.is_terminal() => Ok(answer(StatusCode::OK, &job)),
-        _ => Ok(answer(StatusCode::ACCEPTED, &job)),
+    };
+    if let Ok(Err(error)) = timeout(patience, to_the_end).await {
+        return Err(error.into());
     }
+    find(pool, tenant, job.id).await
 }
 
-fn answer(status: StatusCode, job: &Job) -> HttpResponse {
+pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {
     HttpResponse::build(status)
         .insert_header((LOCATION, format!("/v1/jobs/{}", job.id)))
         .json(job)

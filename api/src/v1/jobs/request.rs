@@ -1,21 +1,23 @@
 //! From what a client sent to a job that makes sense, or to all that is wrong with it at once.
 
-use std::collections::HashMap;
+mod input;
+mod limits;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use shared::asset::{content_type_of, file_name};
 use shared::id::AssetId;
-use shared::job::{Input, JobRequest, Limits, OutputKind, Priority, Target};
+use shared::job::{Input, JobRequest, Priority, Target};
 use shared::model_name::ModelName;
 use shared::provider::Providers;
-use shared::skill::{Catalog, Inputs, Skill};
+use shared::skill::{Catalog, Skill};
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
+pub(crate) use input::InputRequest;
+use input::{Checked, check_kind};
+pub(super) use input::{Inline, KnownAssets};
+pub(crate) use limits::LimitsRequest;
 
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
@@ -63,36 +65,6 @@ pub(crate) struct CreateJob {
     metadata: Map<String, Value>,
 }
 
-/// A file to start from: exactly one of `asset_id`, `url` and `data`.
-#[derive(Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct InputRequest {
-    /// An asset that was uploaded or made before.
-    asset_id: Option<AssetId>,
-    /// Something on the public web, fetched when the job starts.
-    #[schema(example = "https://example.com/photo.jpg")]
-    url: Option<String>,
-    /// The content itself, in Base64. For small files; needs `name`.
-    data: Option<String>,
-    /// What to call the file in the workspace; not with `asset_id`.
-    name: Option<String>,
-}
-
-/// What a job may use up. What is not given is the skill's or the service's default.
-#[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LimitsRequest {
-    /// Seconds for the whole loop, over all attempts.
-    #[schema(minimum = 1, maximum = 86400)]
-    timeout_seconds: Option<u32>,
-    /// Replies of the model before the loop ends with what it has; 10 if not given.
-    #[schema(minimum = 1, maximum = 1000)]
-    max_iterations: Option<u32>,
-    /// Tokens of one reply; 4096 if not given.
-    #[schema(minimum = 1, maximum = 200_000)]
-    max_tokens: Option<u32>,
-}
-
 /// A request that makes sense.
 pub(crate) struct Parsed {
     pub(super) target: Target,
@@ -103,17 +75,6 @@ pub(crate) struct Parsed {
     pub(super) run_at: Option<DateTime<Utc>>,
     pub(super) metadata: Map<String, Value>,
 }
-
-/// A file that came with the request.
-pub(super) struct Inline {
-    pub(super) place: usize,
-    pub(super) name: String,
-    pub(super) content_type: String,
-    pub(super) content: Vec<u8>,
-}
-
-/// The assets that inputs may name, with their media types.
-pub(super) type KnownAssets = HashMap<AssetId, String>;
 
 impl CreateJob {
     /// The assets that the inputs name.
@@ -278,117 +239,6 @@ impl CreateJob {
     }
 }
 
-struct Checked {
-    input: Input,
-    /// Known now unless it has to be fetched.
-    content_type: Option<String>,
-    content: Option<Inline>,
-}
-
-impl InputRequest {
-    fn check(&self, place: usize, assets: &KnownAssets) -> Result<Checked, FieldError> {
-        let at = |field: &str| format!("/inputs/{place}{field}");
-        match (self.asset_id, &self.url, &self.data) {
-            (Some(id), None, None) if self.name.is_none() => match assets.get(&id) {
-                Some(content_type) => Ok(Checked {
-                    input: Input::Asset { id },
-                    content_type: Some(content_type.clone()),
-                    content: None,
-                }),
-                None => Err(FieldError::new(
-                    at("/asset_id"),
-                    "there is no such asset; upload it to POST /v1/assets",
-                )),
-            },
-            (Some(_), None, None) => {
-                Err(FieldError::new(at("/name"), "an asset keeps its own name"))
-            }
-            (None, Some(url), None) => {
-                if !(url.starts_with("http://") || url.starts_with("https://")) {
-                    return Err(FieldError::new(
-                        at("/url"),
-                        "must begin with http:// or https://",
-                    ));
-                }
-                let input = Input::Url {
-                    url: url.clone(),
-                    name: self.name.clone(),
-                };
-                Ok(Checked {
-                    input,
-                    content_type: None,
-                    content: None,
-                })
-            }
-            (None, None, Some(data)) => {
-                let Some(name) = &self.name else {
-                    return Err(FieldError::new(
-                        at("/name"),
-                        "a file that comes as data needs a name",
-                    ));
-                };
-                let content = STANDARD.decode(data).map_err(|_| {
-                    FieldError::new(at("/data"), "must be Base64 (RFC 4648, section 4)")
-                })?;
-                let name = file_name(name);
-                let content_type = content_type_of(&name, &content[..content.len().min(8192)]);
-                // The id of its asset is not known before it is stored.
-                let input = Input::Asset { id: AssetId::new() };
-                let inline = Inline {
-                    place,
-                    name,
-                    content_type: content_type.clone(),
-                    content,
-                };
-                Ok(Checked {
-                    input,
-                    content_type: Some(content_type),
-                    content: Some(inline),
-                })
-            }
-            _ => Err(FieldError::new(
-                at(""),
-                "needs exactly one of `asset_id`, `url` and `data`",
-            )),
-        }
-    }
-}
-
-impl LimitsRequest {
-    fn check(&self, skill: Option<&Skill>, errors: &mut Vec<FieldError>) -> Limits {
-        let timeout = skill.map_or(Limits::DEFAULT.timeout_seconds, |skill| {
-            skill.timeout_seconds
-        });
-        let mut within = |field: &str, asked: Option<u32>, default: u32, highest: u32| match asked {
-            None => default,
-            Some(value) => {
-                if !(1..=highest).contains(&value) {
-                    errors.push(FieldError::new(
-                        format!("/limits/{field}"),
-                        format!("must be from 1 to {highest}"),
-                    ));
-                }
-                value
-            }
-        };
-        Limits {
-            timeout_seconds: within("timeout_seconds", self.timeout_seconds, timeout, 86_400),
-            max_iterations: within(
-                "max_iterations",
-                self.max_iterations,
-                Limits::DEFAULT.max_iterations,
-                1000,
-            ),
-            max_tokens: within(
-                "max_tokens",
-                self.max_tokens,
-                Limits::DEFAULT.max_tokens,
-                200_000,
-            ),
-        }
-    }
-}
-
 fn check_parameters(
     skill: Option<&Skill>,
     given: &Map<String, Value>,
@@ -405,23 +255,4 @@ fn check_parameters(
             Map::new()
         }
     }
-}
-
-fn check_kind(skill: &Skill, place: usize, content_type: &str) -> Option<FieldError> {
-    let Inputs::Only(kinds) = &skill.inputs else {
-        return None;
-    };
-    if kinds
-        .iter()
-        .any(|kind| shared::asset::fits(*kind, content_type))
-    {
-        return None;
-    }
-    let kinds: Vec<_> = kinds.iter().map(|kind| OutputKind::as_str(*kind)).collect();
-    let detail = format!(
-        "is {content_type}; the skill `{}` takes: {}",
-        skill.name,
-        kinds.join(", ")
-    );
-    Some(FieldError::new(format!("/inputs/{place}"), detail))
 }

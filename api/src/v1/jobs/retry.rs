@@ -1,0 +1,57 @@
+use actix_web::http::StatusCode;
+use actix_web::web::{Data, Path};
+use actix_web::{HttpResponse, post};
+use sha2::{Digest, Sha256};
+use shared::db;
+use shared::db::job::NewJob;
+use shared::id::JobId;
+use shared::job::{Job, Target};
+use sqlx::PgPool;
+
+use super::create::answer;
+use super::{find, not_finished};
+use crate::auth::Caller;
+use crate::doorbell::Doorbell;
+use crate::problem::{ApiError, Problem};
+
+/// Creates a job like one that has ended, with the same request.
+#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job to run again")), responses(
+    (status = 202, description = "The new job, with `retry_of`", body = Job,
+        headers(("Location" = String, description = "The job's path"))),
+    (status = 409, description = "It has not ended", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/jobs/{job_id}/retry")]
+pub(crate) async fn retry_job(
+    caller: Caller,
+    pool: Data<PgPool>,
+    doorbell: Data<Doorbell>,
+    job: Path<JobId>,
+) -> Result<HttpResponse, ApiError> {
+    let before = find(&pool, caller.tenant, *job).await?;
+    if !before.status.is_terminal() {
+        return Err(not_finished("wait for its end, or cancel it"));
+    }
+    let request = db::job::get_request(&**pool, caller.tenant, before.id)
+        .await?
+        .ok_or(ApiError::NotFound("job"))?;
+    let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
+    let target = match (before.skill, before.agent) {
+        (Some(skill), _) => Target::Skill(skill),
+        (None, agent) => Target::Agent(agent.unwrap_or_default()),
+    };
+    let new = NewJob {
+        id: JobId::new(),
+        tenant: caller.tenant,
+        target,
+        model: before.model,
+        request,
+        metadata: before.metadata,
+        retry_of: Some(before.id),
+        run_at: None,
+        digest: hex::encode(Sha256::digest(digest)),
+    };
+    let job = db::job::insert(&**pool, &new).await?;
+    doorbell.ring();
+    Ok(answer(StatusCode::ACCEPTED, &job))
+}

@@ -1,0 +1,199 @@
+//! Real answers against the schemas of the document. No field may be in an answer that is not in its schema.
+
+use std::collections::BTreeSet;
+
+use reqwest::Method;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use shared::event::EventData;
+use tests::model_server::Reply;
+
+use super::document;
+use crate::support::problem::Problem;
+use crate::support::{Service, bash, scripted};
+
+const CLAUDE: &str = "anthropic/claude-test";
+
+/// The document, in which no schema allows what it does not name.
+struct Schemas(Value);
+
+impl Schemas {
+    async fn of(service: &Service) -> Self {
+        let mut document = document(service).await;
+        let parts = parts(&document);
+        let schemas = document["components"]["schemas"].as_object_mut().unwrap();
+        for (name, schema) in schemas {
+            let is_object = schema.get("properties").is_some() || schema.get("allOf").is_some();
+            // A part of another does not know what the other adds.
+            if is_object && !parts.contains(name) {
+                schema["unevaluatedProperties"] = json!(false);
+            }
+        }
+        Self(document)
+    }
+
+    /// What is wrong with the value.
+    fn errors(&self, schema: &str, value: &Value) -> Vec<String> {
+        let mut root = self.0.clone();
+        root["$ref"] = json!(format!("#/components/schemas/{schema}"));
+        let validator = jsonschema::validator_for(&root).unwrap();
+        let errors = validator.iter_errors(value);
+        errors.map(|error| error.to_string()).collect()
+    }
+
+    fn check(&self, schema: &str, value: &Value) {
+        assert_eq!(self.errors(schema, value), [""; 0], "{schema}: {value:#}");
+    }
+
+    fn check_all(&self, schema: &str, values: &Value) {
+        let values = values.as_array().unwrap();
+        assert!(!values.is_empty(), "no {schema} to look at");
+        values.iter().for_each(|value| self.check(schema, value));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_answer_would_be_seen() {
+    let service = Service::without_worker().await;
+    let schemas = Schemas::of(&service).await;
+    let job = service.create_shell("true").await;
+    let (_, job) = service.get(&format!("/v1/jobs/{job}")).await;
+    schemas.check("Job", &job);
+    for (field, value) in [
+        ("status", json!("done")),
+        ("extra", json!(1)),
+        ("created_at", json!(5)),
+    ] {
+        let mut wrong = job.clone();
+        wrong[field] = value;
+        assert_ne!(schemas.errors("Job", &wrong), [""; 0], "{field}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_listed_and_refused_is_as_the_document_says() {
+    let service = Service::start().await;
+    let schemas = Schemas::of(&service).await;
+    service.create_shell("true").await;
+    let tomorrow = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "run_at": "2126-01-01T00:00:00Z"});
+    let scheduled = service.create(&tomorrow).await;
+    schemas.check(
+        "Job",
+        &service.get(&format!("/v1/jobs/{scheduled}")).await.1,
+    );
+    for (path, page) in [
+        ("/v1/jobs?limit=1", "JobPage"),
+        ("/v1/jobs", "JobPage"),
+        ("/v1/skills", "SkillPage"),
+        ("/v1/keys", "ApiKeyPage"),
+        ("/v1/tenants", "TenantPage"),
+        ("/v1/workers", "WorkerPage"),
+        ("/v1/queue", "Queue"),
+        ("/v1/skills/shell", "Skill"),
+    ] {
+        let (_, answer) = service.get(path).await;
+        schemas.check(page, &answer);
+    }
+    schemas.check("Asset", &service.upload("a.txt", "x").await);
+    let (_, tenants) = service.get("/v1/tenants").await;
+    let key = json!({"tenant_id": tenants["data"][0]["id"], "name": "ci"});
+    schemas.check("CreatedKey", &service.post("/v1/keys", &key).await.1);
+    for body in [json!({}), json!({"prompt": "", "skill": "none"})] {
+        let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
+        schemas.check("Problem", &refused.body);
+    }
+    schemas.check(
+        "Problem",
+        &Problem::of(service.request(Method::GET, "/none"))
+            .await
+            .body,
+    );
+}
+
+#[tokio::test]
+async fn every_type_of_event_is_as_the_document_says() {
+    let mut service = Service::with_maker().await;
+    let schemas = Schemas::of(&service).await;
+    let mut jobs = vec![made(&service).await, cut_short(&service).await];
+    let unreachable = json!([{"url": "http://10.0.0.1/"}]);
+    let mut failing = scripted(CLAUDE, "none");
+    failing["inputs"] = unreachable;
+    jobs.push(service.create(&failing).await);
+    for job in &jobs {
+        service.finished(job).await;
+    }
+    jobs.push(handed_over(&mut service).await);
+
+    let mut seen = BTreeSet::new();
+    for job in &jobs {
+        let (_, page) = service
+            .get(&format!("/v1/jobs/{job}/events?limit=1000"))
+            .await;
+        schemas.check("EventPage", &page);
+        schemas.check_all("Event", &page["data"]);
+        schemas.check("Job", &service.get(&format!("/v1/jobs/{job}")).await.1);
+        let types = page["data"].as_array().unwrap().iter();
+        seen.extend(types.map(|event| event["type"].as_str().unwrap().to_owned()));
+    }
+    let known: BTreeSet<_> = EventData::TYPES
+        .iter()
+        .map(|known| known.name.to_owned())
+        .collect();
+    let unseen: Vec<_> = known.difference(&seen).collect();
+    assert_eq!(unseen, [""; 0], "{}", service.logs());
+}
+
+/// A job that thinks, speaks, runs a command, and gives one file and tries to give another.
+async fn made(service: &Service) -> String {
+    let script = [
+        Reply::thinking("I need a file.")
+            .then_text("I make it.")
+            .then_call("execute_bash", json!({"command": "echo hello | tee a.txt"})),
+        Reply::call("set_output_document", json!({"path": "a.txt"}))
+            .then_call("set_output_image", json!({"path": "a.txt"})),
+        Reply::text("Here it is."),
+    ];
+    service.model.script("made", script);
+    let mut body = scripted(CLAUDE, "made");
+    body["skill"] = json!("maker");
+    service.create(&body).await
+}
+
+/// A job that ends with a warning.
+async fn cut_short(service: &Service) -> String {
+    let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
+    body["limits"] = json!({"max_iterations": 1});
+    service.create(&body).await
+}
+
+/// A job that its worker hands back when it leaves, and that is cancelled then.
+async fn handed_over(service: &mut Service) -> String {
+    service.model.script("long", [Reply::stall()]);
+    let job = service.create(&scripted(CLAUDE, "long")).await;
+    service.until_status(&job, &["running"]).await;
+    service.model.stalled("long").await;
+    service.workers[0].signal(Signal::TERM);
+    service.until_event(&job, "job.retrying").await;
+    let (_, cancelled) = service
+        .post(&format!("/v1/jobs/{job}/cancel"), &Value::Null)
+        .await;
+    assert_eq!(cancelled["status"], "cancelled");
+    job
+}
+
+/// The schemas that others are made of with `allOf`.
+fn parts(document: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut values = vec![document];
+    while let Some(value) = values.pop() {
+        let all_of = value["allOf"].as_array().into_iter().flatten();
+        let references = all_of.filter_map(|part| part["$ref"].as_str());
+        found.extend(references.map(|reference| reference.rsplit('/').next().unwrap().to_owned()));
+        match value {
+            Value::Array(items) => values.extend(items),
+            Value::Object(fields) => values.extend(fields.values()),
+            _ => {}
+        }
+    }
+    found
+}
