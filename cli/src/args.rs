@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
+use serde_json::Value;
 use shared::id::{JobId, KeyId};
 use shared::job::Status;
 use shared::model_name::ModelName;
@@ -181,15 +182,21 @@ pub(crate) struct Remote {
     #[arg(long, env = "SKILLET_URL")]
     pub(crate) url: Option<String>,
     /// The key for --url
-    #[arg(
-        long,
-        env = "SKILLET_API_KEY",
-        hide_env_values = true,
-        requires = "url"
-    )]
+    #[arg(long, env = "SKILLET_API_KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
     #[command(flatten)]
-    pub(crate) home: Home,
+    pub(crate) own: Own,
+}
+
+/// For a service that runs while the command does.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "If the command runs its own service")]
+pub(crate) struct Own {
+    /// The database; a private one in the data directory if not given
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Args)]
@@ -211,8 +218,8 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) model: Option<ModelName>,
     /// A parameter of the skill; the value is JSON, or text if it is not
-    #[arg(short, long = "param", value_name = "NAME=VALUE")]
-    pub(crate) parameters: Vec<String>,
+    #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    pub(crate) parameters: Vec<(String, Value)>,
     /// Seconds that the job may take
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u32>,
@@ -311,9 +318,6 @@ pub(crate) struct CreateKey {
     /// What it may do
     #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
     pub(crate) scopes: Vec<String>,
-    /// The database, for the first key of a service that has none
-    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    pub(crate) database_url: Option<String>,
     /// Print the key as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -336,6 +340,12 @@ pub(crate) struct Doctor {
     /// Print what was found as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
+    let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((name.to_owned(), value))
 }
 
 fn parse_status(text: &str) -> Result<Status, String> {

@@ -164,8 +164,9 @@ impl Service {
             _lock: lock,
         };
         service.wait_until_ready(&pool, &parts.home).await?;
-        service.place.write(&service.place_file)?;
         pool.close().await;
+        // The last step: who finds the file finds the service, and who started it takes both away.
+        service.place.write(&service.place_file)?;
         Ok(service)
     }
 
@@ -196,6 +197,11 @@ impl Service {
             ended = &mut self.worker => ended?,
             ended = &mut self.api => ended?,
         }
+    }
+
+    /// Makes the end a quick one: jobs are handed back in the middle of whatever they do.
+    pub(crate) fn hurry(&self) {
+        self.shutdown.leave.cancel();
     }
 
     /// Ends in order: the worker hands its jobs back, then the API goes, then the database.

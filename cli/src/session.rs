@@ -5,21 +5,55 @@ use std::net::{Ipv4Addr, SocketAddr};
 use anyhow::Context;
 use worker::Shutdown;
 
-use crate::args::{Common, Remote, Slots};
+use crate::Exit;
+use crate::args::{Remote, Slots};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
 use crate::service::{Place, Service, ServiceOptions};
+use crate::shutdown;
 
 /// A connection to a service, which may be our own.
 pub(crate) struct Session {
-    pub(crate) client: Client,
+    client: Client,
     own: Option<Service>,
 }
 
 impl Session {
-    /// Finds the service, or starts one for as long as the command runs.
-    pub(crate) async fn open(remote: &Remote, config: &Config) -> anyhow::Result<Self> {
+    /// Does something with the service, which is started and stopped if there is none. A signal ends it.
+    pub(crate) async fn with(
+        remote: &Remote,
+        config: &Config,
+        act: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        Self::with_until(remote, config, shutdown::told(), act).await
+    }
+
+    /// The same for who sees to SIGINT itself; `stop` is what ends it then.
+    pub(crate) async fn with_until(
+        remote: &Remote,
+        config: &Config,
+        stop: impl Future<Output = ()>,
+        act: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
+        let session = tokio::select! {
+            session = Self::open(remote, config) => session?,
+            () = shutdown::told() => return Ok(Exit::Interrupted),
+        };
+        let acted = tokio::select! {
+            acted = act(&session.client) => acted,
+            () = stop => {
+                session.own.iter().for_each(Service::hurry);
+                Ok(Exit::Interrupted)
+            }
+        };
+        // Whatever came of it, nothing of ours stays behind.
+        let closed = session.close().await;
+        let exit = acted?;
+        closed.map(|()| exit)
+    }
+
+    async fn open(remote: &Remote, config: &Config) -> anyhow::Result<Self> {
         if let Some(url) = &remote.url {
             let key = remote
                 .api_key
@@ -30,7 +64,7 @@ impl Session {
                 own: None,
             });
         }
-        let home = directory::data(remote.home.data_dir.as_deref())?;
+        let home = directory::data(remote.own.common.home.data_dir.as_deref())?;
         if let Some(place) = Place::read(&home) {
             return Ok(Self {
                 client: Client::new(&place.url, &place.api_key)?,
@@ -39,18 +73,8 @@ impl Session {
         }
         let options = ServiceOptions {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            database_url: std::env::var("DATABASE_URL")
-                .ok()
-                .filter(|url| !url.is_empty()),
-            common: Common {
-                home: remote.home.clone(),
-                assets: std::env::var("SKILLET_ASSETS").ok(),
-                skills_dir: std::env::var_os("SKILLET_SKILLS_DIR").map(Into::into),
-                default_model: std::env::var("SKILLET_MODEL")
-                    .ok()
-                    .map(|model| model.parse())
-                    .transpose()?,
-            },
+            database_url: remote.own.database_url.clone(),
+            common: remote.own.common.clone(),
             slots: Slots {
                 slots: 8,
                 fetch_allow: Vec::new(),
@@ -65,8 +89,7 @@ impl Session {
         })
     }
 
-    /// Ends the service if it is our own.
-    pub(crate) async fn close(self) -> anyhow::Result<()> {
+    async fn close(self) -> anyhow::Result<()> {
         match self.own {
             Some(service) => service.stop().await,
             None => Ok(()),

@@ -22,3 +22,20 @@ pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>
     };
     Ok((shutdown, listening))
 }
+
+/// Waits for SIGTERM.
+pub(crate) async fn terminated() {
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => drop(terminate.recv().await),
+        // Then it ends the process as it does by default.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub(crate) async fn told() {
+    tokio::select! {
+        Ok(()) = tokio::signal::ctrl_c() => {}
+        () = terminated() => {}
+    }
+}

@@ -1,5 +1,7 @@
 //! The whole system, from the outside: real processes, a real database, a scripted model.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+
 mod support;
 
 mod assets;

@@ -6,10 +6,12 @@ pub(crate) mod problem;
 mod process;
 mod service;
 mod stream;
+mod terminal;
 
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use service::{Service, bash, create_key, scripted, until};
 pub(crate) use stream::{Stream, follow_through, parse};
+pub(crate) use terminal::{Ran, Terminal};
 
 /// Whether a program that a test needs is there. Where nothing may be left out, its absence is a failure.
 pub(crate) fn has_program(name: &str) -> bool {

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reqwest::Client;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
@@ -71,6 +72,8 @@ pub struct Shutdown {
 
 /// Runs a worker until it is told to end.
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
+    // A command of the same user could read our environment, with the keys in it, out of /proc.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let Settings {
         database_url,
         pool,

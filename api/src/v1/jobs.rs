@@ -122,6 +122,8 @@ pub(crate) async fn delete_job(
 ) -> Result<HttpResponse, ApiError> {
     let mut transaction = pool.begin().await?;
     if !db::job::delete_finished(&mut *transaction, caller.tenant, *job).await? {
+        // Whoever holds a connection may not wait for another: all could be held so.
+        transaction.rollback().await?;
         find(&pool, caller.tenant, *job).await?;
         return Err(not_finished("cancel it first"));
     }

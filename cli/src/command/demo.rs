@@ -8,6 +8,7 @@ use crate::args::Demo;
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
+use crate::shutdown;
 
 /// A job of the demo: a skill and the commands that `script/bash` runs for it.
 struct Step {
@@ -59,10 +60,8 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
     print(
         "that stand in the prompt. All else is the real thing: database, queue, worker, workspace, files.\n",
     );
-    let session = Session::open(&options.remote, config).await?;
-    let ran = run_all(&session.client, options).await;
-    session.close().await?;
-    ran
+    let run = async |client: &Client| run_all(client, options).await;
+    Session::with_until(&options.remote, config, shutdown::terminated(), run).await
 }
 
 async fn run_all(client: &Client, options: &Demo) -> anyhow::Result<Exit> {

@@ -4,56 +4,55 @@ use shared::job::{Job, Status};
 use super::{print, print_json};
 use crate::Exit;
 use crate::args::{List, OneJob, Watch};
+use crate::client::Client;
 use crate::config::Config;
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// `skillet watch`
 pub(super) async fn watch(options: &Watch, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
-    // A job that is not there, or not ours, is said at once.
-    session.client.job(options.job).await?;
-    let exit = if options.json {
-        let mut events = session.client.follow(options.job);
-        while let Some(event) = events.next().await? {
-            print(&serde_json::to_string(&event)?);
+    let watch = async |client: &Client| {
+        // A job that is not there, or not ours, is said at once.
+        client.job(options.job).await?;
+        let mut events = client.follow(options.job);
+        if options.json {
+            while let Some(event) = events.next().await? {
+                print(&serde_json::to_string(&event)?);
+            }
+        } else {
+            let mut progress = Progress::new();
+            while let Some(event) = events.next().await? {
+                progress.show(&event);
+            }
+            progress.finish();
         }
-        exit_of(&session.client.job(options.job).await?)
-    } else {
-        let mut progress = crate::progress::Progress::new();
-        let mut events = session.client.follow(options.job);
-        while let Some(event) = events.next().await? {
-            progress.show(&event);
+        let job = client.job(options.job).await?;
+        if !options.json {
+            show(&job);
         }
-        progress.finish();
-        let job = session.client.job(options.job).await?;
-        show(&job);
-        exit_of(&job)
+        Ok(if job.status == Status::Completed {
+            Exit::Done
+        } else {
+            Exit::Failed
+        })
     };
-    session.close().await?;
-    Ok(exit)
+    Session::with(&options.remote, config, watch).await
 }
 
 /// `skillet get`
 pub(super) async fn get(options: &OneJob, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
-    let job = session.client.job(options.job).await?;
-    show_as(&job, options.json)?;
-    session.close().await?;
-    Ok(Exit::Done)
+    let get = async |client: &Client| show_as(&client.job(options.job).await?, options.json);
+    Session::with(&options.remote, config, get).await
 }
 
 /// `skillet cancel`
 pub(super) async fn cancel(options: &OneJob, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
-    let job = session.client.cancel(options.job).await?;
-    show_as(&job, options.json)?;
-    session.close().await?;
-    Ok(Exit::Done)
+    let cancel = async |client: &Client| show_as(&client.cancel(options.job).await?, options.json);
+    Session::with(&options.remote, config, cancel).await
 }
 
 /// `skillet list`
 pub(super) async fn list(options: &List, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
     let mut query = vec![("limit", options.limit.to_string())];
     query.extend(
         options
@@ -61,10 +60,12 @@ pub(super) async fn list(options: &List, config: &Config) -> anyhow::Result<Exit
             .map(|status| ("status", status.as_str().to_owned())),
     );
     query.extend(options.skill.clone().map(|skill| ("skill", skill)));
-    let page: Value = session.client.get("/v1/jobs", &query).await?;
-    if options.json {
-        print_json(&page["data"])?;
-    } else {
+    let list = async |client: &Client| {
+        let page: Value = client.get("/v1/jobs", &query).await?;
+        if options.json {
+            print_json(&page["data"])?;
+            return Ok(Exit::Done);
+        }
         let jobs: Vec<Job> = serde_json::from_value(page["data"].clone())?;
         for job in jobs {
             let what = job.skill.or(job.agent).unwrap_or_default();
@@ -76,13 +77,18 @@ pub(super) async fn list(options: &List, config: &Config) -> anyhow::Result<Exit
                 job.model
             ));
         }
-    }
-    session.close().await?;
-    Ok(Exit::Done)
+        Ok(Exit::Done)
+    };
+    Session::with(&options.remote, config, list).await
 }
 
-fn show_as(job: &Job, json: bool) -> anyhow::Result<()> {
-    if json { print_json(job) } else { Ok(show(job)) }
+fn show_as(job: &Job, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(job)?;
+    } else {
+        show(job);
+    }
+    Ok(Exit::Done)
 }
 
 fn show(job: &Job) {
@@ -102,13 +108,5 @@ fn show(job: &Job) {
     }
     if let Some(error) = &job.result.error {
         print(&format!("error: {error}"));
-    }
-}
-
-fn exit_of(job: &Job) -> Exit {
-    if job.status == Status::Completed {
-        Exit::Done
-    } else {
-        Exit::Failed
     }
 }

@@ -12,17 +12,18 @@ use crate::session::Session;
 
 /// `skillet keys create`
 pub(super) async fn create(options: &CreateKey, config: &Config) -> anyhow::Result<Exit> {
-    let created = match &options.database_url {
-        Some(url) => create_in_database(url, options).await?,
-        None => {
-            let session = Session::open(&options.remote, config).await?;
-            let created = create_over_http(&session.client, options).await;
-            session.close().await?;
-            created?
-        }
+    if let Some(url) = &options.remote.own.database_url {
+        return show_created(&create_in_database(url, options).await?, options.json);
+    }
+    let create = async |client: &Client| {
+        show_created(&create_over_http(client, options).await?, options.json)
     };
-    if options.json {
-        print_json(&created)?;
+    Session::with(&options.remote, config, create).await
+}
+
+fn show_created(created: &Value, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(created)?;
     } else {
         print(created["secret"].as_str().unwrap_or_default());
     }
@@ -73,44 +74,40 @@ async fn find_tenant(client: &Client, name: &str) -> anyhow::Result<Option<Value
 
 /// `skillet keys list`
 pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
-    let page: Value = session
-        .client
-        .get("/v1/keys", &[("limit", "100".to_owned())])
-        .await?;
-    session.close().await?;
-    if options.json {
-        print_json(&page["data"])?;
-        return Ok(Exit::Done);
-    }
-    for key in page["data"].as_array().into_iter().flatten() {
-        let text = |name: &str| key[name].as_str().unwrap_or_default();
-        let scopes: Vec<_> = key["scopes"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        print(&format!(
-            "{}  …{}  {}  {}",
-            text("id"),
-            text("hint"),
-            scopes.join(","),
-            text("name")
-        ));
-    }
-    Ok(Exit::Done)
+    let list = async |client: &Client| {
+        let limit = [("limit", "100".to_owned())];
+        let page: Value = client.get("/v1/keys", &limit).await?;
+        if options.json {
+            print_json(&page["data"])?;
+            return Ok(Exit::Done);
+        }
+        for key in page["data"].as_array().into_iter().flatten() {
+            print(&line(key));
+        }
+        Ok(Exit::Done)
+    };
+    Session::with(&options.remote, config, list).await
+}
+
+fn line(key: &Value) -> String {
+    let text = |name: &str| key[name].as_str().unwrap_or_default();
+    let scopes = key["scopes"].as_array().into_iter().flatten();
+    let scopes: Vec<_> = scopes.filter_map(Value::as_str).collect();
+    format!(
+        "{}  …{}  {}  {}",
+        text("id"),
+        text("hint"),
+        scopes.join(","),
+        text("name")
+    )
 }
 
 /// `skillet keys revoke`
 pub(super) async fn revoke(options: &RevokeKey, config: &Config) -> anyhow::Result<Exit> {
-    let session = Session::open(&options.remote, config).await?;
-    let revoked = session
-        .client
-        .delete(&format!("/v1/keys/{}", options.key))
-        .await;
-    session.close().await?;
-    revoked?;
-    print("revoked");
-    Ok(Exit::Done)
+    let revoke = async |client: &Client| {
+        client.delete(&format!("/v1/keys/{}", options.key)).await?;
+        print("revoked");
+        Ok(Exit::Done)
+    };
+    Session::with(&options.remote, config, revoke).await
 }

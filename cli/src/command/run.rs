@@ -14,14 +14,13 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::shutdown;
 
 /// `skillet run`
 pub(super) async fn run(options: &Run, config: &Config) -> anyhow::Result<Exit> {
     let body = body(options)?;
-    let session = Session::open(&options.remote, config).await?;
-    let ran = run_in(&session.client, options, body).await;
-    session.close().await?;
-    ran
+    let run = async |client: &Client| run_in(client, options, body).await;
+    Session::with_until(&options.remote, config, shutdown::terminated(), run).await
 }
 
 async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Result<Exit> {
@@ -38,6 +37,11 @@ async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Resu
     body["inputs"] = inputs.into();
     let job: Job = client.post("/v1/jobs", &body).await?;
     let (job, was_interrupted) = follow(client, job.id).await?;
+    if options.json {
+        print_json(&job)?;
+    } else if let Some(text) = &job.result.text {
+        print(text);
+    }
     let saved = save(
         client,
         &job.result.outputs,
@@ -45,11 +49,6 @@ async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Resu
         options.force,
     )
     .await?;
-    if options.json {
-        print_json(&job)?;
-    } else if let Some(text) = &job.result.text {
-        print(text);
-    }
     for path in saved {
         eprintln!("saved {}", path.display());
     }
@@ -88,7 +87,8 @@ pub(super) async fn follow(client: &Client, job: JobId) -> anyhow::Result<(Job, 
     Ok((client.job(job).await?, was_interrupted))
 }
 
-/// Saves outputs under their names; returns where. Nothing is saved if a name is taken.
+/// Saves outputs under their names, numbered where several have the same; returns where. Nothing is saved if
+/// a file is there already.
 pub(super) async fn save(
     client: &Client,
     outputs: &[Output],
@@ -103,7 +103,7 @@ pub(super) async fn save(
     let mut paths = Vec::new();
     for Output { asset, .. } in outputs {
         // The service says so, but it may not be ours.
-        let path = directory.join(file_name(&asset.name));
+        let path = free_path(directory, &file_name(&asset.name), &paths);
         if !overwrite && path.exists() {
             bail!(
                 "{} is there already; use --force to overwrite it, or -o for another directory",
@@ -118,6 +118,20 @@ pub(super) async fn save(
     Ok(paths)
 }
 
+/// `a.csv`, `a-2.csv`, `a-3.csv`, …
+fn free_path(directory: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
+        _ => (name, String::new()),
+    };
+    let numbered = (2..).map(|number| format!("{stem}-{number}{extension}"));
+    let paths = std::iter::once(name.to_owned())
+        .chain(numbered)
+        .map(|name| directory.join(name));
+    let mut free = paths.filter(|path| !taken.contains(path));
+    free.next().expect("numbers do not end")
+}
+
 fn body(options: &Run) -> anyhow::Result<Value> {
     let prompt = if options.prompt == "-" {
         let mut text = String::new();
@@ -126,14 +140,7 @@ fn body(options: &Run) -> anyhow::Result<Value> {
     } else {
         options.prompt.clone()
     };
-    let mut parameters = Map::new();
-    for parameter in &options.parameters {
-        let (name, text) = parameter
-            .split_once('=')
-            .with_context(|| format!("`{parameter}` must be NAME=VALUE"))?;
-        let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-        parameters.insert(name.to_owned(), value);
-    }
+    let parameters: Map<String, Value> = options.parameters.iter().cloned().collect();
     let mut body = json!({"skill": options.skill, "prompt": prompt, "parameters": parameters});
     if let Some(model) = &options.model {
         body["model"] = model.to_string().into();

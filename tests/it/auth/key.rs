@@ -22,13 +22,7 @@ async fn only_a_key_of_this_service_opens_it() {
         format!("Bearer {}", key.to_uppercase()),
         key.clone(),
     ];
-    for header in wrong
-        .iter()
-        .map(String::as_str)
-        .map(Some)
-        .into_iter()
-        .chain([None])
-    {
+    for header in wrong.iter().map(String::as_str).map(Some).chain([None]) {
         for path in ["/v1/jobs", "/v1/nothing"] {
             let mut request = service.anonymous(Method::GET, path);
             if let Some(header) = header {

@@ -3,6 +3,8 @@
 use futures_util::stream;
 use reqwest::{Body, Method};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::assert_untouched;
 use crate::support::Service;
@@ -109,13 +111,17 @@ async fn only_json_is_read_as_json() {
 async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
     let service = Service::without_worker().await;
     let before = service.api.resident_kilobytes();
-    for with_length in [true, false] {
-        let request = service.request(Method::POST, "/v1/jobs");
-        let request = request.header("Content-Type", "application/json");
-        let refused = Problem::of(request.body(blanks(100, with_length))).await;
-        assert_eq!(refused.kind(), (413, "too_large"));
-        assert!(refused.detail().contains("POST /v1/assets"), "{refused:?}");
-    }
+    let pieces = (0..100).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
+    let request = service.request(Method::POST, "/v1/jobs");
+    let request = request.header("Content-Type", "application/json");
+    let refused = Problem::of(request.body(Body::wrap_stream(stream::iter(pieces)))).await;
+    assert_eq!(refused.kind(), (413, "too_large"));
+    assert!(refused.detail().contains("POST /v1/assets"), "{refused:?}");
+
+    let answer = write_then_read(&service, 100).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("\"code\":\"too_large\""), "{answer}");
+
     let grown = service.api.resident_kilobytes().saturating_sub(before);
     assert!(grown < 80 * 1024, "it was kept: {grown} KB");
     assert_untouched(&service).await;
@@ -124,13 +130,23 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
         .await;
 }
 
-/// So many megabytes, which come as one text of a known length or piece by piece.
-fn blanks(megabytes: usize, with_length: bool) -> Body {
-    if with_length {
-        return vec![b' '; megabytes << 20].into();
+/// As a client does that looks for an answer only when it has sent all.
+async fn write_then_read(service: &Service, megabytes: usize) -> String {
+    let address = service.url.trim_start_matches("http://");
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /v1/jobs HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\
+         Content-Type: application/json\r\nConnection: close\r\n\r\n",
+        service.key,
+        megabytes << 20,
+    );
+    connection.write_all(head.as_bytes()).await.unwrap();
+    for _ in 0..megabytes {
+        connection.write_all(&[b' '; 1 << 20]).await.unwrap();
     }
-    let pieces = (0..megabytes).map(|_| Ok::<_, std::io::Error>(vec![b' '; 1 << 20]));
-    Body::wrap_stream(stream::iter(pieces))
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    answer
 }
 
 #[tokio::test]

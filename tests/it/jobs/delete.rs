@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -33,6 +34,18 @@ async fn a_job_is_removed_when_it_has_ended_and_not_before() {
     assert_eq!(service.get("/v1/jobs").await.1["data"], json!([]));
     let events = sqlx::query_scalar::<_, i64>("select count(*) from job_event");
     assert_eq!(events.fetch_one(&service.pool).await.unwrap(), 0);
+}
+
+/// More at once than the API has connections to the database: none may wait for two of them.
+#[tokio::test]
+async fn many_at_once_who_come_too_early_are_all_told_so() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let path = format!("/v1/jobs/{job}");
+    let remove = || Problem::of(service.request(Method::DELETE, &path));
+    for refused in join_all((0..60).map(|_| remove())).await {
+        assert_eq!(refused.kind(), (409, "job_not_finished"));
+    }
 }
 
 #[tokio::test]

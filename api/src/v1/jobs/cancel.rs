@@ -10,8 +10,9 @@ use super::find;
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// Cancels a job, and returns it as it stands. A queued one has ended with the answer; a running one ends
-/// soon after: its model's reply is dropped and its commands are killed. One that has ended stays as it is.
+/// Cancels a job, and returns it as it stands.
+///
+/// A queued one has ended with the answer; a running one ends soon after: its model's reply is dropped and its commands are killed. One that has ended stays as it is.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
     (status = 200, description = "The job", body = Job),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

@@ -28,6 +28,7 @@ struct StreamJob {
 }
 
 /// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
+///
 /// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends
 /// the last id it has as `Last-Event-ID`, as browsers do by themselves, and misses nothing. 204 says that
 /// there is nothing more to come.

@@ -1,0 +1,84 @@
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::PROGRAM;
+
+/// How long a command may take in a test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Someone at a terminal, in a folder of their own.
+pub(crate) struct Terminal {
+    pub(crate) folder: TempDir,
+    environment: Vec<(String, String)>,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Terminal {
+    /// A terminal with these variables and no others of its environment but `PATH` and `HOME`.
+    pub(crate) fn new(environment: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        // As root, the database of `skillet up` runs as another user, who has to pass through.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self {
+            folder,
+            environment: environment.iter().map(own).collect(),
+        }
+    }
+
+    /// A command under way; it ends with the test.
+    pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
+        Command::new(PROGRAM)
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.folder.path())
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
+    }
+
+    /// Runs a command to its end.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.spawn(arguments)).await
+    }
+
+    /// A file of the folder.
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(path)).unwrap()
+    }
+}
+
+impl Ran {
+    /// Waits for the end of a command.
+    pub(crate) async fn of(child: Child) -> Self {
+        let ended = timeout(PATIENCE, child.wait_with_output()).await;
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = ended.expect("the command does not end").unwrap();
+        Self {
+            code: status.code(),
+            out: String::from_utf8(stdout).unwrap(),
+            err: String::from_utf8(stderr).unwrap(),
+        }
+    }
+}
