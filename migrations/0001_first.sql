@@ -136,6 +136,7 @@ create table idempotency_key (
     primary key (tenant_id, key)
 );
 
+create index idempotency_key_job on idempotency_key (job_id);
 create index idempotency_key_created on idempotency_key (created_at);
 
 -- The log. `json`, not `jsonb`: an event is replayed byte for byte. A job id is a UUIDv7, so a range

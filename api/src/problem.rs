@@ -116,6 +116,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// Names the request in the operator's log.
+    #[schema(required)]
     pub request_id: Option<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,

@@ -28,20 +28,25 @@ pub struct Job {
     /// Where it stands.
     pub status: Status,
     /// The skill it runs; null for an agent's job.
+    #[schema(required)]
     pub skill: Option<String>,
     /// The agent it runs; null for a skill's job.
+    #[schema(required)]
     pub agent: Option<String>,
     /// The model that does the thinking.
     pub model: ModelName,
     /// How many workers have had a go at it.
     pub attempt: i32,
     /// The job of which this is a retry.
+    #[schema(required)]
     pub retry_of: Option<JobId>,
     /// When it was accepted.
     pub created_at: DateTime<Utc>,
     /// When the first attempt began.
+    #[schema(required)]
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
+    #[schema(required)]
     pub finished_at: Option<DateTime<Utc>>,
     /// What came of it; empty until it has ended.
     #[serde(flatten)]
@@ -58,12 +63,15 @@ pub struct Job {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct JobResult {
     /// The final text of the assistant.
+    #[schema(required)]
     pub text: Option<String>,
     /// The files that it made, each ready to be downloaded.
     pub outputs: Vec<Output>,
     /// Why the loop stopped.
+    #[schema(required)]
     pub stop_reason: Option<LoopStop>,
     /// Why it failed.
+    #[schema(required)]
     pub error: Option<JobError>,
     /// What it used.
     pub usage: Usage,

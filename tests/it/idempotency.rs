@@ -48,6 +48,28 @@ async fn another_request_under_the_same_key_is_refused() {
 }
 
 #[tokio::test]
+async fn a_key_goes_with_its_job() {
+    let service = Service::without_worker().await;
+    let (_, first) = send(keyed(&service, "k").json(&request("echo 1"))).await;
+    let path = format!("/v1/jobs/{}", first["id"].as_str().unwrap());
+    service.post(&format!("{path}/cancel"), &Value::Null).await;
+    let removed = service.request(Method::DELETE, &path).send().await.unwrap();
+    assert_eq!(removed.status(), 204);
+    let (status, second) = send(keyed(&service, "k").json(&request("echo 1"))).await;
+    assert_eq!(status, 202);
+    assert_ne!(second["id"], first["id"]);
+}
+
+#[tokio::test]
+async fn a_replay_can_be_waited_for_too() {
+    let service = Service::start().await;
+    let slow = request("sleep 1; echo done");
+    send(keyed(&service, "k").json(&slow)).await;
+    let (status, job) = send(keyed(&service, "k").header("Prefer", "wait=20").json(&slow)).await;
+    assert_eq!((status, &job["text"]), (200, &json!("done")));
+}
+
+#[tokio::test]
 async fn a_refused_request_does_not_use_its_key_up() {
     let service = Service::without_worker().await;
     let wrong = json!({"skill": "none", "prompt": "x", "model": "script/bash"});

@@ -40,6 +40,8 @@ pub(crate) enum FetchError {
     Status(u16),
     #[error("it is larger than {MAX_BYTES} bytes")]
     TooLarge,
+    #[error("it redirects more than {MAX_REDIRECTS} times")]
+    TooManyRedirects,
     #[error("it did not answer")]
     Transport(#[source] reqwest::Error),
 }
@@ -174,6 +176,9 @@ fn transport(error: reqwest::Error) -> FetchError {
             return FetchError::NotPublic;
         }
         source = cause.source();
+    }
+    if error.is_redirect() {
+        return FetchError::TooManyRedirects;
     }
     // The URL may hold a secret in its query.
     FetchError::Transport(error.without_url())

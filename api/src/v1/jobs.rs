@@ -128,6 +128,7 @@ pub(crate) async fn delete_job(
         return Err(not_finished("cancel it first"));
     }
     db::event::delete(&mut *transaction, *job).await?;
+    db::idempotency::delete_of_job(&mut *transaction, *job).await?;
     let blobs = db::asset::delete_of_job(&mut *transaction, *job).await?;
     transaction.commit().await?;
     for sha256 in blobs {

@@ -109,6 +109,39 @@ pub async fn get(
     Ok(list(db, tenant, &[id]).await?.pop())
 }
 
+/// Gives a job its own copy of what another brought along or made, and returns its id; `None` if the
+/// asset is not that job's.
+pub async fn copy(
+    db: &mut PgConnection,
+    asset: AssetId,
+    from: JobId,
+    to: JobId,
+) -> sqlx::Result<Option<AssetId>> {
+    let copy = AssetId::new();
+    // Nobody removes the bytes before this is committed; whether they are there is asked after that.
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended(encode(sha256, 'hex'), 0))
+         from asset
+         where id = $1",
+        asset.0,
+    )
+    .execute(&mut *db)
+    .await?;
+    let copied = sqlx::query!(
+        "insert into asset (id, tenant_id, job_id, name, content_type, size, sha256, visible)
+         select $3, tenant_id, $4, name, content_type, size, sha256, true
+         from asset
+         where id = $1 and job_id = $2 and visible",
+        asset.0,
+        from.0,
+        copy.0,
+        to.0,
+    )
+    .execute(db)
+    .await?;
+    Ok((copied.rows_affected() > 0).then_some(copy))
+}
+
 /// Removes one of the tenant's assets; returns its hash, or `None` if there is none.
 pub async fn delete(
     db: impl PgExecutor<'_>,

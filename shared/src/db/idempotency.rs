@@ -54,6 +54,14 @@ pub async fn remember(
     get(db, tenant, key).await
 }
 
+/// Forgets the keys of a job that is removed: sent again, its request makes a new one.
+pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!("delete from idempotency_key where job_id = $1", job.0)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
 /// Forgets keys after a day.
 pub async fn delete_old(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("delete from idempotency_key where created_at < now() - interval '24 hours'")

@@ -160,7 +160,7 @@ fn number<T: std::str::FromStr>(
 fn parameters(value: Option<&str>) -> Result<Value, SkillError> {
     const NAME: &str = "skillet.parameters";
     let Some(text) = value else {
-        return Ok(json!({"type": "object", "additionalProperties": false}));
+        return Ok(json!({"type": "object", "properties": {}, "additionalProperties": false}));
     };
     let schema: Value =
         serde_json::from_str(text).map_err(|error| field(NAME, &error.to_string()))?;

@@ -50,6 +50,25 @@ async fn a_retry_is_a_new_job_with_the_same_request() {
 }
 
 #[tokio::test]
+async fn what_came_with_a_request_outlives_its_first_job() {
+    let mut service = Service::without_worker().await;
+    let job = service
+        .create(&json!({
+            "skill": "shell", "model": "script/bash", "prompt": bash("cat note.txt"),
+            "inputs": [{"name": "note.txt", "data": STANDARD.encode("remember")}],
+        }))
+        .await;
+    let path = format!("/v1/jobs/{job}");
+    service.post(&format!("{path}/cancel"), &Value::Null).await;
+    let (_, again) = service.post(&format!("{path}/retry"), &Value::Null).await;
+    let removed = service.request(Method::DELETE, &path).send().await.unwrap();
+    assert_eq!(removed.status(), 204);
+    service.add_worker(&[]).await;
+    let ended = service.finished(again["id"].as_str().unwrap()).await;
+    assert_eq!(ended["text"], "remember", "{ended:#}");
+}
+
+#[tokio::test]
 async fn only_a_job_that_has_ended_is_retried() {
     let service = Service::without_worker().await;
     let job = service.create_shell("true").await;

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use shared::db;
 use shared::db::job::NewJob;
 use shared::id::JobId;
-use shared::job::{Job, Target};
+use shared::job::{Input, Job, Target};
 use sqlx::PgPool;
 
 use super::create::answer;
@@ -32,7 +32,7 @@ pub(crate) async fn retry_job(
     if !before.status.is_terminal() {
         return Err(not_finished("wait for its end, or cancel it"));
     }
-    let request = db::job::get_request(&**pool, caller.tenant, before.id)
+    let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
         .ok_or(ApiError::NotFound("job"))?;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
@@ -40,8 +40,18 @@ pub(crate) async fn retry_job(
         (Some(skill), _) => Target::Skill(skill),
         (None, agent) => Target::Agent(agent.unwrap_or_default()),
     };
+    let id = JobId::new();
+    let mut transaction = pool.begin().await?;
+    // What came with the first request belongs to the first job, and would go with it.
+    for input in &mut request.inputs {
+        if let Input::Asset { id: asset } = input
+            && let Some(copy) = db::asset::copy(&mut transaction, *asset, before.id, id).await?
+        {
+            *asset = copy;
+        }
+    }
     let new = NewJob {
-        id: JobId::new(),
+        id,
         tenant: caller.tenant,
         target,
         model: before.model,
@@ -51,7 +61,8 @@ pub(crate) async fn retry_job(
         run_at: None,
         digest: hex::encode(Sha256::digest(digest)),
     };
-    let job = db::job::insert(&**pool, &new).await?;
+    let job = db::job::insert(&mut *transaction, &new).await?;
+    transaction.commit().await?;
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &job))
 }
