@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use shared::model_name::ModelName;
 use shared::provider::{Provider, Providers};
 use toml::{Table, Value};
@@ -53,15 +53,17 @@ fn parse(text: &str) -> anyhow::Result<Config> {
     let command = crate::args::command();
     let mut config = Config::default();
     for (key, value) in table {
-        match (key.as_str(), value) {
-            ("providers", value) => config.providers = value.try_into().context("`providers`")?,
-            (key, _) if !is_flag(&command, key) => bail!("there is no setting `{key}`"),
-            (_, Value::String(text)) => drop(config.flags.insert(key, text)),
-            (_, value @ (Value::Integer(_) | Value::Boolean(_))) => {
-                drop(config.flags.insert(key, value.to_string()))
-            }
-            (_, other) => bail!("`{key}` cannot be {}", other.type_str()),
+        if key == "providers" {
+            config.providers = value.try_into().context("`providers`")?;
+            continue;
         }
+        ensure!(is_flag(&command, &key), "there is no setting `{key}`");
+        let default = match value {
+            Value::String(text) => text,
+            value @ (Value::Integer(_) | Value::Boolean(_)) => value.to_string(),
+            other => bail!("`{key}` cannot be {}", other.type_str()),
+        };
+        config.flags.insert(key, default);
     }
     Ok(config)
 }

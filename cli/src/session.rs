@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
+use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
@@ -11,7 +12,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
 use crate::service::{Place, Service, ServiceOptions};
-use crate::shutdown;
+use crate::shutdown::Signals;
 
 /// A connection to a service, which may be our own.
 pub(crate) struct Session {
@@ -26,26 +27,29 @@ impl Session {
         config: &Config,
         act: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        Self::with_until(remote, config, shutdown::told(), act).await
+        let act = async |client: &Client, interrupt: &mut Signal| {
+            tokio::select! {
+                acted = act(client) => acted,
+                _ = interrupt.recv() => Ok(Exit::Interrupted),
+            }
+        };
+        Self::with_interrupt(remote, config, act).await
     }
 
-    /// The same for who sees to SIGINT itself; `stop` is what ends it then.
-    pub(crate) async fn with_until(
+    /// The same for who sees to SIGINT itself.
+    pub(crate) async fn with_interrupt(
         remote: &Remote,
         config: &Config,
-        stop: impl Future<Output = ()>,
-        act: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>,
+        act: impl AsyncFnOnce(&Client, &mut Signal) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
+        let mut signals = Signals::listen()?;
         let session = tokio::select! {
             session = Self::open(remote, config) => session?,
-            () = shutdown::told() => return Ok(Exit::Interrupted),
+            () = signals.any() => return Ok(Exit::Interrupted),
         };
         let acted = tokio::select! {
-            acted = act(&session.client) => acted,
-            () = stop => {
-                session.own.iter().for_each(Service::hurry);
-                Ok(Exit::Interrupted)
-            }
+            acted = act(&session.client, &mut signals.interrupt) => acted,
+            _ = signals.terminate.recv() => Ok(Exit::Interrupted),
         };
         // Whatever came of it, nothing of ours stays behind.
         let closed = session.close().await;
@@ -91,7 +95,10 @@ impl Session {
 
     async fn close(self) -> anyhow::Result<()> {
         match self.own {
-            Some(service) => service.stop().await,
+            Some(service) => {
+                service.hurry();
+                service.stop().await
+            }
             None => Ok(()),
         }
     }

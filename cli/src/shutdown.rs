@@ -1,6 +1,6 @@
 //! Signals: the first asks to end in order, the second at once.
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use worker::Shutdown;
 
 /// Turns SIGINT and SIGTERM into a shutdown, for as long as the returned task runs.
@@ -23,19 +23,28 @@ pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>
     Ok((shutdown, listening))
 }
 
-/// Waits for SIGTERM.
-pub(crate) async fn terminated() {
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => drop(terminate.recv().await),
-        // Then it ends the process as it does by default.
-        Err(_) => std::future::pending().await,
-    }
+/// SIGINT and SIGTERM, none of which is missed from now on.
+pub(crate) struct Signals {
+    /// Ctrl-C.
+    pub(crate) interrupt: Signal,
+    /// What a supervisor sends.
+    pub(crate) terminate: Signal,
 }
 
-/// Waits for SIGINT or SIGTERM.
-pub(crate) async fn told() {
-    tokio::select! {
-        Ok(()) = tokio::signal::ctrl_c() => {}
-        () = terminated() => {}
+impl Signals {
+    /// Listens; the signals do not end the process any more.
+    pub(crate) fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for either.
+    pub(crate) async fn any(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }

@@ -109,20 +109,11 @@ async fn ask(
             event = events.next() => event.ok_or(ModelError::BrokenStream)??,
             () = attempt.drain.cancelled() => return Err(LoopError::Drained),
         };
-        match event {
-            ModelEvent::Text(text) => {
-                attempt
-                    .log
-                    .append(EventData::MessageDelta(TextDelta { text }))
-                    .await
-            }
-            ModelEvent::Reasoning(text) => {
-                attempt
-                    .log
-                    .append(EventData::ReasoningDelta(TextDelta { text }))
-                    .await
-            }
+        let delta = match event {
+            ModelEvent::Text(text) => EventData::MessageDelta(TextDelta { text }),
+            ModelEvent::Reasoning(text) => EventData::ReasoningDelta(TextDelta { text }),
             ModelEvent::Completed(reply) => return Ok(reply),
-        }
+        };
+        attempt.log.append(delta).await;
     }
 }

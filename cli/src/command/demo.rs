@@ -1,6 +1,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::job::{Job, Status};
+use tokio::signal::unix::Signal;
 
 use super::{print, run};
 use crate::Exit;
@@ -8,7 +9,6 @@ use crate::args::Demo;
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
-use crate::shutdown;
 
 /// A job of the demo: a skill and the commands that `script/bash` runs for it.
 struct Step {
@@ -60,11 +60,12 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
     print(
         "that stand in the prompt. All else is the real thing: database, queue, worker, workspace, files.\n",
     );
-    let run = async |client: &Client| run_all(client, options).await;
-    Session::with_until(&options.remote, config, shutdown::terminated(), run).await
+    let run =
+        async |client: &Client, interrupt: &mut Signal| run_all(client, options, interrupt).await;
+    Session::with_interrupt(&options.remote, config, run).await
 }
 
-async fn run_all(client: &Client, options: &Demo) -> anyhow::Result<Exit> {
+async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> anyhow::Result<Exit> {
     let mut saved = Vec::new();
     let mut all_done = true;
     for step in &STEPS {
@@ -117,6 +118,6 @@ async fn run_step(client: &Client, step: &Step) -> anyhow::Result<Job> {
         "limits": {"max_iterations": 50},
     });
     let job: Job = client.post("/v1/jobs", &body).await?;
-    let (job, _) = run::follow(client, job.id).await?;
+    let (job, _) = run::follow(client, job.id, interrupt).await?;
     Ok(job)
 }

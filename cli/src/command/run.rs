@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use shared::asset::file_name;
 use shared::id::JobId;
 use shared::job::{Job, Output, Status};
+use tokio::signal::unix::Signal;
 
 use super::{print, print_json};
 use crate::Exit;
@@ -14,16 +15,22 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::progress::Progress;
 use crate::session::Session;
-use crate::shutdown;
 
 /// `skillet run`
 pub(super) async fn run(options: &Run, config: &Config) -> anyhow::Result<Exit> {
     let body = body(options)?;
-    let run = async |client: &Client| run_in(client, options, body).await;
-    Session::with_until(&options.remote, config, shutdown::terminated(), run).await
+    let run = async |client: &Client, interrupt: &mut Signal| {
+        run_in(client, options, body, interrupt).await
+    };
+    Session::with_interrupt(&options.remote, config, run).await
 }
 
-async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Result<Exit> {
+async fn run_in(
+    client: &Client,
+    options: &Run,
+    mut body: Value,
+    interrupt: &mut Signal,
+) -> anyhow::Result<Exit> {
     let mut inputs = Vec::new();
     for input in &options.inputs {
         inputs.push(
@@ -36,7 +43,7 @@ async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Resu
     }
     body["inputs"] = inputs.into();
     let job: Job = client.post("/v1/jobs", &body).await?;
-    let (job, was_interrupted) = follow(client, job.id).await?;
+    let (job, was_interrupted) = follow(client, job.id, interrupt).await?;
     if options.json {
         print_json(&job)?;
     } else if let Some(text) = &job.result.text {
@@ -67,7 +74,11 @@ async fn run_in(client: &Client, options: &Run, mut body: Value) -> anyhow::Resu
 }
 
 /// Follows a job to its end, showing what it does. The first Ctrl-C cancels it; whether there was one.
-pub(super) async fn follow(client: &Client, job: JobId) -> anyhow::Result<(Job, bool)> {
+pub(super) async fn follow(
+    client: &Client,
+    job: JobId,
+    interrupt: &mut Signal,
+) -> anyhow::Result<(Job, bool)> {
     let mut progress = Progress::new();
     let mut events = client.follow(job);
     let mut was_interrupted = false;
@@ -77,7 +88,7 @@ pub(super) async fn follow(client: &Client, job: JobId) -> anyhow::Result<(Job, 
                 Some(event) => progress.show(&event),
                 None => break,
             },
-            _ = tokio::signal::ctrl_c(), if !was_interrupted => {
+            _ = interrupt.recv(), if !was_interrupted => {
                 was_interrupted = true;
                 client.cancel(job).await?;
             }

@@ -28,7 +28,7 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     };
     let home = crate::directory::data(options.common.home.data_dir.as_deref())?;
     let starting = Service::start(options, config, shutdown.clone(), |line| {
-        eprintln!("{line}")
+        eprintln!("{line}");
     });
     let mut service = tokio::select! {
         started = starting => started?,

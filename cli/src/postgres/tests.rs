@@ -109,7 +109,7 @@ fn a_second_manager_of_the_same_directory_is_refused() {
     let _postgres = start(at.path()).unwrap();
     match start(at.path()).err() {
         Some(PostgresError::AlreadyManaged { pid, .. }) => {
-            assert_eq!(pid, Some(std::process::id()))
+            assert_eq!(pid, Some(std::process::id()));
         }
         other => panic!("{other:?}"),
     }
@@ -218,7 +218,7 @@ fn a_start_that_fails_quotes_the_log() {
     .unwrap();
     match start(at.path()).err() {
         Some(PostgresError::StartFailed { log, .. }) => {
-            assert!(log.contains("no_such_setting"), "{log}")
+            assert!(log.contains("no_such_setting"), "{log}");
         }
         other => panic!("{other:?}"),
     }

@@ -115,6 +115,18 @@ mod tests {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         let zip = b"PK\x03\x04\x14\0\0\0";
         let cases: [(&str, &[u8], &str); 15] = [
+            (
+                "a.svg",
+                b"<?xml version='1.0'?>\n<!-- drawn -->\n<svg>",
+                "image/svg+xml",
+            ),
+            (
+                "a.svg",
+                b"<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN' 'x'><svg>",
+                "image/svg+xml",
+            ),
+            ("a.xml", b"<?xml version='1.0'?><feed/>", "text/xml"),
+            ("a.pdf", b"%PDF-1.4 text", "application/pdf"),
             ("a.png", png, "image/png"),
             ("a.html", png, "image/png"),
             ("a.png", b"hello", "text/plain"),

@@ -112,11 +112,11 @@ fn results(message: &Message) -> Option<impl Iterator<Item = &ToolResult>> {
 }
 
 fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
-    let commands = steps
+    let mut commands = steps
         .iter()
         .zip(results)
         .filter(|((tool, _), _)| tool == "execute_bash");
-    match commands.last() {
+    match commands.next_back() {
         Some((_, result)) => printed(&result.text),
         None => "script/bash runs the fenced `bash` blocks of the prompt, and this one has none."
             .to_owned(),
