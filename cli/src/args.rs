@@ -131,7 +131,7 @@ pub(crate) struct Slots {
 }
 
 #[derive(Args, Clone)]
-pub(crate) struct Up {
+pub(crate) struct Listen {
     /// Where to listen; port 0 takes a free one
     #[arg(
         long,
@@ -140,25 +140,32 @@ pub(crate) struct Up {
         value_name = "ADDRESS"
     )]
     pub(crate) listen: SocketAddr,
+}
+
+/// A service that needs nothing around it.
+#[derive(Args, Clone)]
+pub(crate) struct Own {
     /// The database; a private one in the data directory if not given
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) slots: Slots,
 }
 
 #[derive(Args)]
 pub(crate) struct Api {
-    /// Where to listen; port 0 takes a free one
-    #[arg(
-        long,
-        env = "SKILLET_LISTEN",
-        default_value = "127.0.0.1:8420",
-        value_name = "ADDRESS"
-    )]
-    pub(crate) listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) listen: Listen,
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
@@ -184,19 +191,9 @@ pub(crate) struct Remote {
     /// The key for --url
     #[arg(long, env = "SKILLET_API_KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
-    #[command(flatten)]
+    /// For a service that runs while the command does.
+    #[command(flatten, next_help_heading = "If the command runs its own service")]
     pub(crate) own: Own,
-}
-
-/// For a service that runs while the command does.
-#[derive(Args, Clone)]
-#[command(next_help_heading = "If the command runs its own service")]
-pub(crate) struct Own {
-    /// The database; a private one in the data directory if not given
-    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
-    pub(crate) database_url: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 #[derive(Args)]

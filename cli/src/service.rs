@@ -3,7 +3,7 @@
 mod lock;
 mod place;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use worker::Shutdown;
 
-use crate::args::{Common, Slots};
+use crate::args::{Common, Listen, Slots, Up};
 use crate::config::Config;
 use crate::directory;
 use crate::postgres::{Postgres, Settings as PostgresSettings};
@@ -111,26 +111,18 @@ pub(crate) struct Service {
     _lock: DirectoryLock,
 }
 
-/// How to start the whole service.
-pub(crate) struct ServiceOptions {
-    pub(crate) listen: SocketAddr,
-    pub(crate) database_url: Option<String>,
-    pub(crate) common: Common,
-    pub(crate) slots: Slots,
-}
-
 impl Service {
     /// Starts everything and returns when jobs can run. `progress` gets a line whenever a wait begins.
     pub(crate) async fn start(
-        options: ServiceOptions,
+        options: Up,
         config: &Config,
         shutdown: Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
-        let parts = Parts::open(&options.common, config)?;
+        let parts = Parts::open(&options.own.common, config)?;
         let lock = DirectoryLock::take(&parts.home)?;
         let (postgres, database_url) =
-            open_database(&parts.home, options.database_url, progress).await?;
+            open_database(&parts.home, options.own.database_url, progress).await?;
         let pool = db::connect(&database_url, "skillet up", 2)
             .await
             .context("cannot reach the database")?;
@@ -139,8 +131,7 @@ impl Service {
         db::worker::stop_home(&pool, &parts.home.display().to_string()).await?;
         let api_key = own_key(&pool, &parts.home).await?;
 
-        let listener = TcpListener::bind(options.listen)
-            .with_context(|| format!("cannot listen on {}", options.listen))?;
+        let listener = listen(&options.listen)?;
         let place = Place::new(listener.local_addr()?, api_key);
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
@@ -225,6 +216,12 @@ impl Service {
         }
         worked.and(served)
     }
+}
+
+/// Listens where that was asked for.
+pub(crate) fn listen(options: &Listen) -> anyhow::Result<TcpListener> {
+    let address = options.listen;
+    TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 
 /// The database that was named, or a private one.

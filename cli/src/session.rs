@@ -7,11 +7,11 @@ use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
-use crate::args::{Remote, Slots};
+use crate::args::{Listen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
-use crate::service::{Place, Service, ServiceOptions};
+use crate::service::{Place, Service};
 use crate::shutdown::Signals;
 
 /// A connection to a service, which may be our own.
@@ -75,10 +75,11 @@ impl Session {
                 own: None,
             });
         }
-        let options = ServiceOptions {
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            database_url: remote.own.database_url.clone(),
-            common: remote.own.common.clone(),
+        let options = Up {
+            listen: Listen {
+                listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            },
+            own: remote.own.clone(),
             slots: Slots {
                 slots: 8,
                 fetch_allow: Vec::new(),

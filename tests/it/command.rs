@@ -13,7 +13,10 @@ use crate::support::{Service, bash, processes_with, until};
 async fn a_command_sees_none_of_the_workers_variables() {
     let service = Service::start().await;
     let reply = run(&service, "env").await;
-    let names: BTreeSet<_> = printed(&reply).lines().filter_map(|line| line.split('=').next()).collect();
+    let names: BTreeSet<_> = printed(&reply)
+        .lines()
+        .filter_map(|line| line.split('=').next())
+        .collect();
     // The last three are bash's own.
     let allowed = ["HOME", "LANG", "PATH", "TERM", "TZ", "PWD", "SHLVL", "_"];
     assert_eq!(names, BTreeSet::from(allowed), "{reply:#}");
@@ -22,15 +25,34 @@ async fn a_command_sees_none_of_the_workers_variables() {
 #[tokio::test]
 async fn standard_input_is_empty_and_the_exit_code_and_both_streams_are_told() {
     let service = Service::start().await;
-    let reply = run(&service, "read line; echo \"read: $? [$line]\"; echo oops >&2; exit 7").await;
+    let reply = run(
+        &service,
+        "read line; echo \"read: $? [$line]\"; echo oops >&2; exit 7",
+    )
+    .await;
     assert_eq!(printed(&reply), "read: 1 []\n");
-    assert_eq!((&reply["stderr"], &reply["exit_code"]), (&json!("oops\n"), &json!(7)));
-    assert_eq!((&reply["success"], &reply["truncated"]), (&json!(false), &json!(false)));
+    assert_eq!(
+        (&reply["stderr"], &reply["exit_code"]),
+        (&json!("oops\n"), &json!(7))
+    );
+    assert_eq!(
+        (&reply["success"], &reply["truncated"]),
+        (&json!(false), &json!(false))
+    );
     let killed = run(&service, "kill -9 $$").await;
-    assert_eq!((&killed["success"], &killed["exit_code"]), (&json!(false), &json!(137)));
+    assert_eq!(
+        (&killed["success"], &killed["exit_code"]),
+        (&json!(false), &json!(137))
+    );
     let missing = run(&service, "no-such-program").await;
     assert_eq!(missing["exit_code"], 127);
-    assert!(missing["stderr"].as_str().unwrap().contains("no-such-program"), "{missing:#}");
+    assert!(
+        missing["stderr"]
+            .as_str()
+            .unwrap()
+            .contains("no-such-program"),
+        "{missing:#}"
+    );
 }
 
 #[tokio::test]
@@ -49,7 +71,11 @@ async fn a_command_starts_in_a_workspace_of_its_own_that_is_gone_afterwards() {
         panic!("an empty directory that is its home: {first:?}")
     };
     assert_eq!(place, home);
-    assert_eq!(printed(&replies[1]), format!("deep\n{place}/deep\n"), "files stay");
+    assert_eq!(
+        printed(&replies[1]),
+        format!("deep\n{place}/deep\n"),
+        "files stay"
+    );
     assert_eq!(printed(&replies[2]).trim(), place, "the directory does not");
     assert_eq!(workspaces(&service), [""; 0]);
     let other = run(&service, "ls -A").await;
@@ -67,12 +93,22 @@ async fn when_the_time_of_the_job_is_over_its_processes_are_gone() {
     });
     let begun_at = Instant::now();
     let job = service.run(&job).await;
-    assert!(begun_at.elapsed() < Duration::from_secs(10), "{:?}", begun_at.elapsed());
-    assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("timeout")));
+    assert!(
+        begun_at.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun_at.elapsed()
+    );
+    assert_eq!(
+        (&job["status"], &job["error"]["code"]),
+        (&json!("failed"), &json!("timeout"))
+    );
     until(async || processes_with(&nap) == 0 && processes_with("endless") == 0).await;
     let events = service.events(job["id"].as_str().unwrap()).await;
     let shown = text(&events, "tool.output");
-    assert!(shown.starts_with("endless\nendless\n"), "it was shown while it ran");
+    assert!(
+        shown.starts_with("endless\nendless\n"),
+        "it was shown while it ran"
+    );
     assert!(shown.len() <= 200_000, "{} bytes", shown.len());
     assert_eq!(workspaces(&service), [""; 0]);
 }
@@ -83,13 +119,21 @@ async fn of_a_hundred_megabytes_head_and_tail_are_kept_in_little_memory() {
     run(&service, "true").await;
     let before = peak_kilobytes(&service);
     let command = "echo HEAD; head -c 100000000 /dev/zero | tr '\\0' x; echo; echo TAIL";
-    let job = service.run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)})).await;
+    let job = service
+        .run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
+        .await;
     let grown = peak_kilobytes(&service) - before;
     assert!(grown < 30_000, "{grown} kB more");
     let reply = &replies(&service, &job).await[0];
     let stdout = printed(reply);
-    assert_eq!((&reply["truncated"], &reply["success"]), (&json!(true), &json!(true)));
-    assert!(stdout.starts_with("HEAD\nxxx") && stdout.ends_with("xxx\nTAIL\n"), "both ends");
+    assert_eq!(
+        (&reply["truncated"], &reply["success"]),
+        (&json!(true), &json!(true))
+    );
+    assert!(
+        stdout.starts_with("HEAD\nxxx") && stdout.ends_with("xxx\nTAIL\n"),
+        "both ends"
+    );
     assert!(stdout.contains("bytes left out"));
     assert!(stdout.len() < 101_000, "{} bytes", stdout.len());
     let events = service.events(job["id"].as_str().unwrap()).await;
@@ -107,15 +151,22 @@ async fn a_process_in_the_background_neither_holds_up_the_call_nor_outlives_it()
     let command = format!("sleep {nap} & sleep {nap} >&- 2>&- & set -m; sleep 0.3 & echo left");
     let reply = run(&service, &command).await;
     assert_eq!(printed(&reply), "left\n");
-    assert!(begun_at.elapsed() < Duration::from_secs(10), "{:?}", begun_at.elapsed());
+    assert!(
+        begun_at.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun_at.elapsed()
+    );
     until(async || processes_with(&nap) == 0).await;
 }
 
 #[tokio::test]
 async fn bytes_that_are_no_text_become_replacement_characters() {
     let service = Service::start().await;
-    let command = r"printf 'a\0b\xffc\xe2\x82'; printf '\xe2' >&2; sleep 0.1; printf '\x82\xac\0' >&2";
-    let job = service.run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)})).await;
+    let command =
+        r"printf 'a\0b\xffc\xe2\x82'; printf '\xe2' >&2; sleep 0.1; printf '\x82\xac\0' >&2";
+    let job = service
+        .run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
+        .await;
     let reply = &replies(&service, &job).await[0];
     assert_eq!(printed(reply), "a\u{fffd}b\u{fffd}c\u{fffd}");
     assert_eq!(reply["stderr"], "€\u{fffd}");
@@ -125,14 +176,24 @@ async fn bytes_that_are_no_text_become_replacement_characters() {
         let texts = outputs.iter().filter(|data| data["stream"] == stream);
         texts.map(|data| data["text"].as_str().unwrap()).collect()
     };
-    assert_eq!(shown("stderr"), "€\u{fffd}", "a character that came in two pieces");
-    assert_eq!(shown("stdout"), "a\u{fffd}b\u{fffd}c\u{fffd}", "and half a character at the end");
+    assert_eq!(
+        shown("stderr"),
+        "€\u{fffd}",
+        "a character that came in two pieces"
+    );
+    assert_eq!(
+        shown("stdout"),
+        "a\u{fffd}b\u{fffd}c\u{fffd}",
+        "and half a character at the end"
+    );
     assert_eq!(job["text"], "a\u{fffd}b\u{fffd}c\u{fffd}\n€\u{fffd}");
 }
 
 /// Runs one command and returns what the model was told.
 async fn run(service: &Service, command: &str) -> Value {
-    let job = service.run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)})).await;
+    let job = service
+        .run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
+        .await;
     replies(service, &job).await.remove(0)
 }
 
@@ -140,7 +201,9 @@ async fn run(service: &Service, command: &str) -> Value {
 async fn replies(service: &Service, job: &Value) -> Vec<Value> {
     let events = service.events(job["id"].as_str().unwrap()).await;
     let replies = data(&events, "tool.completed").into_iter();
-    replies.map(|data| serde_json::from_str(data["output"].as_str().unwrap()).unwrap()).collect()
+    replies
+        .map(|data| serde_json::from_str(data["output"].as_str().unwrap()).unwrap())
+        .collect()
 }
 
 fn printed(reply: &Value) -> &str {
@@ -151,12 +214,19 @@ fn printed(reply: &Value) -> &str {
 fn workspaces(service: &Service) -> Vec<String> {
     let folder: PathBuf = service.home.path().join("worker-0/workspaces");
     let entries = std::fs::read_dir(folder).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
 }
 
 /// The most memory that the first worker ever had.
 fn peak_kilobytes(service: &Service) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", service.workers[0].id())).unwrap();
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", service.workers[0].id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
 }

@@ -27,14 +27,24 @@ async fn what_passes_is_waited_for_and_nothing_is_shown_twice() {
     for (number, model) in BOTH.into_iter().enumerate() {
         for (name, trouble) in &troubles {
             let marker = format!("{name}-{number}");
-            service.model.script(&marker, [trouble.clone(), Reply::text(words)]);
+            service
+                .model
+                .script(&marker, [trouble.clone(), Reply::text(words)]);
             jobs.push((service.create(&scripted(model, &marker)).await, marker));
         }
     }
     for (job, marker) in jobs {
         let ended = service.finished(&job).await;
-        assert_eq!((&ended["status"], &ended["text"]), (&json!("completed"), &json!(words)), "{marker}: {ended:#}");
-        assert_eq!((&ended["attempt"], &ended["usage"]["iterations"]), (&json!(1), &json!(1)), "{marker}");
+        assert_eq!(
+            (&ended["status"], &ended["text"]),
+            (&json!("completed"), &json!(words)),
+            "{marker}: {ended:#}"
+        );
+        assert_eq!(
+            (&ended["attempt"], &ended["usage"]["iterations"]),
+            (&json!(1), &json!(1)),
+            "{marker}"
+        );
         let events = service.events(&job).await;
         assert_eq!(text(&events, "message.delta"), words, "{marker}");
         assert_eq!(data(&events, "message.completed").len(), 1, "{marker}");
@@ -56,11 +66,17 @@ async fn a_refusal_fails_the_job_with_the_words_of_the_provider_and_no_key() {
             let marker = format!("refused-{status}-{number}");
             service.model.script(&marker, [Reply::status(status)]);
             let job = service.run(&scripted(model, &marker)).await;
-            assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("model_refused")));
+            assert_eq!(
+                (&job["status"], &job["error"]["code"]),
+                (&json!("failed"), &json!("model_refused"))
+            );
             assert_eq!(job["error"]["retryable"], false);
             let message = job["error"]["message"].as_str().unwrap();
             assert!(message.contains(&status.to_string()), "{message}");
-            assert!(message.contains("This error is in the script."), "{message}");
+            assert!(
+                message.contains("This error is in the script."),
+                "{message}"
+            );
             assert_eq!(service.model.requests(&marker).len(), 1, "not asked again");
             let events = service.events(job["id"].as_str().unwrap()).await;
             assert_whole(&events);
@@ -86,10 +102,16 @@ async fn the_time_of_a_job_includes_what_the_model_takes_and_outputs_stay() {
     let job = service.create(&body).await;
     service.model.hung_up("slow").await;
     let job = service.finished(&job).await;
-    assert_eq!((&job["status"], &job["error"]["code"]), (&json!("failed"), &json!("timeout")));
+    assert_eq!(
+        (&job["status"], &job["error"]["code"]),
+        (&json!("failed"), &json!("timeout"))
+    );
     assert_eq!(job["error"]["message"], "the job took longer than 2 s");
     assert_eq!(job["text"], "First a file.");
-    assert_eq!(service.download(&job["outputs"][0]["asset"]).await, b"kept\n");
+    assert_eq!(
+        service.download(&job["outputs"][0]["asset"]).await,
+        b"kept\n"
+    );
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
@@ -103,13 +125,20 @@ async fn a_provider_that_stays_away_costs_an_outage_and_no_crash_or_failure() {
     assert_eq!(data(&events, "job.retrying")[0]["cause"], "model_outage");
     assert_eq!(types(&events).last(), Some(&"job.retrying"));
     assert_eq!(service.model.requests("away").len(), 5);
-    let counts: (i16, i16, i16) = sqlx::query_as("select crashes, failures, model_outages from run")
-        .fetch_one(&service.pool)
-        .await
-        .unwrap();
+    let counts: (i16, i16, i16) =
+        sqlx::query_as("select crashes, failures, model_outages from run")
+            .fetch_one(&service.pool)
+            .await
+            .unwrap();
     assert_eq!(counts, (0, 0, 1));
     let shown: Value = service.get(&format!("/v1/jobs/{job}")).await.1;
-    assert_eq!((&shown["status"], &shown["queue"]["reason"]), (&json!("queued"), &json!("scheduled")));
-    assert_eq!(shown["queue"]["run_at"], data(&events, "job.retrying")[0]["run_at"]);
+    assert_eq!(
+        (&shown["status"], &shown["queue"]["reason"]),
+        (&json!("queued"), &json!("scheduled"))
+    );
+    assert_eq!(
+        shown["queue"]["run_at"],
+        data(&events, "job.retrying")[0]["run_at"]
+    );
     assert_eq!(service.model.violations(), [""; 0]);
 }

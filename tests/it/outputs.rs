@@ -32,15 +32,32 @@ async fn each_kind_takes_the_files_that_fit() {
     let events = service.events(job["id"].as_str().unwrap()).await;
     let created = data(&events, "asset.created");
     for ((kind, path, content_type), created) in outputs.into_iter().zip(&created) {
-        assert_eq!((&created["output"], &created["path"]), (&json!(kind), &json!(path)));
+        assert_eq!(
+            (&created["output"], &created["path"]),
+            (&json!(kind), &json!(path))
+        );
         let found = created["asset"]["content_type"].as_str().unwrap();
         assert!(found.starts_with(content_type), "{path}: {found}");
     }
     assert_eq!(created.len(), outputs.len(), "{job:#}");
     assert!(!types(&events).contains(&"asset.rejected"));
     // The page was given twice; the second time it replaced the first, in its place.
-    let names: Vec<_> = job["outputs"].as_array().unwrap().iter().map(|output| &output["asset"]["name"]).collect();
-    assert_eq!(names, ["dot.png", "drawing.svg", "page.html", "my data.json", "beep.wav"]);
+    let names: Vec<_> = job["outputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|output| &output["asset"]["name"])
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "dot.png",
+            "drawing.svg",
+            "page.html",
+            "my data.json",
+            "beep.wav"
+        ]
+    );
     assert_eq!(job["outputs"][2]["output"], "document");
 }
 
@@ -66,8 +83,20 @@ async fn a_file_that_does_not_fit_is_rejected_and_the_model_told_why() {
         ("document", "", "no file"),
     ];
     let reasons = [
-        "wrong_type", "wrong_type", "wrong_type", "missing", "empty", "outside", "outside", "outside", "outside",
-        "not_a_file", "not_a_file", "not_a_file", "missing", "missing",
+        "wrong_type",
+        "wrong_type",
+        "wrong_type",
+        "missing",
+        "empty",
+        "outside",
+        "outside",
+        "outside",
+        "outside",
+        "not_a_file",
+        "not_a_file",
+        "not_a_file",
+        "missing",
+        "missing",
     ];
     let mut calls = Reply::call("execute_bash", json!({"command": make}));
     for (kind, path, _) in cases {
@@ -75,7 +104,9 @@ async fn a_file_that_does_not_fit_is_rejected_and_the_model_told_why() {
     }
     let good = Reply::call("set_output_document", json!({"path": "inner"}))
         .then_call("set_output_document", json!({}));
-    service.model.script("rejected", [calls, good, Reply::text("done")]);
+    service
+        .model
+        .script("rejected", [calls, good, Reply::text("done")]);
     let job = json!({"skill": "maker", "model": CLAUDE, "prompt": "Try. #rejected"});
     let job = service.run(&job).await;
     let events = service.events(job["id"].as_str().unwrap()).await;
@@ -83,19 +114,34 @@ async fn a_file_that_does_not_fit_is_rejected_and_the_model_told_why() {
     let completed = data(&events, "tool.completed");
     assert_eq!(rejected.len(), cases.len(), "{rejected:#?}");
     for (number, (_, path, told)) in cases.into_iter().enumerate() {
-        assert_eq!(*rejected[number], json!({"path": path, "reason": reasons[number]}));
+        assert_eq!(
+            *rejected[number],
+            json!({"path": path, "reason": reasons[number]})
+        );
         let completed = completed[number + 1];
         assert_eq!(completed["outcome"], "error");
-        assert!(completed["output"].as_str().unwrap().contains(told), "{path:?}: {completed}");
+        assert!(
+            completed["output"].as_str().unwrap().contains(told),
+            "{path:?}: {completed}"
+        );
     }
     let told = service.model.requests("rejected")[1]["messages"].to_string();
     for (_, path, words) in cases {
         assert!(told.contains(words), "{path:?}: {told}");
     }
     let outputs = job["outputs"].as_array().unwrap();
-    assert_eq!(outputs.len(), 1, "a link inside is as good as its target: {job:#}");
+    assert_eq!(
+        outputs.len(),
+        1,
+        "a link inside is as good as its target: {job:#}"
+    );
     assert_eq!(service.download(&outputs[0]["asset"]).await, b"text\n");
-    assert!(completed.last().unwrap()["output"].as_str().unwrap().contains("missing field `path`"));
+    assert!(
+        completed.last().unwrap()["output"]
+            .as_str()
+            .unwrap()
+            .contains("missing field `path`")
+    );
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
@@ -112,9 +158,17 @@ async fn the_same_path_replaces_and_what_was_given_stays_what_it_was() {
         give("a.txt"),
         shell("echo three > a.txt"),
     ];
-    let reply = calls.into_iter().fold(Reply::text("I give."), |reply, (tool, input)| reply.then_call(&tool, input));
-    service.model.script("replace", [reply, Reply::text("done")]);
-    let job = service.run(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #replace"})).await;
+    let reply = calls
+        .into_iter()
+        .fold(Reply::text("I give."), |reply, (tool, input)| {
+            reply.then_call(&tool, input)
+        });
+    service
+        .model
+        .script("replace", [reply, Reply::text("done")]);
+    let job = service
+        .run(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #replace"}))
+        .await;
     let mut contents = Vec::new();
     for output in job["outputs"].as_array().unwrap() {
         contents.push(service.download(&output["asset"]).await);
@@ -131,7 +185,9 @@ async fn a_file_can_be_downloaded_when_it_is_announced() {
     let give = Reply::call("execute_bash", json!({"command": "seq 5000 > a.txt"}))
         .then_call("set_output_document", json!({"path": "a.txt"}));
     service.model.script("early", [give, Reply::stall()]);
-    let job = service.create(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #early"})).await;
+    let job = service
+        .create(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #early"}))
+        .await;
     let mut stream = service.follow(&job, 0).await;
     let created = loop {
         let event: Value = stream.next().await.expect("it is made");
@@ -143,10 +199,16 @@ async fn a_file_can_be_downloaded_when_it_is_announced() {
     assert_eq!(created["sha256"], hex::encode(Sha256::digest(&content)));
     let path = format!("/v1/assets/{}", created["id"].as_str().unwrap());
     assert_eq!(service.get(&path).await.1, created);
-    assert_eq!(service.until_status(&job, &["running"]).await["outputs"], json!([]));
+    assert_eq!(
+        service.until_status(&job, &["running"]).await["outputs"],
+        json!([])
+    );
     service.model.stalled("early").await;
     service.model.release("early");
-    assert_eq!(service.finished(&job).await["outputs"], json!([{"output": "document", "asset": created}]));
+    assert_eq!(
+        service.finished(&job).await["outputs"],
+        json!([{"output": "document", "asset": created}])
+    );
 }
 
 #[tokio::test]
@@ -154,16 +216,29 @@ async fn more_outputs_than_a_job_may_have_are_refused_and_not_announced() {
     let service = Service::with_maker().await;
     let give = |from: usize, to: usize| {
         let calls = (from..to).map(|number| json!({"path": format!("{number}.txt")}));
-        calls.fold(Reply::text("More."), |reply, input| reply.then_call("set_output_document", input))
+        calls.fold(Reply::text("More."), |reply, input| {
+            reply.then_call("set_output_document", input)
+        })
     };
-    let make = Reply::call("execute_bash", json!({"command": "for i in $(seq 0 51); do echo $i > $i.txt; done"}));
-    service.model.script("many", [make, give(0, 30), give(30, 52), Reply::text("done")]);
-    let job = service.run(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #many"})).await;
+    let make = Reply::call(
+        "execute_bash",
+        json!({"command": "for i in $(seq 0 51); do echo $i > $i.txt; done"}),
+    );
+    service.model.script(
+        "many",
+        [make, give(0, 30), give(30, 52), Reply::text("done")],
+    );
+    let job = service
+        .run(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #many"}))
+        .await;
     assert_eq!(job["outputs"].as_array().unwrap().len(), 50);
     let events = service.events(job["id"].as_str().unwrap()).await;
     assert_eq!(data(&events, "asset.created").len(), 50);
     let last = data(&events, "tool.completed").pop().unwrap();
-    assert_eq!((&last["outcome"], &last["output"]), (&json!("error"), &json!("there are too many outputs")));
+    assert_eq!(
+        (&last["outcome"], &last["output"]),
+        (&json!("error"), &json!("there are too many outputs"))
+    );
     assert_eq!(service.model.violations(), [""; 0]);
 }
 

@@ -22,7 +22,10 @@ async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
     let (mut up, url) = start(&home, &[]);
     let file = home.join("service.json");
     let place: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!((&place["url"], &place["pid"]), (&json!(url), &json!(up.id())));
+    assert_eq!(
+        (&place["url"], &place["pid"]),
+        (&json!(url), &json!(up.id()))
+    );
     for private in [&file, &home.join("api_key")] {
         let mode = private.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", private.display());
@@ -30,18 +33,43 @@ async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
 
     let home_text = home.to_str().unwrap();
     let hello = bash("echo hello");
-    let run = ["run", "shell", &hello, "-m", "script/bash", "--data-dir", home_text];
+    let run = [
+        "run",
+        "shell",
+        &hello,
+        "-m",
+        "script/bash",
+        "--data-dir",
+        home_text,
+    ];
     let ran = terminal.run(&run).await;
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"), "{ran:?}");
-    let listed = terminal.run(&["list", "--json", "--data-dir", home_text]).await;
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "hello\n"),
+        "{ran:?}"
+    );
+    let listed = terminal
+        .run(&["list", "--json", "--data-dir", home_text])
+        .await;
     let jobs: Value = serde_json::from_str(&listed.out).unwrap();
-    assert_eq!(jobs.as_array().unwrap().len(), 1, "it ran there, not in a service of its own");
+    assert_eq!(
+        jobs.as_array().unwrap().len(),
+        1,
+        "it ran there, not in a service of its own"
+    );
 
-    let second = terminal.run(&["up", "--data-dir", home_text, "--listen", "127.0.0.1:0"]).await;
+    let second = terminal
+        .run(&["up", "--data-dir", home_text, "--listen", "127.0.0.1:0"])
+        .await;
     assert_eq!((second.code, second.out.as_str()), (Some(1), ""));
-    let expected = format!("error: another skillet runs in {home_text}; stop it, or name another --data-dir\n");
+    let expected = format!(
+        "error: another skillet runs in {home_text}; stop it, or name another --data-dir\n"
+    );
     assert_eq!(second.err, expected);
-    assert!(file.exists() && processes_of(&home) > 0, "the first is not disturbed");
+    assert!(
+        file.exists() && processes_of(&home) > 0,
+        "the first is not disturbed"
+    );
 
     up.signal(Signal::TERM);
     let status = up.end_within(PATIENCE).await.expect("it stops");
@@ -54,34 +82,59 @@ async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
 async fn after_a_kill_everything_is_there_and_running_jobs_go_on_at_once() {
     let model = ModelServer::start();
     let asked = AtomicUsize::new(0);
-    model.script_with("killed", move |_| match asked.fetch_add(1, Ordering::Relaxed) {
-        0 => Reply::stall(),
-        _ => Reply::text("survived"),
+    model.script_with("killed", move |_| {
+        match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::stall(),
+            _ => Reply::text("survived"),
+        }
     });
-    let variables = [("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()), ("ANTHROPIC_BASE_URL", model.base_url())];
+    let variables = [
+        ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
+        ("ANTHROPIC_BASE_URL", model.base_url()),
+    ];
     let terminal = Terminal::new(&[]);
     let home = terminal.folder.path().join("data");
     let (mut up, url) = start(&home, &variables);
     let key = std::fs::read_to_string(home.join("api_key")).unwrap();
-    let finished = call(&url, &key, "/v1/jobs?", Some(json!({"skill": "shell", "model": "script/bash", "prompt": bash("echo before")}))).await;
+    let finished = call(
+        &url,
+        &key,
+        "/v1/jobs?",
+        Some(json!({"skill": "shell", "model": "script/bash", "prompt": bash("echo before")})),
+    )
+    .await;
     let finished = finished["id"].as_str().unwrap();
     let events = |id: &str| format!("/v1/jobs/{id}/events?limit=1000");
-    until(async || call(&url, &key, &format!("/v1/jobs/{finished}"), None).await["status"] == "completed").await;
+    until(async || {
+        call(&url, &key, &format!("/v1/jobs/{finished}"), None).await["status"] == "completed"
+    })
+    .await;
     let log = call(&url, &key, &events(finished), None).await;
-    let running = json!({"skill": "shell", "model": "anthropic/claude-test", "prompt": "Go on. #killed"});
+    let running =
+        json!({"skill": "shell", "model": "anthropic/claude-test", "prompt": "Go on. #killed"});
     let running = call(&url, &key, "/v1/jobs", Some(running)).await;
     let running = running["id"].as_str().unwrap();
     model.stalled("killed").await;
 
     up.kill();
-    assert!(home.join("service.json").exists() && processes_of(&home) > 0, "nobody tidied up");
+    assert!(
+        home.join("service.json").exists() && processes_of(&home) > 0,
+        "nobody tidied up"
+    );
     let (mut up, url) = start(&home, &variables);
     let ready_at = Instant::now();
     assert_eq!(std::fs::read_to_string(home.join("api_key")).unwrap(), key);
     assert_eq!(call(&url, &key, &events(finished), None).await, log);
-    until(async || call(&url, &key, &format!("/v1/jobs/{running}"), None).await["status"] == "completed").await;
+    until(async || {
+        call(&url, &key, &format!("/v1/jobs/{running}"), None).await["status"] == "completed"
+    })
+    .await;
     // Not after the seconds of silence that a worker elsewhere is granted.
-    assert!(ready_at.elapsed() < Duration::from_secs(3), "{:?}", ready_at.elapsed());
+    assert!(
+        ready_at.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        ready_at.elapsed()
+    );
     let page = call(&url, &key, &events(running), None).await;
     let log = page["data"].as_array().unwrap();
     assert_whole(log);
@@ -103,20 +156,42 @@ async fn a_command_without_a_service_has_its_own_and_leaves_nothing_running() {
     let home = terminal.folder.path().join("data");
     let home_text = home.to_str().unwrap();
     let hello = bash("echo hello");
-    let run = ["run", "shell", &hello, "-m", "script/bash", "--data-dir", home_text];
+    let run = [
+        "run",
+        "shell",
+        &hello,
+        "-m",
+        "script/bash",
+        "--data-dir",
+        home_text,
+    ];
     let ran = terminal.run(&run).await;
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "hello\n"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "hello\n"),
+        "{ran:?}"
+    );
     assert_gone(&home);
 
     // Nor does a command that fails.
     let absent = "019aa0c4-5e8d-7000-8000-000000000000";
-    let failed = terminal.run(&["get", absent, "--data-dir", home_text]).await;
+    let failed = terminal
+        .run(&["get", absent, "--data-dir", home_text])
+        .await;
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert_gone(&home);
 
     // Nor one that is told to end: while its service starts, while it runs a job.
     let slow = bash("sleep 60");
-    let run = ["run", "shell", &slow, "-m", "script/bash", "--data-dir", home_text];
+    let run = [
+        "run",
+        "shell",
+        &slow,
+        "-m",
+        "script/bash",
+        "--data-dir",
+        home_text,
+    ];
     let starting = terminal.spawn(&run);
     until(async || processes_of(&home) > 1).await;
     tell(&starting, Signal::INT);
@@ -136,12 +211,20 @@ fn start(home: &Path, variables: &[(&str, String)]) -> (Process, String) {
     let own = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
     let variables: Vec<_> = variables.iter().map(own).collect();
     let log = home.with_extension("log");
-    let arguments = ["up", "--data-dir", home.to_str().unwrap(), "--listen", "127.0.0.1:0"];
+    let arguments = [
+        "up",
+        "--data-dir",
+        home.to_str().unwrap(),
+        "--listen",
+        "127.0.0.1:0",
+    ];
     let mut up = Process::start(&arguments, &variables, &log);
     let line = up.first_line();
-    let url = line.strip_prefix("Skillet is ready at ").unwrap_or_else(|| {
-        panic!("{line}\n{}", std::fs::read_to_string(&log).unwrap());
-    });
+    let url = line
+        .strip_prefix("Skillet is ready at ")
+        .unwrap_or_else(|| {
+            panic!("{line}\n{}", std::fs::read_to_string(&log).unwrap());
+        });
     (up, url.to_owned())
 }
 
@@ -153,7 +236,14 @@ async fn call(url: &str, key: &str, path: &str, body: Option<Value>) -> Value {
         Some(body) => http.post(url).json(&body),
         None => http.get(url),
     };
-    request.bearer_auth(key).send().await.unwrap().json().await.unwrap()
+    request
+        .bearer_auth(key)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap()
 }
 
 fn tell(child: &tokio::process::Child, signal: Signal) {
@@ -173,5 +263,7 @@ fn processes_of(home: &Path) -> usize {
     let home = home.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(home)).count()
+    lines
+        .filter(|line| String::from_utf8_lossy(line).contains(home))
+        .count()
 }

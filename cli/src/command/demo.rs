@@ -80,7 +80,10 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
             ));
             continue;
         }
-        let job = run_step(client, step).await?;
+        let (job, was_interrupted) = run_step(client, step, interrupt).await?;
+        if was_interrupted {
+            return Ok(Exit::Interrupted);
+        }
         print(&format!(
             "{}\n",
             job.result.text.as_deref().unwrap_or_default()
@@ -105,7 +108,11 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
     Ok(if all_done { Exit::Done } else { Exit::Failed })
 }
 
-async fn run_step(client: &Client, step: &Step) -> anyhow::Result<Job> {
+async fn run_step(
+    client: &Client,
+    step: &Step,
+    interrupt: &mut Signal,
+) -> anyhow::Result<(Job, bool)> {
     let mut inputs = Vec::new();
     for (name, content) in INPUTS {
         inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
@@ -118,6 +125,5 @@ async fn run_step(client: &Client, step: &Step) -> anyhow::Result<Job> {
         "limits": {"max_iterations": 50},
     });
     let job: Job = client.post("/v1/jobs", &body).await?;
-    let (job, _) = run::follow(client, job.id, interrupt).await?;
-    Ok(job)
+    run::follow(client, job.id, interrupt).await
 }

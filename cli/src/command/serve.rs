@@ -1,5 +1,3 @@
-use std::net::TcpListener;
-
 use anyhow::Context;
 use shared::db;
 
@@ -7,26 +5,15 @@ use super::print;
 use crate::Exit;
 use crate::args::{Api, Database, Up, Worker};
 use crate::config::Config;
-use crate::service::{Parts, Place, Service, ServiceOptions};
+use crate::directory;
+use crate::service::{self, Parts, Place, Service};
 use crate::shutdown;
 
 /// `skillet up`
 pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
-    let Up {
-        listen,
-        database_url,
-        common,
-        slots,
-    } = options;
-    let options = ServiceOptions {
-        listen,
-        database_url,
-        common,
-        slots,
-    };
-    let home = crate::directory::data(options.common.home.data_dir.as_deref())?;
+    let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let starting = Service::start(options, config, shutdown.clone(), |line| {
         eprintln!("{line}");
     });
@@ -60,8 +47,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
-    let listener = TcpListener::bind(options.listen)
-        .with_context(|| format!("cannot listen on {}", options.listen))?;
+    let listener = service::listen(&options.listen)?;
     print(&format!("listening on http://{}", listener.local_addr()?));
     parts
         .run_api(&options.database.database_url, listener, shutdown.drain)
