@@ -7,6 +7,7 @@ mod support;
 mod assets;
 mod auth;
 mod bad_input;
+mod builtin;
 mod cli;
 mod command;
 mod idempotency;

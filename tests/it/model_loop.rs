@@ -170,13 +170,7 @@ async fn a_model_that_ends_without_a_word_is_asked_for_one_once() {
             .model
             .script(&silent, [call, Reply::empty(), Reply::empty()]);
         let job = service.run(&scripted(model, &asked)).await;
-        assert_eq!(
-            job["text"],
-            "It worked.",
-            "{job:#} {:?} {:#?}",
-            service.model.violations(),
-            events(&service, &job).await
-        );
+        assert_eq!(job["text"], "It worked.", "{job:#}");
         let requests = service.model.requests(&asked);
         let last = requests[2]["messages"]
             .as_array()

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tests::model_server::Reply;
 
-use crate::support::Service;
+use crate::support::{Service, bash};
 
 #[tokio::test]
 async fn a_job_runs_its_commands_and_answers() {
@@ -37,4 +37,16 @@ async fn both_providers_are_asked_until_they_have_nothing_left_to_call() {
         assert_eq!(job["usage"]["iterations"], 2);
     }
     assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_script_may_say_the_same_as_often_as_it_likes() {
+    let service = Service::start().await;
+    let prompt = vec![bash("echo x >> log; wc -l < log"); 6].join("\n");
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
+    let job = service.run(&job).await;
+    assert_eq!(
+        (&job["stop_reason"], &job["text"]),
+        (&json!("end_turn"), &json!("6"))
+    );
 }

@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn replay(events: Vec<EventData>) -> (Transcript, Vec<EventData>) {
-        let mut transcript = Transcript::new(vec![Part::Text("go".to_owned())]);
+        let mut transcript = Transcript::new(vec![Part::Text("go".to_owned())], false);
         let entries = History { events }.replay(&mut transcript);
         transcript.give_turn();
         (transcript, entries)

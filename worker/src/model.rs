@@ -28,6 +28,11 @@ use shared::message::AssistantMessage;
 pub trait Model: Send + Sync {
     /// Streams one reply: deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+
+    /// Whether it repeats itself because it was told to, and not because it is stuck.
+    fn follows_a_script(&self) -> bool {
+        false
+    }
 }
 
 /// What a model is asked.

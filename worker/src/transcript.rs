@@ -26,6 +26,7 @@ pub(crate) struct Transcript {
     last: Option<LastReply>,
     summaries_asked: u32,
     repeated: Option<(ToolCall, u32)>,
+    may_repeat: bool,
     /// What the model is to know when it is asked next.
     notes: Vec<Part>,
     /// The last text of the assistant that was not empty.
@@ -41,7 +42,9 @@ struct LastReply {
 
 impl Transcript {
     /// A loop that begins with this.
-    pub(crate) fn new(prompt: Vec<Part>) -> Self {
+    ///
+    /// With `may_repeat` the same call again and again is no sign of a model that is stuck.
+    pub(crate) fn new(prompt: Vec<Part>, may_repeat: bool) -> Self {
         Self {
             messages: vec![Message::User(prompt)],
             open: VecDeque::new(),
@@ -49,6 +52,7 @@ impl Transcript {
             last: None,
             summaries_asked: 0,
             repeated: None,
+            may_repeat,
             notes: Vec::new(),
             text: None,
             usage: Usage::default(),
@@ -152,7 +156,7 @@ impl Transcript {
 
     fn count_repeats(&mut self, call: &ToolCall) -> u32 {
         let count = match &self.repeated {
-            Some((last, count)) if is_same(last, call) => count + 1,
+            Some((last, count)) if is_same(last, call) && !self.may_repeat => count + 1,
             _ => 1,
         };
         self.repeated = Some((call.clone(), count));

@@ -52,6 +52,7 @@ pub async fn claim(
             select job_id
             from run
             where state = 'ready' and (skill is null or skill = any($2))
+              and exists (select from worker where id = $1 and stopped_at is null)
             order by rank
             limit $3
             for update skip locked

@@ -50,7 +50,7 @@ async fn what_cannot_be_fetched_fails_the_job_and_says_why() {
         ("/missing", "it answered with status 404"),
         ("/broken", "it answered with status 500"),
         ("/to-file", "it answered with status 307"),
-        ("/round", "it did not answer"),
+        ("/round", "it redirects more than 5 times"),
     ] {
         let url = site.url(path);
         let job = run(&service, json!([{"url": url}])).await;

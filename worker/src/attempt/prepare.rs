@@ -40,11 +40,12 @@ pub(super) async fn prepare(
     let inputs = staging::stage(shop, claimed, &workspace).await?;
     let request = &claimed.request;
     let first = prompt::first_message(&request.prompt, &request.parameters, &inputs);
+    let transcript = Transcript::new(first, model.follows_a_script());
     let mut conversation = Conversation {
         model,
         tools: Toolbox::new(&skill.tools),
         system: prompt::system(skill),
-        transcript: Transcript::new(first),
+        transcript,
         snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)
             .await
             .map_err(Fault::ours)?,

@@ -13,6 +13,10 @@ use super::{Message, Model, ModelError, ModelEvent, Part, Request, ToolResult};
 pub(super) struct Script;
 
 impl Model for Script {
+    fn follows_a_script(&self) -> bool {
+        true
+    }
+
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let reply = match next_step(request.messages) {
             Step::Call {

@@ -44,15 +44,22 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
 }
 
 fn messages(messages: &[Message], names: &ToolNames) -> Vec<Value> {
-    let mut rendered = Vec::new();
+    let mut rendered: Vec<Value> = Vec::new();
     for message in messages {
         let (role, content) = match message {
             Message::User(parts) => ("user", user(parts)),
             Message::Assistant(message) => ("assistant", assistant(message, names)),
         };
-        // The API refuses a message without content and joins the neighbours of a missing one.
-        if !content.is_empty() {
-            rendered.push(json!({ "role": role, "content": content }));
+        // The API refuses a message without content; the neighbours of a missing one become one.
+        match rendered.last_mut() {
+            _ if content.is_empty() => {}
+            Some(last) if last["role"] == role => {
+                let before = last["content"].as_array_mut();
+                before
+                    .into_iter()
+                    .for_each(|blocks| blocks.extend_from_slice(&content));
+            }
+            _ => rendered.push(json!({ "role": role, "content": content })),
         }
     }
     let users = rendered
