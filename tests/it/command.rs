@@ -1,7 +1,7 @@
 //! What a command of a model gets, what becomes of what it prints, and what it leaves behind.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -210,13 +210,16 @@ fn printed(reply: &Value) -> &str {
     reply["stdout"].as_str().unwrap()
 }
 
-/// What is in the first worker's folder of workspaces.
+/// The workspaces of the first worker: what is in the folder that its process has to itself.
 fn workspaces(service: &Service) -> Vec<String> {
-    let folder: PathBuf = service.home.path().join("worker-0/workspaces");
-    let entries = std::fs::read_dir(folder).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    let names = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    };
+    let all = service.home.path().join("worker-0/workspaces");
+    let mine = names(&all).into_iter().find(|name| all.join(name).is_dir());
+    names(&all.join(mine.expect("a worker has a folder")))
 }
 
 /// The most memory that the first worker ever had.

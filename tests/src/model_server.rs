@@ -4,7 +4,10 @@
 //! Jobs that run in parallel share one server. What keeps them apart is a marker: the script `abc`
 //! answers the requests whose first user text contains `#abc`.
 //!
-//! ```ignore
+//! ```no_run
+//! use serde_json::json;
+//! use tests::model_server::{ModelServer, Reply};
+//!
 //! let model = ModelServer::start();
 //! model.script("abc", [
 //!     Reply::text("I will look.").then_call("execute_bash", json!({"command": "ls"})),

@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::shop::Shop;
+use crate::workspace::WorkspaceRoot;
 
 /// Commands per core that run at once; the others wait their turn.
 const COMMANDS_PER_CORE: usize = 4;
@@ -115,7 +116,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         fetch: FetchClient::new(&fetch_allowed)?,
         log,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
-        workspaces: home.join("workspaces"),
+        workspaces: WorkspaceRoot::claim(&home.join("workspaces"))?,
     };
     life::live(Arc::new(shop), &database_url, new, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.

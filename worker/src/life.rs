@@ -35,7 +35,6 @@ pub(crate) async fn live(
     new: NewWorker,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    sweep_workspaces(&shop)?;
     let work = Arc::new(Notify::new());
     let running = Running::default();
     let mut listener = JoinSet::new();
@@ -198,16 +197,4 @@ fn report(ended: Result<(), tokio::task::JoinError>) {
             "an attempt panicked"
         );
     }
-}
-
-/// Removes what workers of this directory left behind that were killed.
-fn sweep_workspaces(shop: &Shop) -> std::io::Result<()> {
-    std::fs::create_dir_all(&shop.workspaces)?;
-    for entry in std::fs::read_dir(&shop.workspaces)? {
-        let path = entry?.path();
-        if let Err(error) = std::fs::remove_dir_all(&path) {
-            tracing::warn!(path = %path.display(), %error, "a left workspace could not be removed");
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,5 @@
 //! What all attempts of a worker share.
 
-use std::path::PathBuf;
-
 use reqwest::Client;
 use shared::asset::AssetStore;
 use shared::provider::Providers;
@@ -11,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
+use crate::workspace::WorkspaceRoot;
 
 /// What all attempts of a worker share.
 pub(crate) struct Shop {
@@ -26,5 +25,5 @@ pub(crate) struct Shop {
     /// Commands that may run at once.
     pub(crate) commands: Semaphore,
     /// Where workspaces are made.
-    pub(crate) workspaces: PathBuf,
+    pub(crate) workspaces: WorkspaceRoot,
 }

@@ -1,6 +1,7 @@
 //! The job's own directory. Whatever a model names in it is opened through a descriptor and never
 //! leads out (openat2(2), `RESOLVE_BENEATH`).
 
+mod root;
 mod snapshot;
 mod survey;
 
@@ -9,6 +10,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+pub(crate) use root::WorkspaceRoot;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 pub(crate) use snapshot::Snapshots;
 

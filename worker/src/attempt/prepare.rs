@@ -35,7 +35,7 @@ pub(super) async fn prepare(
     let model = model::open(&shop.providers, &shop.http, &claimed.job.model)
         .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
     let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
-    let workspace = Workspace::create(shop.workspaces.join(name)).map_err(Fault::ours)?;
+    let workspace = Workspace::create(shop.workspaces.path().join(name)).map_err(Fault::ours)?;
     let workspace = Arc::new(workspace);
     let inputs = staging::stage(shop, claimed, &workspace).await?;
     let request = &claimed.request;
