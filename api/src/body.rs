@@ -1,7 +1,7 @@
 //! JSON bodies whose errors name the field.
 
 use actix_web::dev::Payload;
-use actix_web::web::{Buf, BytesMut};
+use actix_web::web::BytesMut;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
@@ -12,8 +12,6 @@ use crate::problem::ApiError;
 
 /// The largest JSON body. Files of any size go to `POST /v1/assets`.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// What is read and thrown away of a body that is too large, so that the client gets to see the answer.
-const MAX_DISCARDED_BYTES: usize = 256 * 1024 * 1024;
 
 /// A JSON body.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -41,27 +39,17 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
 
 async fn read(payload: &mut Payload) -> Result<BytesMut, ApiError> {
     let mut bytes = BytesMut::new();
-    let mut discarded = 0;
     while let Some(chunk) = payload.next().await {
         let chunk = chunk
             .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
-        if discarded == 0 && bytes.len() + chunk.len() <= MAX_BYTES {
-            bytes.extend_from_slice(&chunk);
-            continue;
+        if bytes.len() + chunk.len() > MAX_BYTES {
+            // actix-web reads the rest away, so that the client gets to see the answer.
+            let limit = MAX_BYTES as u64;
+            return Err(ApiError::TooLarge { limit });
         }
-        bytes.clear();
-        discarded += chunk.remaining();
-        if discarded > MAX_DISCARDED_BYTES {
-            break;
-        }
+        bytes.extend_from_slice(&chunk);
     }
-    if discarded == 0 {
-        Ok(bytes)
-    } else {
-        Err(ApiError::TooLarge {
-            limit: MAX_BYTES as u64,
-        })
-    }
+    Ok(bytes)
 }
 
 /// Text that is no JSON is malformed; JSON of another shape is invalid, at a place that has a name.

@@ -61,34 +61,10 @@ async fn measure() -> anyhow::Result<()> {
         "ms",
         5.0,
     ));
-    let idle = service.start_delays().await?;
-    figures.push(Figure::at_most(
-        "submit → job.started, idle, p50",
-        percentile(&idle, 50),
-        "ms",
-        3.0,
-    ));
-    figures.push(Figure::at_most(
-        "submit → job.started, idle, p99",
-        percentile(&idle, 99),
-        "ms",
-        10.0,
-    ));
+    figures.extend(start_delays(&service, "idle").await?);
     service.forget_jobs().await?;
     load::at_rate(&service, NO_COMMAND, 300, RUN).await?;
-    let busy = service.start_delays().await?;
-    figures.push(Figure::at_most(
-        "submit → job.started, 300/s, p50",
-        percentile(&busy, 50),
-        "ms",
-        3.0,
-    ));
-    figures.push(Figure::at_most(
-        "submit → job.started, 300/s, p99",
-        percentile(&busy, 99),
-        "ms",
-        10.0,
-    ));
+    figures.extend(start_delays(&service, "300/s").await?);
 
     for workers in 1..=2 {
         if workers == 2 {
@@ -108,4 +84,13 @@ async fn measure() -> anyhow::Result<()> {
         write_json(&figures, path.as_ref())?;
     }
     Ok(())
+}
+
+/// From a job's acceptance to its start, over all jobs that there are.
+async fn start_delays(service: &Service, load: &str) -> anyhow::Result<[Figure; 2]> {
+    let delays = service.start_delays().await?;
+    Ok([(50, 3.0), (99, 10.0)].map(|(percent, target)| {
+        let name = format!("submit → job.started, {load}, p{percent}");
+        Figure::at_most(&name, percentile(&delays, percent), "ms", target)
+    }))
 }

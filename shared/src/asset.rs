@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use content_type::{content_type_of, fits};
+pub use content_type::{HEAD_BYTES, content_type_of, fits};
 pub use name::file_name;
 pub use scratch::Scratch;
 pub use store::{AssetStore, BlobRange, Sealed, StoreError, Upload};

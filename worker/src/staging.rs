@@ -6,7 +6,7 @@ use std::io::Write;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use shared::asset::{content_type_of, file_name};
+use shared::asset::{HEAD_BYTES, content_type_of, file_name};
 use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
@@ -15,9 +15,6 @@ use crate::fetch::{self, FetchError};
 use crate::shop::Shop;
 use crate::workspace::Workspace;
 use shared::db::claim::Claimed;
-
-/// As much as the detection of media types looks at.
-const HEAD_BYTES: usize = 8 * 1024;
 
 /// An input in the workspace.
 pub(crate) struct Staged {
@@ -102,10 +99,10 @@ async fn write(workspace: &Workspace, name: String, mut chunks: Chunks) -> Resul
         if keep_all {
             kept.extend_from_slice(&chunk);
             keep_all = kept.len() < HEAD_BYTES
-                || Staged::wants_content(&content_type_of(&name, &kept[..HEAD_BYTES]), size);
+                || Staged::wants_content(&content_type_of(&name, &kept), size);
         }
     }
-    let content_type = content_type_of(&name, &kept[..kept.len().min(HEAD_BYTES)]);
+    let content_type = content_type_of(&name, &kept);
     let content = Staged::wants_content(&content_type, size).then(|| kept.freeze());
     Ok(Staged {
         name,

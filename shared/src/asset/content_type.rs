@@ -2,11 +2,14 @@ use crate::job::OutputKind;
 
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
+/// As much of a file as its media type is told by.
+pub const HEAD_BYTES: usize = 8 * 1024;
 
 /// The media type of a file by its first bytes, and by its name where the bytes leave it open.
 ///
 /// A name alone never makes a file an image or a page; so what is served as one, is one.
-pub fn content_type_of(name: &str, head: &[u8]) -> String {
+pub fn content_type_of(name: &str, content: &[u8]) -> String {
+    let head = &content[..content.len().min(HEAD_BYTES)];
     let by_name = mime_guess::from_path(name).first_raw();
     let is_text = is_text(head);
     if let Some(page) = markup(head).filter(|_| is_text) {

@@ -1,5 +1,6 @@
 //! Where the bytes are: a folder or an S3 bucket, addressed by SHA-256.
 
+use std::io::Read;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -15,15 +16,15 @@ use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMulti
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::Scratch;
+use super::{HEAD_BYTES, Scratch};
 use crate::id::JobId;
 
 /// What fits here is written in one piece; larger uploads go to a side path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
 /// Where uploads wait whose hash is not known yet.
 const INCOMING: &str = "incoming";
-/// As much as the detection of media types looks at.
-const HEAD_BYTES: usize = 8 * 1024;
+/// Bytes of a file that are read at once.
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The bytes of all assets.
 #[derive(Clone)]
@@ -196,6 +197,17 @@ impl Upload {
             }
         }
         Ok(())
+    }
+
+    /// Appends all that there is to read.
+    pub async fn push_all(&mut self, mut source: impl Read) -> anyhow::Result<()> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            match source.read(&mut chunk)? {
+                0 => return Ok(()),
+                count => self.push(&chunk[..count]).await?,
+            }
+        }
     }
 
     /// Ends the upload. The bytes are stored, but not under their hash yet.

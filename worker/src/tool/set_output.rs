@@ -13,7 +13,6 @@ use crate::model::ToolSpec;
 
 /// The largest output.
 const MAX_BYTES: u64 = 100 * 1024 * 1024;
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Makes a file of the workspace an output of the job.
 pub(crate) struct SetOutput(pub(crate) OutputKind);
@@ -85,7 +84,7 @@ async fn store(
     call: &Call<'_>,
     path: &str,
 ) -> Result<Result<AssetCreated, AssetRejection>, ToolError> {
-    let (mut file, size) = match call.attempt.workspace.open_file(path) {
+    let (file, size) = match call.attempt.workspace.open_file(path) {
         Ok(opened) => opened,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -94,19 +93,13 @@ async fn store(
     }
     let abort = |error: anyhow::Error| ToolError::Abort(error);
     let mut upload = call.attempt.shop.assets.upload();
-    let mut chunk = vec![0; CHUNK_BYTES];
-    loop {
-        let count = file.read(&mut chunk).map_err(|error| abort(error.into()))?;
-        if count == 0 {
-            break;
-        }
-        if upload.size() + count as u64 > MAX_BYTES {
-            return Ok(Err(AssetRejection::TooLarge));
-        }
-        upload
-            .push(&chunk[..count])
-            .await
-            .map_err(|error| abort(error.into()))?;
+    // It may have grown since it was looked at.
+    upload
+        .push_all(file.take(MAX_BYTES + 1))
+        .await
+        .map_err(abort)?;
+    if upload.size() > MAX_BYTES {
+        return Ok(Err(AssetRejection::TooLarge));
     }
     let sealed = upload.seal().await.map_err(|error| abort(error.into()))?;
     let name = file_name(path);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use shared::id::JobId;
 use super::Workspace;
 use super::survey::{Kind, Stamp};
 
-const CHUNK_BYTES: usize = 256 * 1024;
 /// Names of files that are told to the model; more are only counted.
 const MAX_NAMED: usize = 20;
 
@@ -130,18 +129,11 @@ impl Snapshots {
         path: &str,
         mode: u32,
     ) -> anyhow::Result<Option<Entry>> {
-        let Ok(mut file) = workspace.open_own(path) else {
+        let Ok(file) = workspace.open_own(path) else {
             return Ok(None);
         };
         let mut upload = self.assets.upload();
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            let count = file.read(&mut chunk)?;
-            if count == 0 {
-                break;
-            }
-            upload.push(&chunk[..count]).await?;
-        }
+        upload.push_all(file).await?;
         let sealed = upload.seal().await?;
         let entry = Entry::File {
             sha256: sealed.sha256.clone(),

@@ -94,7 +94,7 @@ impl InputRequest {
                     FieldError::new(at("/data"), "must be Base64 (RFC 4648, section 4)")
                 })?;
                 let name = file_name(name);
-                let content_type = content_type_of(&name, &content[..content.len().min(8192)]);
+                let content_type = content_type_of(&name, &content);
                 // The id of its asset is not known before it is stored.
                 let input = Input::Asset { id: AssetId::new() };
                 let inline = Inline {
