@@ -23,6 +23,7 @@ use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
 use shared::provider::Providers;
+use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::task::JoinSet;
@@ -54,6 +55,8 @@ pub struct Settings {
     pub catalog: Catalog,
     /// The providers that models may name.
     pub providers: Providers,
+    /// The keys of secrets. Without them there are none.
+    pub master_keys: Option<MasterKeys>,
     /// Threads that answer requests.
     pub threads: usize,
 }
@@ -69,6 +72,7 @@ pub async fn run(
         assets,
         catalog,
         providers,
+        master_keys,
         threads,
     } = settings;
     shared::db::event::ensure_partitions(&pool).await?;
@@ -82,9 +86,15 @@ pub async fn run(
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
     let server = HttpServer::new(move || {
         App::new()
+            .configure(|parts| {
+                if let Some(keys) = &master_keys {
+                    parts.app_data(keys.clone());
+                }
+            })
             .app_data(pool.clone())
             .app_data(assets.clone())
             .app_data(catalog.clone())

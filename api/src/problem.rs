@@ -61,6 +61,9 @@ pub enum ApiError {
     /// The key of an earlier, other request.
     #[error("this Idempotency-Key came with another request before")]
     IdempotencyMismatch,
+    /// This service cannot do it until its operator configures what it needs.
+    #[error("{0}")]
+    NotConfigured(&'static str),
     /// The service cannot answer now.
     #[error("the service cannot answer now")]
     Unavailable(#[source] anyhow::Error),
@@ -162,6 +165,7 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::Invalid(_) => "invalid_request",
             Self::IdempotencyMismatch => "idempotency_key_reused",
+            Self::NotConfigured(_) => "not_configured",
             Self::Unavailable(_) => "unavailable",
             Self::Internal(_) => "internal",
         }
@@ -181,7 +185,7 @@ impl ApiError {
                 Vec::new()
             },
             request_id,
-            retryable: status.is_server_error(),
+            retryable: status.is_server_error() && !matches!(self, Self::NotConfigured(_)),
         }
     }
 }
@@ -199,7 +203,7 @@ impl ResponseError for ApiError {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotConfigured(_) | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -245,7 +249,7 @@ pub(crate) async fn render(
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE {
+    if status == StatusCode::SERVICE_UNAVAILABLE && problem.retryable {
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     if let Some(size) = size {

@@ -4,6 +4,7 @@ pub(crate) mod assets;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod queue;
+pub(crate) mod secrets;
 pub(crate) mod skills;
 pub(crate) mod tenants;
 pub(crate) mod workers;

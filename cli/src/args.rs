@@ -1,15 +1,22 @@
 //! The command line.
 
+mod keys;
+mod secrets;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
-use shared::id::{JobId, KeyId};
+use shared::id::JobId;
 use shared::job::Status;
 use shared::model_name::ModelName;
 use shared::telemetry;
+use worker::sandbox::Mode;
+
+pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
+pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -80,6 +87,8 @@ pub(crate) enum Command {
     Skills(Skills),
     /// Create, list and revoke API keys
     Keys(Keys),
+    /// Set, list and delete the secrets of skills
+    Secrets(Secrets),
     /// Say what this machine has and what it lacks
     Doctor(Doctor),
 }
@@ -113,6 +122,8 @@ pub(crate) struct Common {
     /// The model of jobs that name none, e.g. anthropic/claude-sonnet-4-5
     #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
     pub(crate) default_model: Option<ModelName>,
+    #[command(flatten)]
+    pub(crate) master_key: MasterKey,
 }
 
 #[derive(Args, Clone)]
@@ -128,6 +139,36 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) fetch_allow: Vec<IpNet>,
+    /// A private network in which commands may reach the hosts that their skill declares, e.g. 10.0.0.0/8
+    #[arg(
+        long = "egress-allow",
+        env = "SKILLET_EGRESS_ALLOW",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub(crate) egress_allow: Vec<IpNet>,
+}
+
+/// How commands are confined.
+#[derive(Args, Clone)]
+pub(crate) struct Sandbox {
+    /// How commands are confined: `required` wants namespaces, `allow-landlocked` does with Landlock, `off`
+    /// does nothing and is for development
+    #[arg(
+        long = "sandbox",
+        env = "SKILLET_SANDBOX",
+        default_value = "required",
+        value_name = "MODE"
+    )]
+    pub(crate) sandbox: Mode,
+    /// A directory of this machine that commands may read beside /usr; can be given again
+    #[arg(
+        long = "sandbox-read",
+        env = "SKILLET_SANDBOX_READ",
+        value_name = "DIR",
+        value_delimiter = ','
+    )]
+    pub(crate) sandbox_read: Vec<PathBuf>,
 }
 
 #[derive(Args, Clone)]
@@ -150,6 +191,8 @@ pub(crate) struct Own {
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
 }
 
 #[derive(Args, Clone)]
@@ -180,6 +223,8 @@ pub(crate) struct Worker {
     pub(crate) common: Common,
     #[command(flatten)]
     pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
 }
 
 /// Which service to speak to.
@@ -289,48 +334,9 @@ pub(crate) struct Skills {
 }
 
 #[derive(Args)]
-pub(crate) struct Keys {
-    #[command(subcommand)]
-    pub(crate) command: KeysCommand,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum KeysCommand {
-    /// Create a key and print it, this once
-    Create(CreateKey),
-    /// List keys, without their secrets
-    List(Skills),
-    /// Revoke a key
-    Revoke(RevokeKey),
-}
-
-#[derive(Args)]
-pub(crate) struct CreateKey {
-    /// What to call it
-    #[arg(long, default_value = "cli")]
-    pub(crate) name: String,
-    /// Whose key it is; the tenant is created if it is not there
-    #[arg(long, default_value = "default")]
-    pub(crate) tenant: String,
-    /// What it may do
-    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
-    pub(crate) scopes: Vec<String>,
-    /// Print the key as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-#[derive(Args)]
-pub(crate) struct RevokeKey {
-    pub(crate) key: KeyId,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-#[derive(Args)]
 pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
     /// A folder of skills beside the built-in ones
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,

@@ -62,6 +62,13 @@ impl Client {
         self.json(self.request(Method::POST, path).json(body)).await
     }
 
+    /// Sends JSON to `path`, which answers with nothing.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+        self.send(self.request(Method::PUT, path).json(body))
+            .await
+            .map(drop)
+    }
+
     /// Removes what is at `path`.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
         self.send(self.request(Method::DELETE, path))

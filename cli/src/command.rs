@@ -5,13 +5,14 @@ mod doctor;
 mod job;
 mod keys;
 mod run;
+mod secrets;
 mod serve;
 mod skills;
 
 use serde::Serialize;
 
 use crate::Exit;
-use crate::args::{Cli, Command, KeysCommand};
+use crate::args::{Cli, Command, KeysCommand, SecretsCommand};
 use crate::config::Config;
 
 /// Runs the command that was asked for.
@@ -33,7 +34,13 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
             KeysCommand::List(options) => keys::list(&options, &config).await,
             KeysCommand::Revoke(options) => keys::revoke(&options, &config).await,
         },
-        Command::Doctor(options) => doctor::doctor(&options, &config),
+        Command::Secrets(secrets) => match secrets.command {
+            SecretsCommand::Set(options) => secrets::set(&options, &config).await,
+            SecretsCommand::List(options) => secrets::list(&options, &config).await,
+            SecretsCommand::Delete(options) => secrets::delete(&options, &config).await,
+            SecretsCommand::Rotate(options) => secrets::rotate(&options).await,
+        },
+        Command::Doctor(options) => doctor::doctor(&options, &config).await,
     }
 }
 

@@ -84,7 +84,11 @@ impl Config {
             .mut_args(
                 |argument| match self.flags.get(argument.get_id().as_str()) {
                     Some(default) if argument.get_long().is_some() => {
-                        argument.default_value(default)
+                        // What must not show in the help when a variable sets it must not when the file does.
+                        let is_hidden = argument.is_hide_env_values_set();
+                        argument
+                            .default_value(default)
+                            .hide_default_value(is_hidden)
                     }
                     _ => argument,
                 },

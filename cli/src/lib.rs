@@ -5,6 +5,7 @@ mod client;
 mod command;
 mod config;
 mod directory;
+mod master_key;
 pub mod postgres;
 mod progress;
 mod service;
@@ -29,6 +30,13 @@ pub(crate) enum Exit {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
+    // Before there is a second thread: it forks.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|task| task == "sandbox-init")
+    {
+        return worker::sandbox::init_main();
+    }
     let config = match config::load() {
         Ok(config) => config,
         Err(error) => return usage(&error),

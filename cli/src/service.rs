@@ -13,18 +13,20 @@ use shared::asset::AssetStore;
 use shared::db;
 use shared::key::{Scope, SecretKey};
 use shared::provider::Providers;
+use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use worker::Shutdown;
 
-use crate::args::{Common, Listen, Slots, Up};
+use crate::args::{Common, Listen, Sandbox, Slots, Up};
 use crate::config::Config;
 use crate::directory;
+use crate::master_key::{self, KeyFile};
 use crate::postgres::{Postgres, Settings as PostgresSettings};
-use lock::DirectoryLock;
 
+pub(crate) use lock::DirectoryLock;
 pub(crate) use place::Place;
 
 /// Connections of an API process and of a worker, two of which listen.
@@ -38,6 +40,7 @@ pub(crate) struct Parts {
     assets: AssetStore,
     catalog: Catalog,
     providers: Providers,
+    master_keys: Option<MasterKeys>,
 }
 
 impl Parts {
@@ -55,6 +58,7 @@ impl Parts {
             assets,
             catalog,
             providers: config.providers(common.default_model.clone()),
+            master_keys: master_key::configured(&common.master_key)?,
         })
     }
 
@@ -70,6 +74,7 @@ impl Parts {
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
+            master_keys: self.master_keys.clone(),
             threads: std::thread::available_parallelism().map_or(2, usize::from),
         };
         api::run(settings, listener, shutdown).await
@@ -80,6 +85,7 @@ impl Parts {
         &self,
         database_url: &str,
         slots: &Slots,
+        sandbox: &Sandbox,
         shutdown: Shutdown,
     ) -> anyhow::Result<()> {
         let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
@@ -89,9 +95,13 @@ impl Parts {
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
+            master_keys: self.master_keys.clone(),
             home: self.home.clone(),
             slots: slots.slots,
             fetch_allowed,
+            egress_allowed: slots.egress_allow.clone(),
+            sandbox: sandbox.sandbox,
+            sandbox_read: sandbox.sandbox_read.clone(),
         };
         worker::run(settings, shutdown).await
     }
@@ -119,8 +129,11 @@ impl Service {
         shutdown: Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
-        let parts = Parts::open(&options.own.common, config)?;
+        let mut parts = Parts::open(&options.own.common, config)?;
         let lock = DirectoryLock::take(&parts.home)?;
+        if parts.master_keys.is_none() {
+            parts.master_keys = Some(KeyFile::of(&parts.home).read_or_make()?);
+        }
         let (postgres, database_url) =
             open_database(&parts.home, options.own.database_url, progress).await?;
         let pool = db::connect(&database_url, "skillet up", 2)
@@ -142,9 +155,12 @@ impl Service {
         });
         let worker = tokio::spawn({
             let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());
-            async move { parts.run_worker(&url, &options.slots, shutdown).await }
+            async move {
+                let (slots, sandbox) = (&options.slots, &options.own.sandbox);
+                parts.run_worker(&url, slots, sandbox, shutdown).await
+            }
         });
-        let service = Self {
+        let mut service = Self {
             place,
             place_file,
             api,
@@ -161,7 +177,7 @@ impl Service {
         Ok(service)
     }
 
-    async fn wait_until_ready(&self, pool: &PgPool, home: &Path) -> anyhow::Result<()> {
+    async fn wait_until_ready(&mut self, pool: &PgPool, home: &Path) -> anyhow::Result<()> {
         let home = home.display().to_string();
         let ready = async {
             while !db::worker::list(pool)
@@ -169,10 +185,11 @@ impl Service {
                 .iter()
                 .any(|worker| worker.home == home)
             {
-                anyhow::ensure!(
-                    !self.worker.is_finished() && !self.api.is_finished(),
-                    "a part ended at once"
-                );
+                // A part that ends now says why.
+                if self.worker.is_finished() || self.api.is_finished() {
+                    self.wait().await?;
+                    anyhow::bail!("a part ended at once");
+                }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             Ok(())
@@ -225,7 +242,7 @@ pub(crate) fn listen(options: &Listen) -> anyhow::Result<TcpListener> {
 }
 
 /// The database that was named, or a private one.
-async fn open_database(
+pub(crate) async fn open_database(
     home: &Path,
     named: Option<String>,
     progress: fn(&str),

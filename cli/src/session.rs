@@ -83,6 +83,7 @@ impl Session {
             slots: Slots {
                 slots: 8,
                 fetch_allow: Vec::new(),
+                egress_allow: Vec::new(),
             },
         };
         let progress = |line: &str| eprintln!("{line}");

@@ -8,6 +8,7 @@ pub mod job;
 pub mod key;
 pub mod log;
 pub mod run;
+pub mod secret;
 pub mod tenant;
 pub mod worker;
 

@@ -13,6 +13,7 @@ use crate::asset::Asset;
 use crate::id::{JobId, WorkerId};
 use crate::job::{Job, OutputKind};
 use crate::message::AssistantMessage;
+use crate::sandbox::{CommandUsage, Isolation};
 
 /// One entry of a job's log, as it is stored and replayed.
 #[derive(Debug, Serialize, Deserialize)]
@@ -162,6 +163,9 @@ pub struct JobStarted {
     pub worker: WorkerId,
     /// SHA-256 of the skill as this worker has it.
     pub skill_digest: Option<String>,
+    /// How the worker confines commands; missing in logs from before it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
 }
 
 /// Data of `message.delta` and `reasoning.delta`.
@@ -194,7 +198,7 @@ pub struct ToolOutput {
 }
 
 /// Where a command writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputStream {
     /// Standard output.
@@ -219,6 +223,9 @@ pub struct ToolCompleted {
     pub duration_ms: u64,
     /// Whether the output was larger than what the model reads.
     pub truncated: bool,
+    /// What the command took, if the tool ran one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<CommandUsage>,
 }
 
 /// How a call went.

@@ -4,12 +4,15 @@
 pub mod asset;
 pub mod db;
 pub mod event;
+pub mod host;
 pub mod id;
 pub mod job;
 pub mod key;
 pub mod message;
 pub mod model_name;
 pub mod provider;
+pub mod sandbox;
+pub mod secret;
 pub mod skill;
 pub mod sse;
 pub mod telemetry;

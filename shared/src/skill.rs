@@ -1,6 +1,7 @@
 //! Skills: folders with a `SKILL.md` in the Agent Skills format (agentskills.io/specification).
 
 mod catalog;
+pub mod network;
 mod parse;
 
 use std::collections::BTreeSet;
@@ -8,9 +9,11 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 pub use catalog::{Catalog, CatalogError};
+pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::SkillError;
 
 use crate::job::OutputKind;
+use crate::secret::SecretNeed;
 
 /// A skill, read and checked.
 #[derive(Clone, Debug)]
@@ -37,6 +40,10 @@ pub struct Skill {
     pub max_output_chars: usize,
     /// What must be installed.
     pub programs: Vec<Need>,
+    /// The secrets that its jobs are handed, and no others.
+    pub secrets: Vec<SecretNeed>,
+    /// What of the network its commands may reach.
+    pub network: Network,
     /// SHA-256 over its files, hexadecimal.
     pub digest: String,
 }

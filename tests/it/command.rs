@@ -18,7 +18,19 @@ async fn a_command_sees_none_of_the_workers_variables() {
         .filter_map(|line| line.split('=').next())
         .collect();
     // The last three are bash's own.
-    let allowed = ["HOME", "LANG", "PATH", "TERM", "TZ", "PWD", "SHLVL", "_"];
+    let allowed = [
+        "HOME",
+        "LANG",
+        "PATH",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "PWD",
+        "SHLVL",
+        "_",
+    ];
     assert_eq!(names, BTreeSet::from(allowed), "{reply:#}");
 }
 
@@ -86,7 +98,7 @@ async fn a_command_starts_in_a_workspace_of_its_own_that_is_gone_afterwards() {
 async fn when_the_time_of_the_job_is_over_its_processes_are_gone() {
     let service = Service::start().await;
     let nap = format!("7003.{}", std::process::id());
-    let command = format!("sleep {nap} & yes endless");
+    let command = format!("sleep {nap} & while echo endless; do :; done");
     let job = json!({
         "skill": "shell", "model": "script/bash", "prompt": bash(&command),
         "limits": {"timeout_seconds": 1},

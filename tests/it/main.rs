@@ -20,6 +20,7 @@ mod openapi;
 mod outputs;
 mod queue;
 mod resume;
+mod secrets;
 mod skills;
 mod smoke;
 mod stream;

@@ -68,6 +68,8 @@ async fn a_skill_says_what_it_takes_and_makes() {
           "year"
         ]
       },
+      "network": "none",
+      "secrets": [],
       "timeout_seconds": 7,
       "digest": "[sha256]",
       "available": false,

@@ -14,8 +14,10 @@ use shared::job::{JobError, JobErrorCode};
 use shared::skill::Skill;
 use tokio_util::sync::CancellationToken;
 
+use crate::egress::Egress;
 use crate::log::JobLog;
 use crate::run_loop::{Conversation, LoopError, run_loop};
+use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::workspace::{Snapshots, Workspace};
 use end::End;
@@ -28,6 +30,9 @@ pub(crate) struct Attempt<'a> {
     pub(crate) skill: &'a Skill,
     pub(crate) log: &'a JobLog,
     pub(crate) workspace: Arc<Workspace>,
+    pub(crate) secrets: &'a JobSecrets,
+    /// What commands may reach.
+    pub(crate) egress: Option<&'a Egress>,
     /// Set when the worker is leaving.
     pub(crate) drain: &'a CancellationToken,
     deadline: Instant,
@@ -56,7 +61,8 @@ impl Attempt<'_> {
             Ok(None) => {}
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(job = %self.claimed.job.id, error, "a workspace could not be saved");
+                let error = self.log.redact(&error);
+                tracing::warn!(job = %self.claimed.job.id, %error, "a workspace could not be saved");
             }
         }
     }
@@ -133,6 +139,7 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
         attempt: job.attempt,
         worker,
         skill_digest: digest,
+        isolation: Some(shop.sandbox.isolation()),
     };
     log.append(EventData::JobStarted(started)).await;
     let (end, conversation) = match skill {
@@ -162,13 +169,15 @@ async fn carry_out(
     signals: &Signals,
     clock: &Clock,
 ) -> (End, Option<Conversation>) {
-    let prepared = match signals.watch(prepare(shop, claimed, skill)).await {
+    let prepared = match signals.watch(prepare(shop, claimed, skill, log)).await {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(fault)) => return (fault.into(), None),
         Err(interrupt) => return (interrupt.into(), None),
     };
     let Prepared {
         workspace,
+        secrets,
+        egress,
         mut conversation,
         entries,
     } = prepared;
@@ -183,6 +192,8 @@ async fn carry_out(
         skill,
         log,
         workspace,
+        secrets: &secrets,
+        egress: egress.as_ref(),
         drain: &signals.drain,
         deadline,
     };
@@ -202,6 +213,7 @@ async fn carry_out(
 
 /// Nothing of the job is left on this machine when it is said to have ended.
 async fn remove(workspace: Arc<Workspace>) {
+    workspace.quiet().await;
     if let Err(error) = tokio::task::spawn_blocking(move || drop(workspace)).await {
         tracing::error!(
             error = &error as &dyn std::error::Error,

@@ -1,20 +1,17 @@
-//! Running a command that a model wrote.
+//! Running a command that a model wrote: its time, its output and its end.
 
-use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::{Child, Command};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 
 use crate::capture::{Capture, Captured, TextStream};
+use crate::sandbox::{Ended, LaunchError, Limit, Running};
 use shared::event::OutputStream;
 
-/// What a command may take.
+/// What a command may take, beside what its sandbox allows.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandLimits {
     /// Wall time.
@@ -26,115 +23,76 @@ pub(crate) struct CommandLimits {
 /// What came of a command.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// How it ended; `None` if it was killed when its time ran out.
-    pub(crate) status: Option<ExitStatus>,
+    pub(crate) ended: Ended,
+    /// Whether it was killed when its time ran out.
+    pub(crate) timed_out: bool,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
     pub(crate) duration: Duration,
 }
 
-impl Finished {
-    /// The exit code as a shell would give it: 128 and the number for a signal.
-    pub(crate) fn exit_code(&self) -> Option<i32> {
-        self.status.and_then(|status| {
-            status
-                .code()
-                .or_else(|| status.signal().map(|signal| 128 + signal))
-        })
-    }
-}
-
 /// A piece of live output.
 pub(crate) type Piece = (OutputStream, String);
 
-/// The variables that a command sees, whatever the worker's own environment holds.
-const ENVIRONMENT: [(&str, &str); 4] = [
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
-    ("LANG", "C.UTF-8"),
-    ("TZ", "UTC"),
-    ("TERM", "dumb"),
-];
-/// A process that left the group can hold the pipes open after the shell is gone; we read this much longer.
+/// The most that a command may print on either stream; then it is killed.
+pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
+/// What a dead command printed is in the pipes already.
 const DRAIN_GRACE: Duration = Duration::from_millis(200);
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Runs `bash -c script` in `directory` with nothing on standard input. When it ends, or is dropped,
-/// so does every process of its group.
-pub(crate) async fn run(
-    script: &str,
-    directory: &Path,
+/// Follows a command that was started to its end. It dies when this is dropped.
+pub(crate) async fn follow(
+    mut running: Running,
     limits: CommandLimits,
     live: mpsc::Sender<Piece>,
-) -> std::io::Result<Finished> {
+) -> Result<Finished, LaunchError> {
     let begun_at = Instant::now();
-    let mut child = Command::new("bash")
-        .args(["-c", script])
-        .current_dir(directory)
-        .env_clear()
-        .envs(ENVIRONMENT)
-        .env("HOME", directory)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()?;
-    let group = ProcessGroup::of(&child);
-    let mut stdout = Reader::new(
-        child.stdout.take(),
-        OutputStream::Stdout,
-        limits,
-        live.clone(),
-    );
-    let mut stderr = Reader::new(child.stderr.take(), OutputStream::Stderr, limits, live);
-
     let deadline = tokio::time::Instant::now() + limits.timeout;
-    let mut reading = Box::pin(async { tokio::join!(stdout.read_to_end(), stderr.read_to_end()) });
-    let mut read_all = false;
-    let status = loop {
+    let (stdout, stderr) = running.take_output();
+    let mut stdout = Reader::new(stdout, OutputStream::Stdout, limits, live.clone());
+    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live);
+
+    let mut reading =
+        Box::pin(async { tokio::try_join!(stdout.read_to_end(), stderr.read_to_end()).is_ok() });
+    let mut read_all = None;
+    let mut timed_out = false;
+    let ended = loop {
         tokio::select! {
-            status = child.wait() => break Some(status?),
-            _ = &mut reading, if !read_all => read_all = true,
-            () = sleep_until(deadline) => break None,
+            ended = running.ended() => break ended?,
+            within_limit = &mut reading, if read_all.is_none() => {
+                read_all = Some(within_limit);
+                if !within_limit {
+                    running.kill();
+                }
+            }
+            () = sleep_until(deadline), if !timed_out => {
+                timed_out = true;
+                running.kill();
+            }
         }
     };
-    drop(group);
-    if !read_all {
-        // What stays in the pipes after that belongs to someone who fled.
+    if read_all.is_none() {
         let _ = timeout(DRAIN_GRACE, &mut reading).await;
     }
     drop(reading);
+    let has_overflown = read_all == Some(false);
     Ok(Finished {
-        status,
+        ended: Ended {
+            limit: ended.limit.or(has_overflown.then_some(Limit::Output)),
+            ..ended
+        },
+        timed_out,
         stdout: stdout.capture.finish(),
         stderr: stderr.capture.finish(),
         duration: begun_at.elapsed(),
     })
 }
 
-/// Kills the group when dropped, also when the future that waits for the command is.
-struct ProcessGroup(Option<Pid>);
+/// It printed more than a command may.
+struct TooMuch;
 
-impl ProcessGroup {
-    fn of(child: &Child) -> Self {
-        Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
-    }
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // There may be nobody left in it.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-struct Reader<R> {
-    pipe: Option<R>,
+struct Reader {
+    pipe: Receiver,
     stream: OutputStream,
     capture: Capture,
     text: TextStream,
@@ -143,28 +101,31 @@ struct Reader<R> {
     live_bytes: usize,
 }
 
-impl<R: AsyncRead + Unpin> Reader<R> {
+impl Reader {
     fn new(
-        pipe: Option<R>,
+        pipe: Receiver,
         stream: OutputStream,
         limits: CommandLimits,
         live: mpsc::Sender<Piece>,
     ) -> Self {
-        let capture = Capture::new(limits.output_bytes);
         Self {
             pipe,
             stream,
-            capture,
+            capture: Capture::new(limits.output_bytes),
             text: TextStream::default(),
             live,
             live_bytes: limits.output_bytes,
         }
     }
 
-    async fn read_to_end(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
+    async fn read_to_end(&mut self) -> Result<(), TooMuch> {
         let mut chunk = vec![0; CHUNK_BYTES];
-        while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        let mut total = 0;
+        while let Ok(count @ 1..) = self.pipe.read(&mut chunk).await {
+            total += count as u64;
+            if total > MAX_OUTPUT_BYTES {
+                return Err(TooMuch);
+            }
             self.capture.push(&chunk[..count]);
             let shown = count.min(self.live_bytes);
             self.live_bytes -= shown;
@@ -174,6 +135,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         if self.live_bytes > 0 {
             show(&self.live, self.stream, self.text.finish()).await;
         }
+        Ok(())
     }
 }
 
@@ -182,4 +144,17 @@ async fn show(live: &mpsc::Sender<Piece>, stream: OutputStream, text: String) {
         // Nobody may be listening.
         let _ = live.send((stream, text)).await;
     }
+}
+
+/// What a command prints on standard output, for those who know that it is little.
+pub(crate) async fn read_plain(mut running: Running) -> anyhow::Result<String> {
+    running.started().await?;
+    let (stdout, _stderr) = running.take_output();
+    let mut text = String::new();
+    stdout
+        .take(CHUNK_BYTES as u64)
+        .read_to_string(&mut text)
+        .await?;
+    running.ended().await?;
+    Ok(text)
 }

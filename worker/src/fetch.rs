@@ -1,9 +1,6 @@
 //! Fetching what a client named: public addresses only, looked at again at each redirect.
 
-mod address;
-
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +10,7 @@ use ipnet::IpNet;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, Url, redirect};
 
-use address::is_public;
+use crate::address::AddressPolicy;
 
 const MAX_REDIRECTS: usize = 5;
 /// The largest file that is fetched.
@@ -46,21 +43,7 @@ pub(crate) enum FetchError {
     Transport(#[source] reqwest::Error),
 }
 
-/// Which addresses may be asked.
-#[derive(Clone, Default)]
-struct Policy {
-    allowed: Arc<[IpNet]>,
-}
-
-impl Policy {
-    fn permits(&self, address: IpAddr) -> bool {
-        is_public(address)
-            || self
-                .allowed
-                .iter()
-                .any(|network| network.contains(&address))
-    }
-
+impl AddressPolicy {
     /// Names are judged when they are resolved; an address in the URL never is, so it is judged here.
     fn permits_url(&self, url: &Url) -> Result<(), FetchError> {
         if !matches!(url.scheme(), "http" | "https") {
@@ -74,7 +57,7 @@ impl Policy {
     }
 }
 
-impl Resolve for Policy {
+impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
         let policy = self.clone();
         Box::pin(async move {
@@ -95,15 +78,13 @@ impl Resolve for Policy {
 #[derive(Clone)]
 pub(crate) struct FetchClient {
     http: Client,
-    policy: Policy,
+    policy: AddressPolicy,
 }
 
 impl FetchClient {
     /// `allowed` are private networks that the operator opened.
     pub(crate) fn new(allowed: &[IpNet]) -> reqwest::Result<Self> {
-        let policy = Policy {
-            allowed: allowed.into(),
-        };
+        let policy = AddressPolicy::new(allowed.into());
         let at_redirect = policy.clone();
         let redirects = redirect::Policy::custom(move |attempt| {
             if attempt.previous().len() > MAX_REDIRECTS {

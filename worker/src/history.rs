@@ -96,6 +96,7 @@ fn close_unknown(transcript: &mut Transcript, started: &HashSet<String>) -> Vec<
         .filter(|call| started.contains(&call.call_id))
     {
         entries.push(EventData::ToolCompleted(ToolCompleted {
+            usage: None,
             call_id: call.call_id.clone(),
             outcome: ToolOutcome::Unknown,
             output: UNKNOWN.to_owned(),
@@ -158,6 +159,7 @@ mod tests {
 
     fn completed(call: &str) -> EventData {
         EventData::ToolCompleted(ToolCompleted {
+            usage: None,
             call_id: call.to_owned(),
             outcome: ToolOutcome::Ok,
             output: format!("{call} done"),

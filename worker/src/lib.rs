@@ -1,9 +1,11 @@
 //! The worker: claims jobs, runs each one's loop in a workspace of its own, and writes down what happens.
 
+mod address;
 mod attempt;
 mod capture;
 mod chore;
 mod command;
+mod egress;
 mod fetch;
 mod heartbeat;
 mod history;
@@ -13,6 +15,8 @@ pub mod model;
 pub mod programs;
 mod prompt;
 mod run_loop;
+pub mod sandbox;
+mod secret;
 mod shop;
 mod staging;
 mod tool;
@@ -29,13 +33,16 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
-use shared::skill::Catalog;
+use shared::sandbox::Isolation;
+use shared::secret::MasterKeys;
+use shared::skill::{Catalog, Network};
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
+use crate::sandbox::Mode;
 use crate::shop::Shop;
 use crate::workspace::WorkspaceRoot;
 
@@ -54,12 +61,20 @@ pub struct Settings {
     pub catalog: Catalog,
     /// The providers that it knows.
     pub providers: Providers,
+    /// The keys of secrets. Without them, jobs that need secrets fail.
+    pub master_keys: Option<MasterKeys>,
     /// Its data directory.
     pub home: PathBuf,
     /// Jobs that it runs at once.
     pub slots: u32,
     /// Private networks that inputs may be fetched from.
     pub fetch_allowed: Vec<IpNet>,
+    /// Private networks that commands may reach, at hosts that their skill may.
+    pub egress_allowed: Vec<IpNet>,
+    /// How commands are to be confined.
+    pub sandbox: Mode,
+    /// Directories of this machine that commands may read beside the usual ones.
+    pub sandbox_read: Vec<PathBuf>,
 }
 
 /// How a worker is told to end.
@@ -81,14 +96,29 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         assets,
         catalog,
         providers,
+        master_keys,
         home,
         slots,
         fetch_allowed,
+        egress_allowed,
+        sandbox,
+        sandbox_read,
     } = settings;
-    let programs = programs::installed(catalog.programs());
+    let workspaces = WorkspaceRoot::claim(&home.join("workspaces"))?;
+    let sandbox = sandbox::open(sandbox, workspaces.path(), sandbox_read).await?;
+    if sandbox.isolation() != Isolation::Namespaced {
+        let isolation = sandbox.isolation().as_str();
+        tracing::warn!(
+            isolation,
+            "commands of models are not confined in namespaces"
+        );
+    }
+    let slots = slots.min(sandbox.max_jobs().unwrap_or(slots));
+    let programs = programs::installed(catalog.programs(), |path| sandbox.sees(path));
     let runnable = catalog
         .iter()
-        .filter(|skill| skill.missing(&programs).is_empty());
+        .filter(|skill| skill.missing(&programs).is_empty())
+        .filter(|skill| sandbox.has_network() || skill.network == Network::None);
     let new = NewWorker {
         name: format!(
             "{}:{}",
@@ -100,6 +130,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         skills: runnable.map(|skill| skill.name.clone()).collect(),
         programs: programs.into_iter().collect(),
         providers: providers.ready(),
+        isolation: sandbox.isolation(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let (log, writing) = LogWriter::new(pool.clone());
@@ -109,14 +140,17 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         assets,
         catalog,
         providers,
+        master_keys,
         // A key would follow a redirect, and a reply may take as long as it takes.
         http: Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .build()?,
         fetch: FetchClient::new(&fetch_allowed)?,
+        egress_allowed: egress_allowed.into(),
         log,
+        sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
-        workspaces: WorkspaceRoot::claim(&home.join("workspaces"))?,
+        workspaces,
     };
     life::live(Arc::new(shop), &database_url, new, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.

@@ -4,15 +4,20 @@
 //! belongs together merges in it; so the database sets the pace.
 
 mod batch;
+mod curtain;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sqlx::PgPool;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::secret::Redactor;
 use batch::Batch;
+use curtain::Curtain;
 use shared::db::log::{Append, Lease, Next};
 use shared::event::EventData;
 
@@ -37,6 +42,8 @@ pub(crate) struct JobLog {
     lease: Lease,
     commands: mpsc::Sender<Command>,
     lost: CancellationToken,
+    /// Drawn when the job turns out to have secrets.
+    curtain: OnceLock<Curtain>,
 }
 
 enum Command {
@@ -85,6 +92,7 @@ impl LogWriter {
             lease,
             commands: self.commands.clone(),
             lost,
+            curtain: OnceLock::new(),
         };
         log.send(Command::Open { lease, position }).await;
         log
@@ -92,6 +100,20 @@ impl LogWriter {
 }
 
 impl JobLog {
+    /// Keeps these secrets out of all that is appended from now on.
+    pub(crate) fn hide(&self, redactor: Arc<Redactor>) {
+        // Who does it twice hides the same: an attempt has one set of secrets.
+        let _ = self.curtain.set(Curtain::new(redactor));
+    }
+
+    /// The text without the job's secrets, for what is shown elsewhere than in the log.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.curtain.get() {
+            Some(curtain) => curtain.redactor.redact(text),
+            None => Cow::Borrowed(text),
+        }
+    }
+
     /// Appends an event some time soon, after those before it.
     pub(crate) async fn append(&self, event: EventData) {
         self.write(vec![event], Next::Continue, None).await;
@@ -114,6 +136,14 @@ impl JobLog {
     }
 
     async fn write(&self, events: Vec<EventData>, next: Next, written: Option<Written>) {
+        let (events, next) = match self.curtain.get() {
+            Some(curtain) => (curtain.pass(events), curtain.pass_next(next)),
+            None => (events, next),
+        };
+        if events.is_empty() && written.is_none() {
+            // All of it is held back for now.
+            return;
+        }
         self.send(Command::Write {
             lease: self.lease,
             events,

@@ -14,18 +14,26 @@ const FOLDERS: [&str; 6] = [
     "/bin",
 ];
 
-/// Those of the named programs that are there.
-pub fn installed<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+/// Those of the named programs that are there, and that commands see.
+pub fn installed<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    is_seen: impl Fn(&Path) -> bool,
+) -> BTreeSet<String> {
     names
         .into_iter()
-        .filter(|name| is_installed(name))
+        .filter(|name| is_installed(name, &is_seen))
         .map(str::to_owned)
         .collect()
 }
 
-fn is_installed(name: &str) -> bool {
+fn is_installed(name: &str, is_seen: impl Fn(&Path) -> bool) -> bool {
     FOLDERS.iter().any(|folder| {
-        let found = Path::new(folder).join(name).metadata();
-        found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        // A link may lead to where commands cannot follow.
+        let Ok(path) = Path::new(folder).join(name).canonicalize() else {
+            return false;
+        };
+        let found = path.metadata();
+        is_seen(&path)
+            && found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     })
 }

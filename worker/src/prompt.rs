@@ -10,17 +10,23 @@ use crate::staging::Staged;
 /// The largest file that is shown to the model itself; a larger one it finds in the workspace.
 const MAX_SHOWN_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The system prompt of a skill's job.
-pub(crate) fn system(skill: &Skill) -> String {
+/// The system prompt of a skill's job. `reachable` says which hosts its commands can reach, if any.
+pub(crate) fn system(skill: &Skill, reachable: Option<&str>) -> String {
     let finish = if skill.outputs.is_empty() {
         "When the work is done, answer in plain text: what you did and what came of it."
     } else {
         "Files reach the person only through the set_output tools. When the work is done, answer in plain text: what \
          you made and what they should know about it."
     };
+    let network = match reachable {
+        None => "There is no network.".to_owned(),
+        Some(hosts) => format!(
+            "Of the network, commands reach {hosts} and nothing else, through the proxy that the environment names."
+        ),
+    };
     format!(
         "{}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
-         Use relative paths. Nobody can answer questions while you work: decide, and say what you assumed. {finish}",
+         Use relative paths; `/tmp` is there for what need not be kept. {network} Nobody can answer questions while you work: decide, and say what you assumed. {finish}",
         skill.instructions
     )
 }

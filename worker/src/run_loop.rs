@@ -1,5 +1,8 @@
 //! The loop: ask the model, run what it calls, until it has nothing left to call.
 
+use std::error::Error;
+use std::time::Duration;
+
 use futures_util::StreamExt;
 use shared::event::{EventData, TextDelta};
 use shared::job::LoopStop;
@@ -102,7 +105,8 @@ async fn ask(
         messages: transcript.messages(),
         max_tokens,
     };
-    let mut events = retry::stream(model, request);
+    let report = |error: &ModelError, tries, wait| report(attempt, error, tries, wait);
+    let mut events = retry::stream(model, request, &report);
     loop {
         // A reply that is not complete is asked for again, so the worker need not wait for it to leave.
         let event = tokio::select! {
@@ -116,4 +120,15 @@ async fn ask(
         };
         attempt.log.append(delta).await;
     }
+}
+
+/// Tells the operator. A provider's words may be those of the job.
+fn report(attempt: &Attempt<'_>, error: &ModelError, tries: u32, wait: Duration) {
+    let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
+    let error = causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ");
+    let error = attempt.log.redact(&error);
+    tracing::warn!(job = %attempt.claimed.job.id, %error, tries, ?wait, "the model is asked again");
 }

@@ -1,14 +1,19 @@
 //! What all attempts of a worker share.
 
+use std::sync::Arc;
+
+use ipnet::IpNet;
 use reqwest::Client;
 use shared::asset::AssetStore;
 use shared::provider::Providers;
+use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
+use crate::sandbox::Sandbox;
 use crate::workspace::WorkspaceRoot;
 
 /// What all attempts of a worker share.
@@ -17,11 +22,18 @@ pub(crate) struct Shop {
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,
+    /// Open secrets; without them there are none.
+    pub(crate) master_keys: Option<MasterKeys>,
     /// Asks the providers.
     pub(crate) http: Client,
     /// Asks whatever a client named.
     pub(crate) fetch: FetchClient,
+    /// Private networks that commands may reach, at hosts that their skill may.
+    pub(crate) egress_allowed: Arc<[IpNet]>,
     pub(crate) log: LogWriter,
+
+    /// Where commands run.
+    pub(crate) sandbox: Sandbox,
     /// Commands that may run at once.
     pub(crate) commands: Semaphore,
     /// Where workspaces are made.

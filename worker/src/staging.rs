@@ -87,7 +87,7 @@ fn unavailable(message: String) -> JobError {
 }
 
 async fn write(workspace: &Workspace, name: String, mut chunks: Chunks) -> Result<Staged, Fault> {
-    let mut file = workspace.create_file(&name).map_err(Fault::ours)?;
+    let mut file = workspace.create_file(&name, 0o644).map_err(Fault::ours)?;
     let mut size = 0;
     // The first bytes tell the type; all of them are kept while the model may want to see the file.
     let mut kept = BytesMut::new();

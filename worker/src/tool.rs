@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::event::AssetCreated;
 use shared::job::OutputKind;
+use shared::sandbox::CommandUsage;
 
 pub(crate) use execute_bash::ExecuteBash;
 pub(crate) use executor::{ExecuteError, Toolbox};
@@ -66,6 +67,8 @@ pub(crate) struct Done {
     pub(crate) exit_code: Option<i32>,
     /// Whether the output was larger than what the model reads.
     pub(crate) truncated: bool,
+    /// What the command that it ran took.
+    pub(crate) usage: Option<CommandUsage>,
     /// A file that it made an output.
     pub(crate) created: Option<AssetCreated>,
 }

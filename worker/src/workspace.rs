@@ -1,6 +1,8 @@
 //! The job's own directory. Whatever a model names in it is opened through a descriptor and never
 //! leads out (openat2(2), `RESOLVE_BENEATH`).
 
+mod entry;
+mod remove;
 mod root;
 mod snapshot;
 mod survey;
@@ -9,47 +11,80 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(crate) use root::WorkspaceRoot;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 pub(crate) use snapshot::Snapshots;
 
 use shared::event::AssetRejection;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
-/// A directory that goes when this is dropped.
+use crate::sandbox::Identity;
+
+/// What a job has on this machine: its workspace, and `/tmp`. Both go when this is dropped.
 pub(crate) struct Workspace {
     path: PathBuf,
+    job: File,
     directory: File,
+    identity: Option<Identity>,
+    commands: TaskTracker,
 }
 
+/// How long what is left of a command may hold up the removal of its files.
+const QUIET_PATIENCE: Duration = Duration::from_secs(3);
+/// What the workspace is called in a sandbox.
+const INSIDE: &str = "/workspace";
+
 impl Workspace {
-    /// Makes an empty one that only this user can enter.
-    pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)?;
-        let directory = File::open(&path)?;
-        Ok(Self { path, directory })
+    /// Makes an empty one that only the job's user can enter, which is ours if it has none of its own.
+    pub(crate) fn create(path: PathBuf, identity: Option<Identity>) -> io::Result<Self> {
+        let workspace = path.join("workspace");
+        for directory in [&path, &workspace, &path.join("tmp")] {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)?;
+            if let Some(Identity { id, .. }) = identity {
+                std::os::unix::fs::lchown(directory, Some(id), Some(id))?;
+            }
+        }
+        Ok(Self {
+            job: File::open(&path)?,
+            directory: File::open(&workspace)?,
+            path,
+            identity,
+            commands: TaskTracker::new(),
+        })
     }
 
-    /// Where it is on the host.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Its place on the host, and that of the job's `/tmp`.
+    pub(crate) fn places(&self) -> (String, String) {
+        let at = |name| self.path.join(name).display().to_string();
+        (at("workspace"), at("tmp"))
     }
 
-    /// Makes a new file.
-    pub(crate) fn create_file(&self, name: &str) -> io::Result<File> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat2(
-            &self.directory,
-            name,
-            flags,
-            Mode::from_raw_mode(0o644),
-            BENEATH,
-        )?;
-        Ok(file.into())
+    /// The user that commands run as, if that is not ours.
+    pub(crate) fn identity(&self) -> Option<u32> {
+        self.identity.as_ref().map(|identity| identity.id)
+    }
+
+    /// The directory that holds `workspace` and `tmp`.
+    pub(crate) fn job_directory(&self) -> &File {
+        &self.job
+    }
+
+    /// Knows of everything that runs in it.
+    pub(crate) fn commands(&self) -> &TaskTracker {
+        &self.commands
+    }
+
+    /// Waits until nothing runs in it any more. Nothing may begin from now on.
+    pub(crate) async fn quiet(&self) {
+        self.commands.close();
+        // What does not die has been logged.
+        let _ = timeout(QUIET_PATIENCE, self.commands.wait()).await;
     }
 
     /// Opens a regular file that the model named, to read it. Its size is that of the open file.
@@ -98,7 +133,14 @@ impl Workspace {
     /// A path as models write it: relative, or absolute where the shell showed them where it is.
     fn relative(&self, named: &str) -> PathBuf {
         let path = Path::new(named.trim());
-        path.strip_prefix(&self.path).unwrap_or(path).to_owned()
+        let inner = path
+            .strip_prefix(INSIDE)
+            .or_else(|_| path.strip_prefix(self.path.join("workspace")));
+        match inner {
+            Ok(inner) if inner.as_os_str().is_empty() => ".".into(),
+            Ok(inner) => inner.to_owned(),
+            Err(_) => path.to_owned(),
+        }
     }
 }
 
@@ -113,7 +155,7 @@ fn rejection(error: rustix::io::Errno) -> AssetRejection {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
+        if let Err(error) = remove::remove_tree(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a workspace could not be removed");
         }
     }
@@ -129,12 +171,13 @@ mod tests {
     fn no_path_leads_out_and_only_own_regular_files_open() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("secret"), "s").unwrap();
-        let workspace = Workspace::create(home.path().join("job")).unwrap();
-        let at = |name: &str| workspace.path().join(name);
+        let workspace = Workspace::create(home.path().join("job"), None).unwrap();
+        let folder = PathBuf::from(workspace.places().0);
+        let at = |name: &str| folder.join(name);
         fs::write(at("a.txt"), "hello").unwrap();
         fs::create_dir(at("dir")).unwrap();
         symlink("a.txt", at("inner")).unwrap();
-        symlink("../secret", at("outer")).unwrap();
+        symlink("../../secret", at("outer")).unwrap();
         symlink("/etc/passwd", at("absolute")).unwrap();
         fs::hard_link(home.path().join("secret"), at("hard")).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), Mode::RWXU).unwrap();
@@ -145,12 +188,13 @@ mod tests {
             "dir/../a.txt",
             "inner",
             at("a.txt").to_str().unwrap(),
+            "/workspace/a.txt",
         ] {
             assert_eq!(workspace.open_file(good).unwrap().1, 5, "{good}");
         }
         let cases = [
             ("none", AssetRejection::Missing),
-            ("../secret", AssetRejection::Outside),
+            ("../../secret", AssetRejection::Outside),
             ("outer", AssetRejection::Outside),
             ("absolute", AssetRejection::Outside),
             ("/etc/passwd", AssetRejection::Outside),
@@ -158,6 +202,9 @@ mod tests {
             ("hard", AssetRejection::NotAFile),
             ("pipe", AssetRejection::NotAFile),
             ("dir", AssetRejection::NotAFile),
+            ("/workspace", AssetRejection::NotAFile),
+            ("/workspace/../tmp", AssetRejection::Outside),
+            ("/workspaces", AssetRejection::Outside),
             ("a\0b", AssetRejection::Missing),
             ("", AssetRejection::Missing),
         ];
@@ -165,9 +212,9 @@ mod tests {
             assert_eq!(workspace.open_file(bad).unwrap_err(), reason, "{bad:?}");
         }
         assert!(
-            workspace.create_file("a.txt").is_err(),
+            workspace.create_file("a.txt", 0o644).is_err(),
             "nothing is overwritten"
         );
-        assert!(workspace.create_file("../new").is_err());
+        assert!(workspace.create_file("../new", 0o644).is_err());
     }
 }

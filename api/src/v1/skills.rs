@@ -9,6 +9,7 @@ use serde_json::Value;
 use shared::db;
 use shared::db::worker::Worker;
 use shared::job::OutputKind;
+use shared::secret::SecretNeed;
 use shared::skill::{Catalog, Inputs, Skill};
 use sqlx::PgPool;
 use utoipa::ToSchema;
@@ -37,6 +38,12 @@ pub(crate) struct SkillView {
     /// JSON Schema of its parameters.
     #[schema(value_type = Object)]
     parameters: Value,
+    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a
+    /// parameter or a secret of the job.
+    #[schema(example = "github.com parameter:repository")]
+    network: String,
+    /// The secrets that its jobs are handed, if the tenant has set them.
+    secrets: Vec<SecretNeed>,
     /// How long its jobs may take unless they say otherwise, in seconds.
     timeout_seconds: u32,
     /// SHA-256 of the skill as this service has it.
@@ -107,6 +114,8 @@ fn view(skill: &Skill, workers: &[Worker]) -> SkillView {
         },
         outputs: skill.outputs.clone(),
         parameters: skill.parameters.clone(),
+        network: skill.network.to_string(),
+        secrets: skill.secrets.clone(),
         timeout_seconds: skill.timeout_seconds,
         digest: skill.digest.clone(),
         available,

@@ -1,5 +1,9 @@
+use std::path::Path;
+
 use serde_json::{Value, json};
+use shared::sandbox::Isolation;
 use shared::skill::Catalog;
+use worker::sandbox::Sandbox;
 
 use super::{print, print_json};
 use crate::Exit;
@@ -8,9 +12,15 @@ use crate::config::Config;
 use crate::postgres;
 
 /// `skillet doctor`
-pub(super) fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     let catalog = Catalog::load(options.skills_dir.as_deref())?;
-    let programs = worker::programs::installed(catalog.programs());
+    let (mode, read) = (
+        options.sandbox.sandbox,
+        options.sandbox.sandbox_read.clone(),
+    );
+    let sandbox = worker::sandbox::open(mode, &std::env::temp_dir(), read).await;
+    let is_seen = |path: &Path| sandbox.as_ref().map_or(true, |sandbox| sandbox.sees(path));
+    let programs = worker::programs::installed(catalog.programs(), is_seen);
     let skills: Vec<Value> = catalog
         .iter()
         .map(|skill| json!({"name": skill.name, "missing": skill.missing(&programs)}))
@@ -20,17 +30,31 @@ pub(super) fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> 
     let database = postgres::installed().into_iter().next();
     let found = json!({
         "postgres": database,
+        "sandbox": {
+            "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
+            "problem": sandbox.as_ref().err().map(ToString::to_string),
+        },
         "programs": programs,
         "skills": skills,
         "providers": {"ready": ready, "known": providers.names()},
     });
+    // Without it no worker starts.
+    let exit = if sandbox.is_ok() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    };
     if options.json {
         print_json(&found)?;
-        return Ok(Exit::Done);
+        return Ok(exit);
     }
     match &database {
         Some(place) => print(&format!("✓ PostgreSQL in {}", place.display())),
         None => print("✗ PostgreSQL: not installed; the first start downloads it, if it can"),
+    }
+    match &sandbox {
+        Ok(sandbox) => print(&describe(sandbox.isolation())),
+        Err(unavailable) => print(&format!("✗ sandbox: {unavailable}\n")),
     }
     for skill in catalog.iter() {
         match skill.missing(&programs) {
@@ -51,5 +75,15 @@ pub(super) fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> 
         };
         print(&format!("{mark} models of {name}{note}"));
     }
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+fn describe(isolation: Isolation) -> String {
+    match isolation {
+        Isolation::Namespaced => "✓ sandbox: namespaces, tested just now".to_owned(),
+        Isolation::Landlocked => {
+            "✓ sandbox: Landlock, tested just now; without namespaces there is no network for skills".to_owned()
+        }
+        Isolation::Off => "! sandbox: off, as was asked for: commands run as the worker's own user".to_owned(),
+    }
 }

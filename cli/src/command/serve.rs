@@ -62,7 +62,12 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
     parts
-        .run_worker(&options.database.database_url, &options.slots, shutdown)
+        .run_worker(
+            &options.database.database_url,
+            &options.slots,
+            &options.sandbox,
+            shutdown,
+        )
         .await?;
     signals.abort();
     Ok(Exit::Done)

@@ -6,6 +6,7 @@ use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
 use crate::id::WorkerId;
+use crate::sandbox::Isolation;
 
 /// How long a worker may be silent before others take over its jobs, by the database's clock.
 pub const SILENCE_SECONDS: i32 = 5;
@@ -31,6 +32,8 @@ pub struct Worker {
     pub skills: Vec<String>,
     /// Providers of models whose key it has.
     pub providers: Vec<String>,
+    /// How it confines the commands of jobs.
+    pub isolation: Isolation,
     /// Since when it is there.
     pub started_at: DateTime<Utc>,
     /// When it was last heard of.
@@ -53,14 +56,16 @@ pub struct NewWorker {
     pub skills: Vec<String>,
     /// Providers of models whose key it has.
     pub providers: Vec<String>,
+    /// How it confines the commands of jobs.
+    pub isolation: Isolation,
 }
 
 /// Registers a worker.
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<WorkerId> {
     let id = WorkerId::new();
     sqlx::query!(
-        "insert into worker (id, name, home, version, slots, programs, skills, providers)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into worker (id, name, home, version, slots, programs, skills, providers, isolation)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         id.0,
         new.name,
         new.home,
@@ -69,6 +74,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<Wo
         &new.programs,
         &new.skills,
         &new.providers,
+        new.isolation.as_str(),
     )
     .execute(db)
     .await?;
@@ -146,7 +152,7 @@ pub async fn delete_stopped(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
 pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     sqlx::query_as!(
         Worker,
-        r#"select id, name, home, version, slots, programs, skills, providers, started_at, heartbeat_at, draining,
+        r#"select id, name, home, version, slots, programs, skills, providers, isolation, started_at, heartbeat_at, draining,
                (select count(*) from run where run.worker_id = worker.id and run.state = 'running') as "running!"
            from worker
            where stopped_at is null

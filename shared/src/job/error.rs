@@ -27,6 +27,10 @@ pub enum JobErrorCode {
     ModelNotConfigured,
     /// An input could not be fetched or staged.
     InputUnavailable,
+    /// A secret that the skill needs is not set any more, or cannot be opened by the worker.
+    SecretUnavailable,
+    /// The job's parameters or secrets do not name the hosts that its skill is to reach.
+    NetworkUnavailable,
     /// Several workers died while they ran the job.
     WorkerLost,
     /// Our fault.
@@ -37,10 +41,15 @@ impl JobErrorCode {
     /// The error with these words.
     pub fn with(self, message: impl Into<String>) -> JobError {
         let retryable = match self {
-            Self::ModelUnavailable | Self::InputUnavailable | Self::WorkerLost | Self::Internal => {
-                true
-            }
-            Self::Timeout | Self::ModelRefused | Self::ModelNotConfigured => false,
+            Self::ModelUnavailable
+            | Self::InputUnavailable
+            | Self::SecretUnavailable
+            | Self::WorkerLost
+            | Self::Internal => true,
+            Self::Timeout
+            | Self::ModelRefused
+            | Self::ModelNotConfigured
+            | Self::NetworkUnavailable => false,
         };
         JobError {
             code: self,

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Inputs, Need, Skill};
+use super::{Inputs, Need, Network, Skill};
 use crate::job::{Limits, OutputKind};
+use crate::secret::{SecretName, SecretNeed};
 
 /// What is wrong with a `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,8 @@ impl Skill {
                 .get(&format!("skillet.{key}"))
                 .map(|value| value.trim())
         };
+        let parameters = parameters(ours("parameters"))?;
+        let secrets = secrets(ours("secrets"))?;
         Ok(Self {
             title: ours("title").unwrap_or(&front.name).to_owned(),
             inputs: inputs(ours("inputs"))?,
@@ -75,7 +78,8 @@ impl Skill {
                 .split_whitespace()
                 .map(str::to_owned)
                 .collect(),
-            parameters: parameters(ours("parameters"))?,
+            network: network(ours("network"), &parameters, &secrets)?,
+            parameters,
             timeout_seconds: number(
                 "skillet.timeout_seconds",
                 ours("timeout_seconds"),
@@ -89,6 +93,7 @@ impl Skill {
             programs: words(ours("programs"))
                 .map(|word| Need(word.split('|').map(str::to_owned).collect()))
                 .collect(),
+            secrets,
             name: front.name,
             description: front.description,
             instructions: instructions.trim().to_owned(),
@@ -157,6 +162,25 @@ fn number<T: std::str::FromStr>(
         .map_err(|_| field(name, &format!("`{text}` is not a whole number")))
 }
 
+/// `NAME` is required, `NAME?` is not.
+fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
+    const NAME: &str = "skillet.secrets";
+    let mut secrets: Vec<SecretNeed> = Vec::new();
+    for word in words(value) {
+        let (name, required) = match word.strip_suffix('?') {
+            Some(name) => (name, false),
+            None => (word, true),
+        };
+        let name =
+            SecretName::parse(name).map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
+        if secrets.iter().any(|secret| secret.name == name) {
+            return Err(field(NAME, &format!("names {name} twice")));
+        }
+        secrets.push(SecretNeed { name, required });
+    }
+    Ok(secrets)
+}
+
 fn parameters(value: Option<&str>) -> Result<Value, SkillError> {
     const NAME: &str = "skillet.parameters";
     let Some(text) = value else {
@@ -171,9 +195,77 @@ fn parameters(value: Option<&str>) -> Result<Value, SkillError> {
     Ok(schema)
 }
 
+fn network(
+    value: Option<&str>,
+    parameters: &Value,
+    secrets: &[SecretNeed],
+) -> Result<Network, SkillError> {
+    const NAME: &str = "skillet.network";
+    let network = Network::parse(words(value)).map_err(|error| field(NAME, &error.to_string()))?;
+    if let Some(unknown) = network
+        .parameters()
+        .find(|name| parameters["properties"].get(name).is_none())
+    {
+        let problem = format!("`parameter:{unknown}` is not one of the skillet.parameters");
+        return Err(field(NAME, &problem));
+    }
+    if let Some(unknown) = network
+        .secrets()
+        .find(|name| secrets.iter().all(|need| need.name.as_str() != *name))
+    {
+        let problem = format!("`secret:{unknown}` is not one of the skillet.secrets");
+        return Err(field(NAME, &problem));
+    }
+    Ok(network)
+}
+
 fn field(field: &'static str, problem: &str) -> SkillError {
     SkillError::Field {
         field,
         problem: problem.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skill(metadata: &str) -> Result<Skill, SkillError> {
+        let text = format!(
+            "---\nname: a\ndescription: A.\nmetadata:\n  skillet.title: A\n{metadata}---\n"
+        );
+        Skill::parse("a", &text, String::new())
+    }
+
+    #[test]
+    fn a_skill_reaches_no_host_unless_it_says_so() {
+        assert_eq!(skill("").unwrap().network, Network::None);
+        let declared = r#"  skillet.parameters: '{"type":"object","properties":{"url":{}}}'
+  skillet.secrets: API_URL?
+  skillet.network: github.com parameter:url secret:API_URL
+"#;
+        assert_eq!(
+            skill(declared).unwrap().network.to_string(),
+            "github.com parameter:url secret:API_URL"
+        );
+    }
+
+    #[test]
+    fn a_host_from_something_that_is_not_declared_is_an_error() {
+        let error = skill("  skillet.network: parameter:url\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`skillet.network`: `parameter:url` is not one of the skillet.parameters"
+        );
+        let error = skill("  skillet.network: secret:KEY\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`skillet.network`: `secret:KEY` is not one of the skillet.secrets"
+        );
+        let error = skill("  skillet.network: 127.0.0.1\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`skillet.network`: `127.0.0.1`: an address is not accepted: name the host"
+        );
     }
 }

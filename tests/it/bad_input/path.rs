@@ -29,6 +29,7 @@ async fn what_is_not_there_is_not_found() {
         paths.push((Method::GET, format!("/v1/assets/{id}/content")));
         paths.push((Method::DELETE, format!("/v1/assets/{id}")));
         paths.push((Method::DELETE, format!("/v1/keys/{id}")));
+        paths.push((Method::DELETE, format!("/v1/secrets/{id}")));
         paths.push((Method::GET, format!("/v1/skills/{id}")));
     }
     for path in [
@@ -106,6 +107,7 @@ async fn a_query_that_cannot_be_used_is_malformed() {
         ("/v1/tenants", "limit=1000", "`limit`"),
         ("/v1/keys", "tenant_id=default", "query"),
         ("/v1/keys", "cursor=AA", "`cursor`"),
+        ("/v1/secrets", "cursor=AA", "`cursor`"),
     ];
     for (path, query, words) in cases {
         let refused = Problem::of(service.request(Method::GET, &format!("{path}?{query}"))).await;

@@ -77,6 +77,9 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
     service.create_shell("true").await;
     let tomorrow = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "run_at": "2126-01-01T00:00:00Z"});
     let scheduled = service.create(&tomorrow).await;
+    let secret = service.request(Method::PUT, "/v1/secrets/API_KEY");
+    let secret = secret.json(&json!({"value": "correct horse"})).send().await;
+    assert_eq!(secret.unwrap().status(), 204);
     schemas.check(
         "Job",
         &service.get(&format!("/v1/jobs/{scheduled}")).await.1,
@@ -85,6 +88,7 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         ("/v1/jobs?limit=1", "JobPage"),
         ("/v1/jobs", "JobPage"),
         ("/v1/skills", "SkillPage"),
+        ("/v1/secrets", "SecretPage"),
         ("/v1/keys", "ApiKeyPage"),
         ("/v1/tenants", "TenantPage"),
         ("/v1/workers", "WorkerPage"),
@@ -94,6 +98,7 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         let (_, answer) = service.get(path).await;
         schemas.check(page, &answer);
     }
+    schemas.check_all("Secret", &service.get("/v1/secrets").await.1["data"]);
     schemas.check("Asset", &service.upload("a.txt", "x").await);
     let (_, tenants) = service.get("/v1/tenants").await;
     let key = json!({"tenant_id": tenants["data"][0]["id"], "name": "ci"});

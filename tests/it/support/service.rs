@@ -5,7 +5,8 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use shared::db;
 use shared::key::{Scope, SecretKey};
-use sqlx::PgPool;
+use shared::secret::generate_master_key;
+use sqlx::{AssertSqlSafe, PgPool};
 use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
@@ -71,6 +72,7 @@ impl Service {
                 home.path().join("assets").display().to_string(),
             ),
             ("SKILLET_FETCH_ALLOW", "127.0.0.0/8".to_owned()),
+            ("SKILLET_MASTER_KEY", generate_master_key()),
             ("ANTHROPIC_API_KEY", "sk-ant-test".to_owned()),
             ("ANTHROPIC_BASE_URL", model.base_url()),
             ("OPENAI_API_KEY", "sk-openai-test".to_owned()),
@@ -256,6 +258,21 @@ impl Service {
         let response = self.request(Method::GET, path).send().await.unwrap();
         assert_eq!(response.status(), 200);
         response.bytes().await.unwrap().into()
+    }
+
+    /// All rows of all tables of the database as text.
+    pub(crate) async fn dump(&self) -> String {
+        let tables = sqlx::query_scalar::<_, String>(
+            "select relname::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+        );
+        let mut dump = String::new();
+        for table in tables.fetch_all(&self.pool).await.unwrap() {
+            let rows =
+                format!("select coalesce(string_agg(\"{table}\"::text, ' '), '') from \"{table}\"");
+            let rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(rows));
+            dump += &rows.fetch_one(&self.pool).await.unwrap();
+        }
+        dump
     }
 
     /// What the processes logged.

@@ -2,6 +2,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -40,7 +41,12 @@ impl Terminal {
 
     /// A command under way; it ends with the test.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
-        Command::new(PROGRAM)
+        self.command(arguments).spawn().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
             .args(arguments)
             .current_dir(self.folder.path())
             .env_clear()
@@ -50,9 +56,21 @@ impl Terminal {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true)
+            .kill_on_drop(true);
+        command
+    }
+
+    /// Runs a command to its end, with this on its standard input.
+    pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
             .spawn()
-            .unwrap()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(input.as_bytes()).await.unwrap();
+        drop(pipe);
+        Ran::of(child).await
     }
 
     /// Runs a command to its end.

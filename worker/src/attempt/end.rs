@@ -132,7 +132,9 @@ pub(super) async fn close(
             retry(clock, RetryCause::ModelOutage, message, pause)
         }
         End::Fault(error) => {
-            tracing::error!(job = %claimed.job.id, error = format!("{error:#}"), "an attempt failed");
+            let error = format!("{error:#}");
+            let error = log.redact(&error);
+            tracing::error!(job = %claimed.job.id, %error, "an attempt failed");
             if claimed.failures + 1 >= claimed.request.max_attempts {
                 fail(
                     claimed,

@@ -8,10 +8,13 @@ use shared::job::JobErrorCode;
 use shared::skill::Skill;
 
 use super::Fault;
+use crate::egress::Egress;
 use crate::history::History;
+use crate::log::JobLog;
 use crate::model;
 use crate::prompt;
 use crate::run_loop::Conversation;
+use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::staging;
 use crate::tool::Toolbox;
@@ -21,6 +24,9 @@ use crate::workspace::{Snapshots, Workspace};
 /// What a loop needs to begin, or to go on.
 pub(super) struct Prepared {
     pub(super) workspace: Arc<Workspace>,
+    pub(super) secrets: JobSecrets,
+    /// What its commands may reach; `None` for nothing.
+    pub(super) egress: Option<Egress>,
     pub(super) conversation: Conversation,
     /// What the log needs before the loop goes on.
     pub(super) entries: Vec<EventData>,
@@ -31,11 +37,34 @@ pub(super) async fn prepare(
     shop: &Shop,
     claimed: &Claimed,
     skill: &Skill,
+    log: &JobLog,
 ) -> Result<Prepared, Fault> {
+    let keys = shop.master_keys.as_ref();
+    let secrets = JobSecrets::load(&shop.pool, keys, claimed.tenant, &skill.secrets).await?;
+    if let Some(redactor) = secrets.redactor() {
+        log.hide(redactor);
+    }
     let model = model::open(&shop.providers, &shop.http, &claimed.job.model)
         .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
     let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
-    let workspace = Workspace::create(shop.workspaces.path().join(name)).map_err(Fault::ours)?;
+    let find = |name: &str| {
+        let mut pairs = secrets.environment();
+        pairs.find_map(|(it, value)| (it == name).then(|| value.to_owned()))
+    };
+    let parameters = &claimed.request.parameters;
+    let egress = Egress::new(
+        &skill.network,
+        parameters,
+        find,
+        shop.egress_allowed.clone(),
+    );
+    let egress = egress.map_err(|error| {
+        let error = anyhow::Error::from(error);
+        JobErrorCode::NetworkUnavailable.with(format!("{error:#}"))
+    })?;
+    let identity = shop.sandbox.identity().map_err(Fault::Ours)?;
+    let workspace =
+        Workspace::create(shop.workspaces.path().join(name), identity).map_err(Fault::ours)?;
     let workspace = Arc::new(workspace);
     let inputs = staging::stage(shop, claimed, &workspace).await?;
     let request = &claimed.request;
@@ -44,14 +73,14 @@ pub(super) async fn prepare(
     let mut conversation = Conversation {
         model,
         tools: Toolbox::new(&skill.tools),
-        system: prompt::system(skill),
+        system: prompt::system(skill, egress.as_ref().map(Egress::allowed).as_deref()),
         transcript,
         snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)
             .await
             .map_err(Fault::ours)?,
     };
     let entries = if claimed.job.attempt > 1 {
-        take_up(shop, claimed, &workspace, &mut conversation)
+        take_up(shop, claimed, log, &workspace, &mut conversation)
             .await
             .map_err(Fault::ours)?
     } else {
@@ -59,6 +88,8 @@ pub(super) async fn prepare(
     };
     Ok(Prepared {
         workspace,
+        secrets,
+        egress,
         conversation,
         entries,
     })
@@ -68,6 +99,7 @@ pub(super) async fn prepare(
 async fn take_up(
     shop: &Shop,
     claimed: &Claimed,
+    log: &JobLog,
     workspace: &Arc<Workspace>,
     conversation: &mut Conversation,
 ) -> anyhow::Result<Vec<EventData>> {
@@ -81,10 +113,13 @@ async fn take_up(
         match snapshots.restore(workspace, manifest).await {
             Ok(None) => {}
             Ok(Some(lost)) => transcript.note(&format!(
-                "[The work moved to another machine. These files were too large to move: {lost}.]"
+                "[The work moved to another machine. These files were too large to move: {}.]",
+                log.redact(&lost)
             )),
             Err(error) => {
-                tracing::error!(job = %claimed.job.id, error = format!("{error:#}"), "a workspace could not be restored");
+                let error = format!("{error:#}");
+                let error = log.redact(&error);
+                tracing::error!(job = %claimed.job.id, %error, "a workspace could not be restored");
                 transcript.note(
                     "[The work moved to another machine, and the files made so far were lost. Make again what is needed.]",
                 );

@@ -1,6 +1,5 @@
 //! Asking again when a provider is busy or breaks off, without showing anything twice.
 
-use std::error::Error;
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -18,16 +17,22 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait, even if the provider asks for more: the caller knows better what to do then.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
+/// Is told of an error that may pass, of how many tries there were, and of the wait before the next.
+pub type Report<'a> = dyn Fn(&ModelError, u32, Duration) + Send + Sync + 'a;
+
 /// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
 /// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
-/// completed message is always that of one whole reply.
+/// completed message is always that of one whole reply. `report` hears of each error before the wait
+/// for the next try.
 pub fn stream<'a>(
     model: &'a dyn Model,
     request: Request<'a>,
+    report: &'a Report<'a>,
 ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
     let asking = Asking {
         model,
         request,
+        report,
         reply: model.stream(request),
         tries: 1,
         text: Shown::default(),
@@ -43,6 +48,7 @@ pub fn stream<'a>(
 struct Asking<'a> {
     model: &'a dyn Model,
     request: Request<'a>,
+    report: &'a Report<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
     tries: u32,
     text: Shown,
@@ -83,7 +89,7 @@ impl Asking<'_> {
             return Err(error);
         }
         let wait = wait_after(self.tries, error.retry_after());
-        report(&error, self.tries, wait);
+        (self.report)(&error, self.tries, wait);
         sleep(wait).await;
         self.tries += 1;
         self.reply = self.model.stream(self.request);
@@ -91,10 +97,6 @@ impl Asking<'_> {
         self.reasoning.rewind();
         Ok(())
     }
-}
-
-fn report(error: &(dyn Error + 'static), tries: u32, wait: Duration) {
-    tracing::warn!(error, tries, ?wait, "the model is asked again");
 }
 
 /// How long to wait after so many tries: at least what the provider asked for, and never in step

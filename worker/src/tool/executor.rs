@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -80,6 +81,10 @@ impl Toolbox {
                 };
             }
         }
+        // Before it is capped: a value that the cap cuts in two could not be recognised.
+        if let Cow::Owned(text) = attempt.log.redact(&done.text) {
+            done.text = text;
+        }
         let done = cap(done, attempt.skill.max_output_chars);
         let completed = ToolCompleted {
             call_id: call.call_id,
@@ -88,6 +93,7 @@ impl Toolbox {
             exit_code: done.exit_code,
             duration_ms: u64::try_from(begun_at.elapsed().as_millis()).unwrap_or(u64::MAX),
             truncated: done.truncated,
+            usage: done.usage,
         };
         attempt
             .log

@@ -102,7 +102,10 @@ async fn store(
         return Ok(Err(AssetRejection::TooLarge));
     }
     let sealed = upload.seal().await.map_err(|error| abort(error.into()))?;
-    let name = file_name(path);
+    let log = call.attempt.log;
+    let path = log.redact(path);
+    // A plain name leaves out what may have stood between the letters of a value.
+    let name = file_name(&log.redact(&file_name(&path)));
     let content_type = content_type_of(&name, &sealed.head);
     if sealed.size == 0 {
         return Ok(Err(AssetRejection::Empty));
@@ -127,7 +130,7 @@ async fn store(
     let asset = stored.await.map_err(abort)?;
     Ok(Ok(AssetCreated {
         output: kind,
-        path: path.to_owned(),
+        path: path.into_owned(),
         asset,
     }))
 }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use super::remove::remove_tree;
+
 /// A folder of this process alone. What a process that was killed left behind is removed by the next
 /// one: the lock of its folder went with it.
 pub(crate) struct WorkspaceRoot {
@@ -65,7 +67,7 @@ fn remove_abandoned(lock: &Path) {
 }
 
 fn remove(folder: &Path, lock: &Path) {
-    let removed = match fs::remove_dir_all(folder) {
+    let removed = match remove_tree(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::remove_file(lock),
     };

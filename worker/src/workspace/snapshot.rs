@@ -1,13 +1,9 @@
 //! Keeping a workspace for another worker, and taking one over.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
-use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::ensure;
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use shared::asset::{AssetStore, Scratch};
@@ -180,17 +176,16 @@ impl Snapshots {
         let manifest: Manifest = serde_json::from_slice(&json)?;
         for staged in self.saved.entries.keys() {
             if manifest.entries.get(staged) != Some(&Entry::Staged) {
-                fs::remove_file(workspace.path().join(staged))?;
+                workspace.remove_file(staged)?;
             }
         }
         // Parents sort before what is in them; links come last, so that nothing is written through one.
         for (path, entry) in &manifest.entries {
-            self.restore_entry(&inner_path(workspace.path(), path)?, entry)
-                .await?;
+            self.restore_entry(workspace, path, entry).await?;
         }
         for (path, entry) in &manifest.entries {
             if let Entry::Link { target } = entry {
-                symlink(target, inner_path(workspace.path(), path)?)?;
+                workspace.create_link(path, target)?;
             }
         }
         for found in survey(workspace).await?.found {
@@ -205,25 +200,22 @@ impl Snapshots {
         Ok(lost)
     }
 
-    async fn restore_entry(&self, path: &Path, entry: &Entry) -> anyhow::Result<()> {
+    async fn restore_entry(
+        &self,
+        workspace: &Workspace,
+        path: &str,
+        entry: &Entry,
+    ) -> anyhow::Result<()> {
         match entry {
             Entry::Staged | Entry::Link { .. } => {}
-            Entry::Directory { mode } => {
-                fs::create_dir(path)?;
-                // One that was closed to its owner could not be filled now.
-                fs::set_permissions(path, fs::Permissions::from_mode(mode | 0o700))?;
-            }
+            // One that was closed to its owner could not be filled now.
+            Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
             Entry::File { sha256, mode, .. } => {
-                let mut file = fs::File::options()
-                    .write(true)
-                    .create_new(true)
-                    .mode(0o600)
-                    .open(path)?;
+                let mut file = workspace.create_file(path, *mode)?;
                 let mut chunks = self.scratch.read(sha256).await?;
                 while let Some(chunk) = chunks.try_next().await? {
                     file.write_all(&chunk)?;
                 }
-                file.set_permissions(fs::Permissions::from_mode(*mode))?;
             }
         }
         Ok(())
@@ -243,18 +235,6 @@ async fn survey(workspace: &Arc<Workspace>) -> anyhow::Result<super::survey::Sur
     Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
 }
 
-/// A manifest is ours, but it has been in a store.
-fn inner_path(root: &Path, path: &str) -> anyhow::Result<PathBuf> {
-    let is_inner = Path::new(path)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    ensure!(
-        is_inner && !path.is_empty(),
-        "a manifest names a path outside of the workspace"
-    );
-    Ok(root.join(path))
-}
-
 fn describe(left_out: &[String]) -> String {
     let named = left_out
         .iter()
@@ -270,19 +250,27 @@ fn describe(left_out: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
     fn workspace(home: &Path, name: &str) -> Arc<Workspace> {
-        let workspace = Workspace::create(home.join(name)).unwrap();
-        fs::write(workspace.path().join("input.csv"), "a,b\n").unwrap();
-        fs::write(workspace.path().join("unwanted.csv"), "x\n").unwrap();
+        let workspace = Workspace::create(home.join(name), None).unwrap();
+        fs::write(folder(&workspace).join("input.csv"), "a,b\n").unwrap();
+        fs::write(folder(&workspace).join("unwanted.csv"), "x\n").unwrap();
         Arc::new(workspace)
+    }
+
+    fn folder(workspace: &Workspace) -> PathBuf {
+        workspace.places().0.into()
     }
 
     /// Every path with its mode and its content or target.
     fn tree(workspace: &Workspace) -> Vec<(String, u32, String)> {
         let found = workspace.survey().unwrap().found.into_iter().map(|found| {
-            let path = workspace.path().join(&found.path);
+            let path = folder(workspace).join(&found.path);
             match found.kind {
                 Kind::File { mode, .. } => (found.path, mode, fs::read_to_string(path).unwrap()),
                 Kind::Directory { mode } => (found.path, mode, String::new()),
@@ -306,7 +294,7 @@ mod tests {
             "inputs alone are no change"
         );
 
-        let at = |name: &str| first.path().join(name);
+        let at = |name: &str| folder(&first).join(name);
         fs::create_dir_all(at("out/deep")).unwrap();
         fs::write(at("out/deep/script.sh"), "echo").unwrap();
         fs::set_permissions(at("out/deep/script.sh"), fs::Permissions::from_mode(0o750)).unwrap();
@@ -330,7 +318,7 @@ mod tests {
             None
         );
         assert_eq!(tree(&second), tree(&first));
-        assert!(!second.path().join(".netrc").exists());
+        assert!(!folder(&second).join(".netrc").exists());
         assert!(
             resumed.save(&second).await.unwrap().is_none(),
             "a restored workspace is no change"

@@ -11,8 +11,9 @@ use shared::db::asset::NewAsset;
 use shared::db::idempotency::Used;
 use shared::db::job::NewJob;
 use shared::id::{JobId, TenantId};
-use shared::job::{Input, Job};
+use shared::job::{Input, Job, Target};
 use shared::provider::Providers;
+use shared::secret::SecretName;
 use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::time::timeout;
@@ -172,7 +173,42 @@ async fn parse(
     {
         return Err(ApiError::field("/model", missing));
     }
+    check_secrets(&parsed.target, tenant, pool, catalog).await?;
     Ok(parsed)
+}
+
+/// Refuses a job whose skill would have to do without a secret that it requires.
+async fn check_secrets(
+    target: &Target,
+    tenant: TenantId,
+    pool: &PgPool,
+    catalog: &Catalog,
+) -> Result<(), ApiError> {
+    let Target::Skill(name) = target else {
+        return Ok(());
+    };
+    let declared = catalog.get(name).map_or(&[][..], |skill| &skill.secrets);
+    let required = declared.iter().filter(|secret| secret.required);
+    let required: Vec<_> = required.map(|secret| secret.name.clone()).collect();
+    if required.is_empty() {
+        return Ok(());
+    }
+    let missing = db::secret::list_missing(pool, tenant, &required).await?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(SecretName::as_str).collect();
+    let paths: Vec<_> = names
+        .iter()
+        .map(|name| format!("PUT /v1/secrets/{name}"))
+        .collect();
+    let detail = format!(
+        "`{skill}` needs secrets that are not set: {}; set them with {}",
+        names.join(", "),
+        paths.join(", "),
+        skill = name,
+    );
+    Err(ApiError::field("/skill", detail))
 }
 
 async fn store_inline(

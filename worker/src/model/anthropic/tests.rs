@@ -36,7 +36,7 @@ async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<Stri
         max_tokens: 10,
     };
     let mut stream = if with_retries {
-        retry::stream(model, request)
+        retry::stream(model, request, &|_, _, _| {})
     } else {
         model.stream(request)
     };

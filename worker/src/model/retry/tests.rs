@@ -36,7 +36,7 @@ impl Scripted {
             messages: &[],
             max_tokens: 1,
         };
-        super::stream(self, request).collect().await
+        super::stream(self, request, &|_, _, _| {}).collect().await
     }
 
     fn waits(&self) -> Vec<Duration> {

@@ -1,7 +1,30 @@
+//! Which addresses may be connected to for a job.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+/// Which addresses may be connected to: public ones, and those of networks that the operator opened.
+#[derive(Clone, Default)]
+pub(crate) struct AddressPolicy {
+    opened: Arc<[IpNet]>,
+}
+
+impl AddressPolicy {
+    /// `opened` are private networks.
+    pub(crate) fn new(opened: Arc<[IpNet]>) -> Self {
+        Self { opened }
+    }
+
+    /// Whether the address may be connected to.
+    pub(crate) fn permits(&self, address: IpAddr) -> bool {
+        is_public(address) || self.opened.iter().any(|network| network.contains(&address))
+    }
+}
 
 /// Whether the address belongs to the public Internet (IANA's special-purpose registries left out).
-pub(super) fn is_public(address: IpAddr) -> bool {
+fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => match embedded_v4(address) {
@@ -97,5 +120,13 @@ mod tests {
         for address in special {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
+    }
+
+    #[test]
+    fn what_the_operator_opened_is_permitted_and_its_neighbours_are_not() {
+        let policy = AddressPolicy::new(Arc::new(["10.1.0.0/16".parse().unwrap()]));
+        let permits = |address: &str| policy.permits(address.parse().unwrap());
+        assert!(permits("10.1.2.3") && permits("1.1.1.1"));
+        assert!(!permits("10.2.0.1") && !permits("::ffff:10.1.2.3") && !permits("127.0.0.1"));
     }
 }

@@ -1,0 +1,150 @@
+//! `/v1/secrets`
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::web::{Data, Path, Query};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, delete, get, put};
+use serde::Deserialize;
+use serde_json::Value;
+use shared::db;
+use shared::secret::{MasterKeys, Secret, SecretName, SecretValue};
+use sqlx::PgPool;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+
+type SecretPage = Page<Secret>;
+
+/// The master keys. Who asks for them where none is configured is told how to.
+pub(crate) struct Keys(Data<MasterKeys>);
+
+impl FromRequest for Keys {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let keys = request.app_data::<Data<MasterKeys>>().cloned();
+        ready(keys.map(Self).ok_or(ApiError::NotConfigured(
+            "this service keeps no secrets: its operator has to set SKILLET_MASTER_KEY, for the API and the workers, \
+             to a value that `openssl rand -base64 32` makes",
+        )))
+    }
+}
+
+/// A secret's value.
+#[expect(dead_code, reason = "read by hand, so that no error repeats the value")]
+#[derive(ToSchema)]
+pub(crate) struct PutSecret {
+    /// The value, 8 to 65,536 bytes without NUL. It cannot be read again.
+    #[schema(min_length = 8, max_length = 65_536, format = Password, write_only)]
+    value: String,
+}
+
+/// Sets a secret, in place of the one of that name if there is one. Jobs that begin from now on get this value.
+#[utoipa::path(tag = "secrets", request_body = PutSecret,
+    params(("name" = SecretName, Path, description = "The secret, and the variable in which skills find it")),
+    responses(
+        (status = 204, description = "It is set"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[put("/secrets/{name}")]
+pub(crate) async fn put_secret(
+    caller: Caller,
+    keys: Keys,
+    name: Path<String>,
+    body: Json<Value>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    let name = SecretName::parse(&name).map_err(|error| ApiError::Malformed(error.to_string()))?;
+    let Json(body) = body;
+    let value = parse(body)?;
+    let sealed = keys.0.seal(caller.tenant, &name, &value);
+    db::secret::put(&**pool, caller.tenant, &name, &sealed).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+fn parse(body: Value) -> Result<SecretValue, ApiError> {
+    let Value::Object(mut fields) = body else {
+        return Err(ApiError::field("", "must be an object"));
+    };
+    let value = fields.remove("value");
+    if !fields.is_empty() {
+        return Err(ApiError::field(
+            "",
+            "must have the field `value` and no other",
+        ));
+    }
+    match value {
+        Some(Value::String(value)) => {
+            SecretValue::parse(value).map_err(|error| ApiError::field("/value", error))
+        }
+        Some(_) => Err(ApiError::field("/value", "must be a string")),
+        None => Err(ApiError::field("", "missing field `value`")),
+    }
+}
+
+/// Removes a secret. Jobs that begin from now on do not get it.
+#[utoipa::path(tag = "secrets",
+    params(("name" = SecretName, Path, description = "The secret")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[delete("/secrets/{name}")]
+pub(crate) async fn delete_secret(
+    caller: Caller,
+    _: Keys,
+    name: Path<String>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    let absent = ApiError::NotFound("secret");
+    let Ok(name) = SecretName::parse(&name) else {
+        return Err(absent);
+    };
+    if db::secret::delete(&**pool, caller.tenant, &name).await? {
+        Ok(HttpResponse::NoContent().finish())
+    } else {
+        Err(absent)
+    }
+}
+
+/// Which secrets to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListSecrets {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists the secrets by name, without their values.
+#[utoipa::path(tag = "secrets", params(ListSecrets), responses(
+    (status = 200, description = "A page of secrets", body = SecretPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/secrets")]
+pub(crate) async fn list_secrets(
+    caller: Caller,
+    _: Keys,
+    pool: Data<PgPool>,
+    query: Query<ListSecrets>,
+) -> Result<actix_web::web::Json<SecretPage>, ApiError> {
+    let ListSecrets { limit, cursor } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let after = cursor::text(cursor.as_deref())?;
+    let secrets = db::secret::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(secrets, limit, |secret| {
+        secret.name.to_string()
+    })))
+}

@@ -1,0 +1,47 @@
+//! What commands take that have to do with API keys.
+
+use clap::{Args, Subcommand};
+use shared::id::KeyId;
+
+use super::{Remote, Skills};
+
+#[derive(Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    pub(crate) command: KeysCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Create a key and print it, this once
+    Create(CreateKey),
+    /// List keys, without their secrets
+    List(Skills),
+    /// Revoke a key
+    Revoke(RevokeKey),
+}
+
+#[derive(Args)]
+pub(crate) struct CreateKey {
+    /// What to call it
+    #[arg(long, default_value = "cli")]
+    pub(crate) name: String,
+    /// Whose key it is; the tenant is created if it is not there
+    #[arg(long, default_value = "default")]
+    pub(crate) tenant: String,
+    /// What it may do
+    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
+    pub(crate) scopes: Vec<String>,
+    /// Print the key as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct RevokeKey {
+    pub(crate) key: KeyId,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}

@@ -1,0 +1,122 @@
+use anyhow::Context;
+use shared::db;
+use shared::db::secret::SealedSecret;
+use shared::secret::MasterKeys;
+use sqlx::PgPool;
+
+use crate::Exit;
+use crate::args::Rotate;
+use crate::command::print;
+use crate::directory;
+use crate::master_key::{self, KeyFile};
+use crate::service::{DirectoryLock, open_database};
+
+/// Secrets that are read at once.
+const BATCH: i64 = 100;
+
+/// `skillet secrets rotate`
+///
+/// Where no key is configured, the data directory's own gives way to a new one. No service may run there
+/// meanwhile: it would go on to encrypt under the key that it knows.
+pub(crate) async fn rotate(options: &Rotate) -> anyhow::Result<Exit> {
+    let home = directory::data(options.home.data_dir.as_deref())?;
+    let configured = master_key::configured(&options.master_key)?;
+    let is_elsewhere = options.database_url.is_some() && configured.is_some();
+    let _lock = (!is_elsewhere)
+        .then(|| DirectoryLock::take(&home))
+        .transpose()?;
+    let file = KeyFile::of(&home);
+    let is_own = configured.is_none();
+    let keys = match configured {
+        Some(keys) => keys,
+        None => file.renew().context(
+            "SKILLET_MASTER_KEY is not set, and the data directory has no key of its own",
+        )?,
+    };
+    let rotated = rotate_there(options, &keys).await?;
+    print(&format!(
+        "{} of the secrets are now encrypted under the master key {}",
+        rotated.count,
+        keys.current_id()
+    ));
+    for problem in &rotated.left {
+        eprintln!("error: {problem}");
+    }
+    if !rotated.left.is_empty() {
+        return Ok(Exit::Failed);
+    }
+    if is_own {
+        file.forget_earlier()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Opens the database for as long as it takes.
+async fn rotate_there(options: &Rotate, keys: &MasterKeys) -> anyhow::Result<Rotated> {
+    let home = directory::data(options.home.data_dir.as_deref())?;
+    let named = options.database_url.clone();
+    let (postgres, url) = open_database(&home, named, |line| eprintln!("{line}")).await?;
+    let rotating = async {
+        let pool = db::connect(&url, "skillet secrets", 1)
+            .await
+            .context("cannot reach the database")?;
+        if postgres.is_some() {
+            db::migrate(&pool).await?;
+        }
+        let rotated = rotate_all(&pool, keys).await;
+        pool.close().await;
+        rotated
+    };
+    let rotated = rotating.await;
+    if let Some(postgres) = postgres {
+        tokio::task::spawn_blocking(|| postgres.stop()).await??;
+    }
+    rotated
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Rotated {
+    count: u64,
+    /// Why others are still under another key, in words.
+    left: Vec<String>,
+}
+
+async fn rotate_all(pool: &PgPool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
+    let mut rotated = Rotated::default();
+    let mut after = None;
+    loop {
+        let batch = db::secret::list_not_under(pool, keys.current_id(), after, BATCH).await?;
+        let Some(last) = batch.last() else {
+            return Ok(rotated);
+        };
+        after = Some((last.tenant, last.name.clone()));
+        for secret in &batch {
+            match reseal(pool, keys, secret).await? {
+                Ok(()) => rotated.count += 1,
+                Err(problem) => rotated.left.push(format!(
+                    "the secret {} of the tenant {}: {problem}",
+                    secret.name, secret.tenant
+                )),
+            }
+        }
+    }
+}
+
+async fn reseal(
+    pool: &PgPool,
+    keys: &MasterKeys,
+    secret: &SealedSecret,
+) -> sqlx::Result<Result<(), String>> {
+    let value = match keys.open(secret.tenant, &secret.name, &secret.sealed) {
+        Ok(value) => value,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let sealed = keys.seal(secret.tenant, &secret.name, &value);
+    let is_done = db::secret::reseal(pool, secret, &sealed).await?;
+    Ok(if is_done {
+        Ok(())
+    } else {
+        Err("someone set or deleted it just now; run this again".to_owned())
+    })
+}

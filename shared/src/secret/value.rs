@@ -1,0 +1,84 @@
+use secrecy::{ExposeSecret, SecretString};
+
+const MIN_BYTES: usize = 8;
+const MAX_BYTES: usize = 64 * 1024;
+
+/// What is secret. It is shown to nobody who does not ask for it by [`expose`](Self::expose), its `Debug`
+/// included, and overwritten in memory when it goes.
+#[derive(Clone, Debug)]
+pub struct SecretValue(SecretString);
+
+/// A text cannot be a secret's value.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecretValueError {
+    /// It could not be told from other text.
+    #[error(
+        "must have at least {MIN_BYTES} bytes between white space: a shorter value would be found, and replaced by \
+         its name, where it only happens to stand"
+    )]
+    TooShort,
+    /// It does not fit into a variable.
+    #[error(
+        "must have at most {MAX_BYTES} bytes; a skill gets it in a variable of its environment"
+    )]
+    TooLong,
+    /// No variable can hold it.
+    #[error("must not contain NUL: no variable of an environment can hold one")]
+    Nul,
+}
+
+impl SecretValue {
+    /// The value, if the text can be one.
+    pub fn parse(text: String) -> Result<Self, SecretValueError> {
+        let value = Self::unchecked(text);
+        let text = value.expose();
+        if text.trim().len() < MIN_BYTES {
+            Err(SecretValueError::TooShort)
+        } else if text.len() > MAX_BYTES {
+            Err(SecretValueError::TooLong)
+        } else if text.contains('\0') {
+            Err(SecretValueError::Nul)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// A value that was checked before it was stored.
+    pub(super) fn unchecked(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// The value itself.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_long_enough_to_be_recognised_and_fits_a_variable() {
+        let parse = |text: &str| SecretValue::parse(text.to_owned());
+        for good in ["12345678", " 12345678\n", "größer", &"x".repeat(MAX_BYTES)] {
+            assert_eq!(parse(good).unwrap().expose(), good);
+        }
+        let long = "x".repeat(MAX_BYTES + 1);
+        for (bad, expected) in [
+            ("", SecretValueError::TooShort),
+            ("1234567", SecretValueError::TooShort),
+            ("1234567 \n", SecretValueError::TooShort),
+            ("12345678\0", SecretValueError::Nul),
+            (&long, SecretValueError::TooLong),
+        ] {
+            assert_eq!(parse(bad).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn debug_does_not_show_it() {
+        let value = SecretValue::parse("correct horse".to_owned()).unwrap();
+        assert!(!format!("{value:?}").contains("horse"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Secrets: who may set them, who gets them, and where they never appear.
+
+mod command;
+mod handed;
+mod redacted;
+mod stored;
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{Service, Terminal};
+
+/// Long enough that a scripted model says it in several pieces, with what JSON, URLs and base64 change.
+const VALUE: &str = "correct/horse \"battery\" +stäple";
+
+/// A service whose skills are `keeper`, which wants KEEPER_KEY and takes KEEPER_EXTRA, and `stranger`, which
+/// declares nothing.
+struct Vault {
+    service: Service,
+    _skills: TempDir,
+}
+
+impl Vault {
+    async fn start() -> Self {
+        let mut vault = Self::with_environment(&[]).await;
+        vault.service.add_worker(&[]).await;
+        vault
+    }
+
+    /// Without a worker, and with more variables.
+    async fn with_environment(more: &[(&str, &str)]) -> Self {
+        let skills = skills();
+        let mut variables = vec![("SKILLET_SKILLS_DIR", skills.path().to_str().unwrap())];
+        variables.extend(more);
+        Self {
+            service: Service::with_environment(&variables).await,
+            _skills: skills,
+        }
+    }
+}
+
+/// A folder with the skills.
+fn skills() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, metadata) in [
+        (
+            "keeper",
+            "metadata:\n  skillet.secrets: KEEPER_KEY KEEPER_EXTRA?\n  skillet.outputs: document\n",
+        ),
+        ("stranger", ""),
+    ] {
+        let text = format!(
+            "---\nname: {name}\ndescription: Keeps.\nallowed-tools: execute_bash set_output_document\n{metadata}---\nKeep.\n"
+        );
+        std::fs::create_dir(folder.path().join(name)).unwrap();
+        std::fs::write(folder.path().join(name).join("SKILL.md"), text).unwrap();
+    }
+    folder
+}
+
+async fn put(service: &Service, name: &str, value: &str) {
+    let path = format!("/v1/secrets/{name}");
+    let request = service.request(Method::PUT, &path);
+    let response = request.json(&json!({"value": value})).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NO_CONTENT);
+    assert_eq!(response.bytes().await.unwrap(), "");
+}
+
+/// A terminal with the skills and these variables.
+fn terminal(skills: &TempDir, more: &[(&str, &str)]) -> Terminal {
+    let mut variables = vec![("SKILLET_SKILLS_DIR", skills.path().to_str().unwrap())];
+    variables.extend(more);
+    Terminal::new(&variables)
+}

@@ -1,0 +1,150 @@
+//! SOCKS version 5 (RFC 1928), as far as it lets the proxy look names up: `socks5h`.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use shared::host::HostName;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::policy::{Denied, Policy, printable};
+use super::tunnel::Tunnel;
+
+/// The first byte of everything that a client says.
+pub(super) const VERSION: u8 = 5;
+
+const NO_AUTHENTICATION: u8 = 0;
+const NO_METHOD: u8 = 0xff;
+const CONNECT: u8 = 1;
+const IPV4: u8 = 1;
+const NAME: u8 = 3;
+const IPV6: u8 = 4;
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Reply {
+    Succeeded = 0,
+    Failure = 1,
+    NotAllowed = 2,
+    HostUnreachable = 4,
+    ConnectionRefused = 5,
+    TimedOut = 6,
+    CommandNotSupported = 7,
+    AddressTypeNotSupported = 8,
+}
+
+/// Where a client wants to go, as it said it.
+enum Target {
+    Name(Vec<u8>, u16),
+    Address(SocketAddr),
+}
+
+/// Serves one client of the proxy.
+pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
+    let reading = read_request(&mut client);
+    // Who says nothing, or goes away, is told nothing.
+    let Ok(Ok(request)) = timeout(policy.limits.greeting, reading).await else {
+        return;
+    };
+    let opened = match request.and_then(|target| accept(policy, target)) {
+        Ok((host, port)) => match policy.connect(&host, port).await {
+            Ok(server) => Ok((server, host, port)),
+            Err(denied) => Err(reply_to(denied)),
+        },
+        Err(reply) => Err(reply),
+    };
+    let reply = opened.as_ref().err().copied().unwrap_or(Reply::Succeeded);
+    if write_reply(&mut client, reply).await.is_ok()
+        && let Ok((server, host, port)) = opened
+    {
+        let tunnel = Tunnel {
+            client,
+            server,
+            host,
+            port,
+            early: Vec::new(),
+        };
+        tunnel.run(policy).await;
+    }
+}
+
+/// Agrees on no authentication, and reads where to go. Exactly that is read, nothing of what follows.
+async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, Reply>> {
+    let _version = client.read_u8().await?;
+    let count = client.read_u8().await?;
+    let mut methods = vec![0; usize::from(count)];
+    client.read_exact(&mut methods).await?;
+    if !methods.contains(&NO_AUTHENTICATION) {
+        client.write_all(&[VERSION, NO_METHOD]).await?;
+        client.shutdown().await?;
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    client.write_all(&[VERSION, NO_AUTHENTICATION]).await?;
+
+    let mut head = [0; 4];
+    client.read_exact(&mut head).await?;
+    let [version, command, reserved, kind] = head;
+    if version != VERSION || reserved != 0 {
+        return Ok(Err(Reply::Failure));
+    }
+    if command != CONNECT {
+        return Ok(Err(Reply::CommandNotSupported));
+    }
+    Ok(match kind {
+        NAME => {
+            let length = client.read_u8().await?;
+            let mut name = vec![0; usize::from(length)];
+            client.read_exact(&mut name).await?;
+            Ok(Target::Name(name, client.read_u16().await?))
+        }
+        IPV4 => {
+            let address = Ipv4Addr::from(client.read_u32().await?);
+            let port = client.read_u16().await?;
+            Ok(Target::Address((address, port).into()))
+        }
+        IPV6 => {
+            let address = Ipv6Addr::from(client.read_u128().await?);
+            let port = client.read_u16().await?;
+            Ok(Target::Address((address, port).into()))
+        }
+        _ => Err(Reply::AddressTypeNotSupported),
+    })
+}
+
+/// Takes names only: an address comes from a client that asked DNS by itself, or means to get round it.
+fn accept(policy: &Policy, target: Target) -> Result<(HostName, u16), Reply> {
+    let (name, port) = match target {
+        Target::Name(name, port) => (name, port),
+        Target::Address(address) => {
+            policy.note_refused(address.to_string());
+            return Err(Reply::NotAllowed);
+        }
+    };
+    let host = std::str::from_utf8(&name)
+        .ok()
+        .and_then(|name| HostName::parse(name).ok());
+    match host {
+        Some(host) if port != 0 => Ok((host, port)),
+        _ => {
+            policy.note_refused(format!("{}:{port}", printable(&name)));
+            Err(Reply::NotAllowed)
+        }
+    }
+}
+
+fn reply_to(denied: Denied) -> Reply {
+    match denied {
+        Denied::NotAllowed | Denied::NotPublic => Reply::NotAllowed,
+        Denied::Unknown => Reply::HostUnreachable,
+        Denied::Unreachable => Reply::ConnectionRefused,
+        Denied::TimedOut => Reply::TimedOut,
+    }
+}
+
+/// The address in it would be that of our end, which is nobody's business.
+async fn write_reply(client: &mut TcpStream, reply: Reply) -> io::Result<()> {
+    let bytes = [VERSION, reply as u8, 0, IPV4, 0, 0, 0, 0, 0, 0];
+    client.write_all(&bytes).await
+}

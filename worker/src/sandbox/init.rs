@@ -1,0 +1,195 @@
+//! The launcher, `skillet sandbox-init`: a small process of one thread that forks each command, with nothing
+//! in its memory or environment that a command could want.
+//!
+//! The worker starts it once and sends it, for each command, a message with five descriptors: the control
+//! channel, standard output and error, the job's directory, and the specification. The control channel is a
+//! lifeline, too: when the worker's end closes, everything of that command dies, also when the worker was
+//! killed.
+
+mod family;
+mod filesystem;
+mod landlock;
+mod namespace;
+mod network;
+mod payload;
+mod supervise;
+mod tree;
+mod watch;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::{ForkResult, fork};
+use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
+use seccompiler::BpfProgram;
+use shared::sandbox::Isolation;
+
+use super::channel::{self, Message};
+use super::seccomp::{self, Sockets};
+use super::spec::{Report, SetupFailed, Spec, Step};
+use family::Family;
+pub(super) use filesystem::shows;
+
+/// What does not change from command to command.
+struct Filters {
+    confined: Vec<BpfProgram>,
+    no_sockets: Vec<BpfProgram>,
+}
+
+/// A command as it was handed over.
+struct Handed {
+    control: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    directory: OwnedFd,
+    spec: File,
+}
+
+/// Serves until the worker is gone. Standard input is its channel.
+pub fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sandbox-init: {error:#}; it is started by workers and not by hand");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> anyhow::Result<()> {
+    payload::close_from(3)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    // The first process of a command becomes ours when its parent ends, and nobody waits for it.
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    handle(Signal::SIGCHLD, SigHandler::SigIgn)?;
+    let filters = Filters {
+        confined: seccomp::programs(Sockets::Confined)?,
+        no_sockets: seccomp::programs(Sockets::None)?,
+    };
+    let channel = io::stdin();
+    while let Some(message) = channel::receive(&channel)? {
+        let handed = Handed::from_message(message)?;
+        if fork_child()?.is_none() {
+            let control = handed.control.try_clone()?;
+            let failed = begin(handed, &filters).expect_err("it ends this process itself");
+            report(&control, &Report::Failed(failed));
+            exit(1);
+        }
+    }
+    Ok(())
+}
+
+impl Handed {
+    fn from_message(message: Message) -> anyhow::Result<Self> {
+        let descriptors: [OwnedFd; 5] = message
+            .descriptors
+            .try_into()
+            .map_err(|_| anyhow::anyhow!("a message without its descriptors"))?;
+        let [control, stdout, stderr, directory, spec] = descriptors;
+        Ok(Self {
+            control,
+            stdout,
+            stderr,
+            directory,
+            spec: spec.into(),
+        })
+    }
+}
+
+/// From here on in a process of the command's own.
+fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFailed> {
+    handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(Step::Begin))?;
+    let mut json = Vec::new();
+    handed
+        .spec
+        .read_to_end(&mut json)
+        .map_err(at(Step::Begin))?;
+    let spec: Spec =
+        serde_json::from_slice(&json).map_err(|error| at(Step::Begin)(io::Error::from(error)))?;
+    if let Some(cgroup) = &spec.cgroup {
+        std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(Step::Begin))?;
+    }
+    // While we are root, if we are. Namespaces made later take this directory along.
+    fchdir(&handed.directory).map_err(at(Step::Begin))?;
+    if let Some(identity) = spec.identity {
+        namespace::become_user(identity).map_err(at(Step::Identity))?;
+    }
+    match spec.isolation {
+        Isolation::Namespaced => {
+            namespace::make()?;
+            // Only a child is in the new process namespace, as its first process.
+            if fork_child().map_err(at(Step::Namespaces))?.is_some() {
+                exit(0);
+            }
+            filesystem::build(&spec)?;
+            let listeners = network::listen(&spec.listeners).map_err(at(Step::Network))?;
+            namespace::seal().map_err(at(Step::Privileges))?;
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
+            supervise::supervise(
+                handed,
+                &spec,
+                &filters.confined,
+                listeners,
+                Family::Namespace,
+            )
+        }
+        Isolation::Landlocked | Isolation::Off => {
+            set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Begin))?;
+            rustix::process::chdir("workspace").map_err(at(Step::Begin))?;
+            let listeners = Vec::new();
+            supervise::supervise(
+                handed,
+                &spec,
+                &filters.no_sockets,
+                listeners,
+                Family::Descendants,
+            )
+        }
+    }
+}
+
+/// Goes on twice: with the child's number in the parent, with `None` in the child.
+fn fork_child() -> io::Result<Option<Pid>> {
+    // SAFETY: only the thread that forks goes on in the child. The launcher has no other; the process that looks
+    // after a command has none yet.
+    #[expect(unsafe_code)]
+    let forked = unsafe { fork() }?;
+    Ok(match forked {
+        ForkResult::Child => None,
+        ForkResult::Parent { child } => Pid::from_raw(child.as_raw()),
+    })
+}
+
+fn handle(which: Signal, handler: SigHandler) -> io::Result<()> {
+    // SAFETY: neither the default action nor ignoring runs any code of ours.
+    #[expect(unsafe_code)]
+    unsafe { signal(which, handler) }?;
+    Ok(())
+}
+
+/// Ends this process at once, and nothing of its parent's.
+fn exit(code: i32) -> ! {
+    // SAFETY: it does not return.
+    #[expect(unsafe_code)]
+    unsafe {
+        libc::_exit(code)
+    }
+}
+
+/// Tells the worker. If it is gone there is nobody to tell.
+fn report(control: impl AsFd, report: &Report) {
+    let json = serde_json::to_vec(report).expect("reports have string keys");
+    let _ = channel::send(control, &json, &[]);
+}
+
+/// Says at which step an error came.
+fn at<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> SetupFailed {
+    move |error| SetupFailed {
+        step,
+        errno: error.into().raw_os_error().unwrap_or(libc::EINVAL),
+    }
+}

@@ -1,0 +1,232 @@
+//! The file system that a command sees: programs it can run and its job's own directories, nothing else.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::cstr;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
+    mount_change, mount_remount, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use super::at;
+use super::namespace::USER;
+use crate::sandbox::spec::{SetupFailed, Spec, Step};
+
+/// Where the new root is built. Every system has it, and we cover it in our own namespace only.
+const NEW_ROOT: &str = "/tmp";
+/// What programs need beside /usr. None of it is a secret of this machine.
+const READ_ONLY: [&str; 26] = [
+    "/etc/ImageMagick-6",
+    "/etc/ImageMagick-7",
+    "/etc/alternatives",
+    "/etc/chromium.d",
+    "/etc/fonts",
+    "/etc/ghostscript",
+    "/etc/ld.so.cache",
+    "/etc/libreoffice",
+    "/etc/localtime",
+    "/etc/magic",
+    "/etc/mime.types",
+    "/etc/papersize",
+    "/etc/perl",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/python3",
+    "/etc/python3.11",
+    "/etc/python3.13",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/var/cache/fontconfig",
+    "/var/lib/ghostscript",
+    "/var/lib/libreoffice",
+    "/var/lib/texmf",
+];
+/// Links into /usr on most systems, directories on some.
+const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+/// What a command may read of this machine, beside what the operator adds.
+pub(super) fn shown() -> impl Iterator<Item = &'static str> {
+    ["/usr"].into_iter().chain(SYSTEM).chain(READ_ONLY)
+}
+
+/// Whether that path is among what a command may read.
+pub(in crate::sandbox) fn shows(path: &Path) -> bool {
+    shown().any(|it| path.starts_with(it))
+}
+
+/// The devices that it may use.
+pub(super) fn devices() -> impl Iterator<Item = PathBuf> {
+    DEVICES.iter().map(|name| Path::new("/dev").join(name))
+}
+
+const HIDDEN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// Builds it and makes it the root. The working directory must be the job's; afterwards it is the workspace.
+pub(super) fn build(spec: &Spec) -> Result<(), SetupFailed> {
+    populate(spec).map_err(at(Step::Mounts))?;
+    let flags = HIDDEN | MountFlags::NOEXEC;
+    mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(Step::Proc))?;
+    enter().map_err(at(Step::Root))
+}
+
+fn populate(spec: &Spec) -> io::Result<()> {
+    // Nothing that we mount is seen outside.
+    mount_change(
+        "/",
+        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
+    )?;
+    let options = cstr!("size=1m,nr_inodes=1k,mode=755");
+    mount("tmpfs", NEW_ROOT, "tmpfs", HIDDEN, Some(options))?;
+    show("/usr")?;
+    for path in SYSTEM {
+        match fs::read_link(path) {
+            Ok(target) => symlink(target, under_root(path))?,
+            Err(_) => show(path)?,
+        }
+    }
+    READ_ONLY.iter().try_for_each(show)?;
+    spec.read_only.iter().try_for_each(show)?;
+    own_files(&spec.hosts)?;
+    make_devices()?;
+    for directory in ["/proc", "/run", "/sys"] {
+        make_directory(&under_root(directory))?;
+    }
+    bring("workspace", "/workspace")?;
+    bring("tmp", "/tmp")?;
+    symlink("/tmp", under_root("/var/tmp"))
+}
+
+/// Binds a path of the host, read-only; one that is not there is left out.
+fn show(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    let target = under_root(path);
+    match fs::metadata(path) {
+        Ok(data) if data.is_dir() => make_directory(&target)?,
+        Ok(_) => make_file(&target, "")?,
+        Err(_) => return Ok(()),
+    }
+    mount_bind_recursive(path, &target)?;
+    restrict(&target, libc::MOUNT_ATTR_RDONLY)
+}
+
+/// Binds a directory of the job's, by its name in the working directory.
+fn bring(name: &str, path: &str) -> io::Result<()> {
+    let target = under_root(path);
+    make_directory(&target)?;
+    mount_bind(name, &target)?;
+    restrict(&target, 0)
+}
+
+/// Neither devices nor set-user-ID programs, on this mount and those below it, beside what they deny already.
+fn restrict(target: &Path, more: u64) -> io::Result<()> {
+    let path = std::ffi::CString::new(target.as_os_str().as_bytes())?;
+    let attributes = libc::mount_attr {
+        attr_set: libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | more,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    // SAFETY: the path ends with NUL, and the kernel reads the attributes, whose size it is told, and writes nothing.
+    #[expect(unsafe_code)]
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::AT_RECURSIVE,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// What programs ask about users, hosts and names.
+fn own_files(hosts: &str) -> io::Result<()> {
+    let passwd =
+        format!("root:x:0:0::/:/usr/sbin/nologin\nsandbox:x:{USER}:{USER}::/workspace:/bin/bash\n");
+    let hosts = format!("127.0.0.1 localhost sandbox\n::1 localhost\n{hosts}");
+    let files = [
+        ("/etc/passwd", passwd),
+        ("/etc/group", format!("root:x:0:\nsandbox:x:{USER}:\n")),
+        ("/etc/hosts", hosts),
+        ("/etc/hostname", "sandbox\n".to_owned()),
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files\nservices: files\n".to_owned(),
+        ),
+        ("/etc/resolv.conf", String::new()),
+    ];
+    files
+        .iter()
+        .try_for_each(|(path, text)| make_file(&under_root(path), text))
+}
+
+fn make_devices() -> io::Result<()> {
+    make_directory(&under_root("/dev/shm"))?;
+    for path in devices() {
+        let target = under_root(&path);
+        make_file(&target, "")?;
+        mount_bind(&path, &target)?;
+    }
+    let options = cstr!("size=64m,nr_inodes=4k,mode=1777");
+    mount(
+        "tmpfs",
+        under_root("/dev/shm"),
+        "tmpfs",
+        HIDDEN,
+        Some(options),
+    )?;
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ] {
+        symlink(target, under_root(Path::new("/dev").join(name)))?;
+    }
+    Ok(())
+}
+
+/// Makes it the root and leaves no way back.
+fn enter() -> io::Result<()> {
+    chdir(NEW_ROOT)?;
+    // Both in one place: the old root lies on the new one until it is taken away (pivot_root(2)).
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    mount_remount(
+        "/",
+        MountFlags::BIND | MountFlags::RDONLY | HIDDEN,
+        cstr!(""),
+    )?;
+    chdir("/workspace")?;
+    Ok(())
+}
+
+fn under_root(path: impl AsRef<Path>) -> PathBuf {
+    let path = path.as_ref();
+    Path::new(NEW_ROOT).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+fn make_file(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        make_directory(parent)?;
+    }
+    io::Write::write_all(&mut File::create(path)?, text.as_bytes())
+}

@@ -1,0 +1,35 @@
+//! A network namespace has nothing but its own loopback interface, and that is down.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketType, socket};
+
+/// Brings the loopback interface up and listens on its addresses for the worker, which serves them.
+pub(super) fn listen(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
+    bring_up()?;
+    addresses.iter().map(TcpListener::bind).collect()
+}
+
+/// netdevice(7), SIOCSIFFLAGS.
+fn bring_up() -> io::Result<()> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    let mut name: [libc::c_char; libc::IFNAMSIZ] = [0; libc::IFNAMSIZ];
+    name[0] = b'l' as libc::c_char;
+    name[1] = b'o' as libc::c_char;
+    let request = libc::ifreq {
+        ifr_name: name,
+        ifr_ifru: libc::__c_anonymous_ifr_ifru {
+            ifru_flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short,
+        },
+    };
+    // SAFETY: the request is whole and outlives the call, which only reads it.
+    #[expect(unsafe_code)]
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,123 @@
+//! The command itself: from a fork of ours to bash.
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::unistd::execve;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
+use rustix::thread::set_no_new_privs;
+use seccompiler::BpfProgram;
+use shared::sandbox::Isolation;
+
+use super::{at, handle, landlock};
+use crate::sandbox::seccomp;
+use crate::sandbox::spec::{SetupFailed, Spec, Step};
+
+const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+
+/// Becomes bash.
+pub(super) fn exec(
+    spec: &Spec,
+    filters: &[BpfProgram],
+    stdout: &OwnedFd,
+    stderr: &OwnedFd,
+) -> Result<Infallible, SetupFailed> {
+    setsid().map_err(at(Step::Exec))?;
+    redirect(stdout, stderr).map_err(at(Step::Exec))?;
+    handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
+    // When memory runs out, the command goes before the worker.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    limit(spec).map_err(at(Step::Limits))?;
+    close_from(3).map_err(at(Step::Exec))?;
+    let script = CString::new(spec.script.as_str());
+    let script = script.map_err(|error| at(Step::Exec)(io::Error::from(error)))?;
+    let arguments = [c"bash".to_owned(), c"-c".to_owned(), script];
+    let environment = variables(spec)?;
+    match spec.isolation {
+        Isolation::Namespaced => {}
+        Isolation::Landlocked => landlock::restrict(&spec.read_only)?,
+        Isolation::Off => return shell(&arguments, &environment),
+    }
+    set_no_new_privs(true).map_err(at(Step::Privileges))?;
+    seccomp::apply(filters).map_err(|_| at(Step::Seccomp)(io::Error::last_os_error()))?;
+    shell(&arguments, &environment)
+}
+
+fn shell(arguments: &[CString], environment: &[CString]) -> Result<Infallible, SetupFailed> {
+    let mut failed = nix::errno::Errno::ENOENT;
+    for path in SHELLS.iter().filter(|path| Path::new(path).exists()) {
+        let path = CString::new(*path).expect("these paths have no NUL");
+        let Err(error) = execve(&path, arguments, environment);
+        failed = error;
+    }
+    Err(at(Step::Exec)(failed))
+}
+
+fn variables(spec: &Spec) -> Result<Vec<CString>, SetupFailed> {
+    let pairs = spec.environment.iter();
+    pairs
+        .map(|(name, value)| CString::new(format!("{name}={value}")))
+        .collect::<Result<_, _>>()
+        .map_err(|error| at(Step::Exec)(io::Error::from(error)))
+}
+
+/// Nothing on standard input, the pipes on the other two.
+fn redirect(stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<()> {
+    let null = std::fs::File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(stdout)?;
+    rustix::stdio::dup2_stderr(stderr)?;
+    debug_assert!(null.as_raw_fd() > 2, "the three are taken");
+    Ok(())
+}
+
+fn limit(spec: &Spec) -> io::Result<()> {
+    let limits = &spec.limits;
+    let mut all = vec![
+        (Resource::Core, 0),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Data, limits.data_bytes),
+        (Resource::Fsize, limits.file_bytes),
+    ];
+    // Counted in this user namespace, or for a user of its own. Where neither is, others would be counted in.
+    if spec.isolation == Isolation::Namespaced || spec.identity.is_some() {
+        all.push((Resource::Nproc, limits.processes));
+    }
+    for (resource, most) in all {
+        let most = getrlimit(resource)
+            .maximum
+            .map_or(most, |hard| hard.min(most));
+        setrlimit(
+            resource,
+            Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Has all descriptors from that one on closed when bash begins.
+pub(super) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: nothing is closed now: whoever holds one of them goes on.
+    #[expect(unsafe_code)]
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            first,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,121 @@
+//! The process that looks after a command: inside its own process namespace it is the first.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::{TimeVal, TimeValLike};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
+use seccompiler::BpfProgram;
+
+use super::family::Family;
+use super::watch::Watch;
+use super::{Handed, at, exit, payload, report};
+use crate::sandbox::channel;
+use crate::sandbox::spec::{Ended, Limit, Report, SetupFailed, Spec, Step};
+
+/// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
+const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
+
+/// Starts the command, waits for its end, ends everything that it left, reports, and ends.
+pub(super) fn supervise(
+    handed: Handed,
+    spec: &Spec,
+    filters: &[BpfProgram],
+    listeners: Vec<TcpListener>,
+    family: Family,
+) -> Result<Infallible, SetupFailed> {
+    // Before there is a child, so that none goes unheard.
+    let mut child_ended = SigSet::empty();
+    child_ended.add(Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&child_ended), None).map_err(at(Step::Exec))?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let signals = SignalFd::with_flags(&child_ended, flags).map_err(at(Step::Exec))?;
+    let watch = Watch::new(&handed.directory, spec, family).map_err(at(Step::Limits))?;
+    let watch = Arc::new(watch);
+
+    announce(&handed, listeners).map_err(at(Step::Exec))?;
+    let Some(shell) = super::fork_child().map_err(at(Step::Exec))? else {
+        let failed = payload::exec(spec, filters, &handed.stdout, &handed.stderr)
+            .expect_err("it returns in trouble only");
+        report(&handed.control, &Report::Failed(failed));
+        exit(127);
+    };
+    // The pipes end with the command's own processes.
+    let Handed { control, .. } = handed;
+    watch.clone().start().map_err(at(Step::Limits))?;
+    let exit_code = wait_for_end(&signals, control.as_fd(), shell);
+    family.kill();
+    reap_all();
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(at(Step::Exec))?;
+    let limit = watch.limit();
+    let ended = Ended {
+        exit_code: exit_code.filter(|_| !limit.is_some_and(is_deadly)),
+        limit: limit.or_else(|| (exit_code == Some(FILE_SIZE_EXIT)).then_some(Limit::FileSize)),
+        cpu: time(usage.user_time()) + time(usage.system_time()),
+        peak_memory_bytes: watch
+            .peak_memory_bytes()
+            .max(usage.max_rss().unsigned_abs() * 1024),
+    };
+    report(&control, &Report::Ended(ended));
+    exit(0);
+}
+
+fn announce(handed: &Handed, listeners: Vec<TcpListener>) -> io::Result<()> {
+    let json = serde_json::to_vec(&Report::Started)?;
+    let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+    channel::send(&handed.control, &json, &descriptors)
+}
+
+/// Whether the limit was kept by killing everything. The others let the program go on, with an error.
+fn is_deadly(limit: Limit) -> bool {
+    !matches!(limit, Limit::Processes | Limit::FileSize)
+}
+
+/// The exit code of the command; `None` if the worker wants its end, or is gone.
+fn wait_for_end(signals: &SignalFd, control: BorrowedFd<'_>, shell: Pid) -> Option<i32> {
+    loop {
+        let mut waiting = [
+            PollFd::new(signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(control, PollFlags::IN),
+        ];
+        if poll(&mut waiting, None).is_err() {
+            continue;
+        }
+        // The worker says nothing after the beginning, so this is the end of the lifeline.
+        if !waiting[1].revents().is_empty() {
+            return None;
+        }
+        while let Ok(Some(_)) = signals.read_signal() {}
+        // Also those who lost their parent and became our children.
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
+            if pid == shell {
+                return exit_code(status);
+            }
+        }
+    }
+}
+
+/// As a shell gives it.
+fn exit_code(status: WaitStatus) -> Option<i32> {
+    status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal))
+}
+
+/// Waits until every child is gone, so that their usage counts.
+fn reap_all() {
+    while let Ok(Some(_)) = wait(WaitOptions::empty()) {}
+}
+
+fn time(value: TimeVal) -> Duration {
+    let micros = value.num_microseconds();
+    Duration::from_micros(micros.unsigned_abs())
+}

@@ -1,0 +1,152 @@
+//! Limits that no system call keeps for us: the memory of all processes together, and the disk.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, fstatvfs, openat};
+use rustix::process::Pid;
+
+use super::family::Family;
+use super::tree::{self, TreeUse};
+use crate::sandbox::spec::{Limit, Limits, Spec};
+
+/// How often memory and processes are looked at, and at most the disk.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Looking at the disk takes at most one part in this many of the time.
+const DISK_SHARE: u32 = 5;
+/// With less than this the disk that all jobs share counts as full, in bytes.
+const FREE_FLOOR: u64 = 512 * 1024 * 1024;
+
+/// Looks at a command's use of the machine, and kills it at a limit.
+pub(super) struct Watch {
+    directories: [OwnedFd; 2],
+    limits: Limits,
+    family: Family,
+    /// A cgroup keeps the limit on memory better.
+    has_cgroup: bool,
+    reached: OnceLock<Limit>,
+    peak_memory_bytes: AtomicU64,
+}
+
+impl Watch {
+    /// Over the job's directories.
+    pub(super) fn new(job: &OwnedFd, spec: &Spec, family: Family) -> io::Result<Self> {
+        let open = |name| {
+            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            openat(job, name, flags, Mode::empty())
+        };
+        Ok(Self {
+            directories: [open("workspace")?, open("tmp")?],
+            limits: spec.limits,
+            family,
+            has_cgroup: spec.cgroup.is_some(),
+            reached: OnceLock::new(),
+            peak_memory_bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Watches from a thread of its own, until this process ends.
+    pub(super) fn start(self: Arc<Self>) -> io::Result<()> {
+        thread::Builder::new().spawn(move || {
+            let mut disk_at = Instant::now();
+            loop {
+                thread::sleep(INTERVAL);
+                let limit = self.check_processes().or_else(|| {
+                    let begun_at = Instant::now();
+                    if begun_at < disk_at {
+                        return None;
+                    }
+                    let limit = self.check_disk();
+                    disk_at = Instant::now() + begun_at.elapsed() * DISK_SHARE;
+                    limit
+                });
+                match limit {
+                    // New ones cannot be made, which programs notice by themselves.
+                    Some(Limit::Processes) => drop(self.reached.set(Limit::Processes)),
+                    Some(limit) => {
+                        let _ = self.reached.set(limit);
+                        self.family.kill();
+                    }
+                    None => {}
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// The first limit that was reached.
+    pub(super) fn limit(&self) -> Option<Limit> {
+        self.reached.get().copied()
+    }
+
+    /// The most that all processes had at once, whenever it was looked at.
+    pub(super) fn peak_memory_bytes(&self) -> u64 {
+        self.peak_memory_bytes.load(Ordering::Relaxed)
+    }
+
+    fn check_processes(&self) -> Option<Limit> {
+        let members = self.family.members();
+        let memory = self.memory_bytes(&members);
+        self.peak_memory_bytes.fetch_max(memory, Ordering::Relaxed);
+        if memory > self.limits.memory_bytes && !self.has_cgroup {
+            return Some(Limit::Memory);
+        }
+        // One is ours.
+        let threads: u64 = members.iter().map(|pid| threads(*pid)).sum();
+        (threads + 1 >= self.limits.processes).then_some(Limit::Processes)
+    }
+
+    /// What they hold, each page counted once. That is dear to find out, so first each page is counted for
+    /// everyone who has it.
+    fn memory_bytes(&self, members: &[Pid]) -> u64 {
+        let rough: u64 = members
+            .iter()
+            .map(|pid| kib(*pid, "status", "RssAnon:"))
+            .sum();
+        if rough <= self.limits.memory_bytes {
+            return rough;
+        }
+        members
+            .iter()
+            .map(|pid| kib(*pid, "smaps_rollup", "Pss:"))
+            .sum()
+    }
+
+    fn check_disk(&self) -> Option<Limit> {
+        let mut all = TreeUse::default();
+        for directory in &self.directories {
+            // What cannot be looked at now is looked at the next time.
+            let _ = tree::measure(directory, self.limits.disk_entries, &mut all);
+        }
+        let free = fstatvfs(&self.directories[0]).map_or(u64::MAX, |it| it.f_bavail * it.f_frsize);
+        match all {
+            all if all.bytes > self.limits.disk_bytes => Some(Limit::Disk),
+            all if all.entries > self.limits.disk_entries => Some(Limit::DiskEntries),
+            _ if free < FREE_FLOOR => Some(Limit::FreeSpace),
+            _ => None,
+        }
+    }
+}
+
+/// A line of a file about a process that counts KiB, in bytes; nothing if it has gone.
+fn kib(pid: Pid, file: &str, name: &str) -> u64 {
+    number(pid, file, name) * 1024
+}
+
+fn threads(pid: Pid) -> u64 {
+    number(pid, "status", "Threads:")
+}
+
+fn number(pid: Pid, file: &str, name: &str) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero()));
+    let text = text.unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
+}

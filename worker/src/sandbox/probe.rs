@@ -1,0 +1,110 @@
+//! The test at start-up: a real sandbox, and in it what should not work.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use shared::sandbox::Isolation;
+use tokio::time::timeout;
+
+use super::{Command, LaunchError, Limits, Mode, Sandbox, Unavailable};
+use crate::command;
+use crate::workspace::Workspace;
+
+/// Much longer than it takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What the test prints when all is as it should be.
+const PASSED: &str = "confined";
+
+/// The best sandbox that the operator wants and this machine has, after an attack on it from inside, in `home`.
+/// Commands read the usual directories of this machine, and those that are `read_only`.
+pub async fn open(
+    mode: Mode,
+    home: &Path,
+    read_only: Vec<PathBuf>,
+) -> Result<Sandbox, Unavailable> {
+    if mode == Mode::Off {
+        return Ok(Sandbox::new(Isolation::Off, read_only));
+    }
+    let sandbox = Sandbox::new(Isolation::Namespaced, read_only.clone());
+    match attack(&sandbox, home).await {
+        Ok(()) => Ok(sandbox),
+        Err(unavailable) if mode == Mode::AllowLandlocked => {
+            tracing::warn!(
+                reason = unavailable.reason,
+                "no namespaces here; trying Landlock"
+            );
+            let sandbox = Sandbox::new(Isolation::Landlocked, read_only);
+            attack(&sandbox, home).await?;
+            Ok(sandbox)
+        }
+        Err(unavailable) => Err(unavailable),
+    }
+}
+
+/// Tries from inside what a sandbox is there to stop.
+async fn attack(sandbox: &Sandbox, home: &Path) -> Result<(), Unavailable> {
+    let printed = timeout(PATIENCE, run(sandbox, home))
+        .await
+        .map_err(|_| Unavailable::other(&anyhow::anyhow!("the self-test did not end")))?;
+    match printed {
+        Ok(text) if text.trim() == PASSED => Ok(()),
+        Ok(text) => Err(Unavailable::leaks(text.trim())),
+        Err(error) => match error.downcast::<LaunchError>() {
+            Ok(LaunchError::Setup(failed)) => Err(failed.into()),
+            Ok(error) => Err(Unavailable::other(&error.into())),
+            Err(error) => Err(Unavailable::other(&error)),
+        },
+    }
+}
+
+async fn run(sandbox: &Sandbox, home: &Path) -> anyhow::Result<String> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let outside = home.join(format!("self-test-{}", uuid::Uuid::now_v7()));
+    let script = script(sandbox.isolation(), &outside, listener.local_addr()?);
+    let workspace = Workspace::create(outside, sandbox.identity()?)?;
+    let command = Command {
+        script: &script,
+        environment: Vec::new(),
+        listeners: Vec::new(),
+        hosts: String::new(),
+        limits: Limits::DEFAULT,
+    };
+    let running = sandbox.start(command, &workspace).await?;
+    let printed = command::read_plain(running).await;
+    workspace.quiet().await;
+    printed
+}
+
+/// Prints one word, or what got out.
+fn script(isolation: Isolation, outside: &Path, listener: SocketAddr) -> String {
+    let worker = std::process::id();
+    let outside = outside.display();
+    let port = listener.port();
+    let namespaced = if isolation == Isolation::Namespaced {
+        r#"
+[[ $UID == 1000 ]] || hole "the user is $UID"
+[[ $$ -le 3 ]] || hole "processes of the machine"
+[[ -e /proc/self/environ ]] || hole "no /proc"
+exists /proc/$worker/environ; exists "$outside"; exists /root; exists /home; exists /sys/kernel"#
+    } else {
+        ""
+    };
+    format!(
+        r#"worker={worker}
+outside='{outside}'
+holes=
+hole() {{ holes+="$1; "; }}
+exists() {{ [[ ! -e $1 ]] || hole "$1 is there"; }}
+reads() {{ {{ : < "$1"; }} 2>/dev/null && hole "$1 can be read"; }}
+writes() {{ {{ : >> "$1"; }} 2>/dev/null && hole "$1 can be written"; }}
+{namespaced}
+reads /proc/$worker/environ; reads /proc/1/environ; reads /proc/$worker/mem; reads /etc/shadow
+writes /usr/skillet; writes /etc/skillet; writes /proc/sys/kernel/core_pattern; writes /proc/sysrq-trigger
+kill -0 $worker 2>/dev/null && hole "the worker can be killed"
+{{ : < /dev/tcp/127.0.0.1/{port}; }} 2>/dev/null && hole "the machine's network"
+unshare --user true 2>/dev/null && hole "more namespaces"
+{{ : >> "$HOME/a" && : >> "$TMPDIR/a"; }} 2>/dev/null || hole "neither workspace nor /tmp"
+echo "${{holes:-{PASSED}}}""#
+    )
+}

@@ -1,0 +1,210 @@
+//! The system calls that a command may not make.
+//!
+//! A list of what is denied, on a ground of what is allowed: commands run any program there is. What is
+//! denied either reaches out of the namespaces, or is a large part of the kernel that no command needs.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Denied whatever their arguments.
+const DENIED: &[c_long] = &[
+    // Namespaces and mounts.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // Much code in the kernel, and many of its holes.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    // Key rings belong to the user on the host.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Other processes' memory and descriptors.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    // The machine itself.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    // Files by handle, past all mounts.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    // Memory of other processes, again.
+    libc::SYS_move_pages,
+    libc::SYS_migrate_pages,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+
+/// Flags of clone(2) that make namespaces.
+const NAMESPACE_FLAGS: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+/// Families of sockets that the network namespace confines. Not so AF_VSOCK, which reaches the hypervisor.
+const FAMILIES: [i32; 4] = [
+    libc::AF_UNIX,
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_NETLINK,
+];
+/// Asks personality(2) what it is.
+const PERSONALITY_QUERY: u64 = 0xffff_ffff;
+
+/// Whether a command may have sockets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// Within its own network namespace.
+    Confined,
+    /// None, for there is nothing that would confine them.
+    None,
+}
+
+/// The filters, to be applied one after the other.
+pub(super) fn programs(sockets: Sockets) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let denied = filter(denied(sockets)?, libc::EPERM, arch)?;
+    // Its flags are in memory, where a filter cannot look. C libraries then take clone(2).
+    let clone3 = filter(
+        BTreeMap::from([(libc::SYS_clone3, Vec::new())]),
+        libc::ENOSYS,
+        arch,
+    )?;
+    Ok(vec![foreign_numbers(), denied, clone3])
+}
+
+/// Applies them to this thread, for good.
+pub(super) fn apply(programs: &[BpfProgram]) -> Result<(), seccompiler::Error> {
+    programs
+        .iter()
+        .try_for_each(|program| seccompiler::apply_filter(program))
+}
+
+fn filter(
+    rules: Rules,
+    errno: i32,
+    arch: TargetArch,
+) -> Result<BpfProgram, seccompiler::BackendError> {
+    let errno = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
+}
+
+fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = DENIED.iter().map(|number| (*number, Vec::new())).collect();
+    let namespaces = NAMESPACE_FLAGS.map(|flag| {
+        let flag = u64::from(flag.unsigned_abs());
+        argument(0, SeccompCmpOp::MaskedEq(flag), flag)
+    });
+    rules.insert(libc::SYS_clone, any_of(namespaces)?);
+    let families: Vec<_> = FAMILIES
+        .iter()
+        .map(|family| argument(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
+        .collect::<Result<_, _>>()?;
+    let (socket, socketpair) = match sockets {
+        Sockets::Confined => (
+            vec![SeccompRule::new(families)?],
+            any_of([argument(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)])?,
+        ),
+        Sockets::None => (Vec::new(), Vec::new()),
+    };
+    rules.insert(libc::SYS_socket, socket);
+    rules.insert(libc::SYS_socketpair, socketpair);
+    // What is typed into a terminal is obeyed by whoever reads it.
+    let terminal = [libc::TIOCSTI, libc::TIOCLINUX]
+        .map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request as u32)));
+    rules.insert(libc::SYS_ioctl, any_of(terminal)?);
+    let personality = vec![
+        argument(0, SeccompCmpOp::Ne, 0)?,
+        argument(0, SeccompCmpOp::Ne, PERSONALITY_QUERY)?,
+    ];
+    rules.insert(libc::SYS_personality, vec![SeccompRule::new(personality)?]);
+    Ok(rules)
+}
+
+type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+
+/// All these arguments are of 32 bits; what is above them, the kernel does not look at either.
+fn argument(index: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+    SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn any_of(
+    conditions: impl IntoIterator<Item = Condition>,
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    conditions
+        .into_iter()
+        .map(|condition| SeccompRule::new(vec![condition?]))
+        .collect()
+}
+
+/// Denies numbers of the x32 interface, under which every call has a second number that a list of
+/// numbers would miss.
+fn foreign_numbers() -> BpfProgram {
+    const X32_BIT: u32 = 0x4000_0000;
+    let instruction = |code: u32, jt, jf, k| sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    vec![
+        // The number is the first word of seccomp_data.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
+        instruction(
+            libc::BPF_RET | libc::BPF_K,
+            0,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs(),
+        ),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}

@@ -1,0 +1,160 @@
+//! What the worker and the launcher say to each other.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use shared::sandbox::Isolation;
+
+/// A command to be started.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Spec {
+    /// How it is confined.
+    pub(crate) isolation: Isolation,
+    /// The user to become first, where the worker is root.
+    pub(crate) identity: Option<u32>,
+    /// The cgroup to enter first.
+    pub(crate) cgroup: Option<PathBuf>,
+    /// What bash runs.
+    pub(crate) script: String,
+    /// All the variables that it sees.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Directories of the host that it sees beside the usual ones, and cannot change.
+    pub(crate) read_only: Vec<PathBuf>,
+    /// Where to listen for the worker, inside.
+    pub(crate) listeners: Vec<SocketAddr>,
+    /// More lines for /etc/hosts.
+    pub(crate) hosts: String,
+    /// What it may take.
+    pub(crate) limits: Limits,
+}
+
+/// What a command may take of the machine, beside its time and its output.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    /// Processes and threads at once.
+    pub(crate) processes: u64,
+    /// Open files of one process.
+    pub(crate) open_files: u64,
+    /// Memory of one process that is backed by no file, in bytes.
+    pub(crate) data_bytes: u64,
+    /// Memory of all processes, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// The largest file, in bytes.
+    pub(crate) file_bytes: u64,
+    /// Everything in the job's workspace and `/tmp`, in bytes.
+    pub(crate) disk_bytes: u64,
+    /// Files and directories in them.
+    pub(crate) disk_entries: u64,
+}
+
+impl Limits {
+    /// Enough for an office suite or a browser.
+    pub(crate) const DEFAULT: Self = Self {
+        processes: 256,
+        open_files: 4096,
+        data_bytes: 2 * GIB,
+        memory_bytes: 2 * GIB,
+        file_bytes: GIB,
+        disk_bytes: 2 * GIB,
+        disk_entries: 500_000,
+    };
+}
+
+const GIB: u64 = 1024 * 1024 * 1024;
+
+/// What comes back, in order: `Started` or `Failed`, and after `Started` an `Ended`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// Everything is set up. The listeners' descriptors come along.
+    Started,
+    /// It could not be set up.
+    Failed(SetupFailed),
+    /// The command has ended, and nothing of it runs any more.
+    Ended(Ended),
+}
+
+/// A step of the set-up that this machine does not allow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{step}: {}", std::io::Error::from_raw_os_error(*errno))]
+pub(crate) struct SetupFailed {
+    pub(crate) step: Step,
+    /// What the kernel said.
+    pub(crate) errno: i32,
+}
+
+/// The steps in which hosts differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Step {
+    /// Reading the specification, entering the directory and the cgroup.
+    Begin,
+    /// Becoming the job's user.
+    Identity,
+    /// Making the namespaces.
+    Namespaces,
+    /// Mapping the user.
+    UserMap,
+    /// Mounting the file system that the command sees.
+    Mounts,
+    /// Mounting /proc.
+    Proc,
+    /// Changing the root.
+    Root,
+    /// Bringing up the loopback interface, and listening.
+    Network,
+    /// Giving up capabilities.
+    Privileges,
+    /// Limits on resources.
+    Limits,
+    /// Landlock.
+    Landlock,
+    /// Filtering system calls.
+    Seccomp,
+    /// Starting bash.
+    Exec,
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Begin => "beginning",
+            Self::Identity => "becoming the job's user",
+            Self::Namespaces => "making namespaces",
+            Self::UserMap => "mapping the user",
+            Self::Mounts => "mounting the file system",
+            Self::Proc => "mounting /proc",
+            Self::Root => "changing the root",
+            Self::Network => "setting up the network",
+            Self::Privileges => "giving up capabilities",
+            Self::Limits => "setting limits",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "filtering system calls",
+            Self::Exec => "starting bash",
+        })
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    /// As a shell gives it: 128 and the number for a signal. `None` if it was made to end.
+    pub(crate) exit_code: Option<i32>,
+    /// The limit that ended it.
+    pub(crate) limit: Option<Limit>,
+    pub(crate) cpu: Duration,
+    pub(crate) peak_memory_bytes: u64,
+}
+
+/// A limit at which a command ends, or something in it fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Limit {
+    Memory,
+    Processes,
+    FileSize,
+    Disk,
+    DiskEntries,
+    /// The disk that all jobs share.
+    FreeSpace,
+    Output,
+}
