@@ -1,7 +1,8 @@
 //! Measures the service from the outside: real processes, a database of its own, HTTP.
 //!
-//! `cargo run --release -p bench [-- --json FILE]`
+//! `cargo run --release -p bench [-- [--only sandbox] [--json FILE]]`
 
+mod command;
 mod figure;
 mod load;
 mod service;
@@ -21,7 +22,10 @@ const RUN: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
     // The processes under measure are this program again.
-    if matches!(std::env::args().nth(1).as_deref(), Some("api" | "worker")) {
+    if matches!(
+        std::env::args().nth(1).as_deref(),
+        Some("api" | "worker" | "sandbox-init")
+    ) {
         return cli::main();
     }
     rustls::crypto::ring::default_provider()
@@ -38,10 +42,26 @@ fn main() -> ExitCode {
 }
 
 async fn measure() -> anyhow::Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let json = arguments
-        .find(|argument| argument == "--json")
-        .and_then(|_| arguments.next());
+    let figures = match option("--only").as_deref() {
+        Some("sandbox") => command::measure().await?,
+        Some(other) => anyhow::bail!("there is no part `{other}`: sandbox"),
+        None => measure_all().await?,
+    };
+    print(&figures);
+    if let Some(path) = option("--json") {
+        write_json(&figures, path.as_ref())?;
+    }
+    Ok(())
+}
+
+/// The value of an option of this process.
+fn option(name: &str) -> Option<String> {
+    let mut arguments = std::env::args();
+    arguments.find(|argument| argument == name)?;
+    arguments.next()
+}
+
+async fn measure_all() -> anyhow::Result<Vec<Figure>> {
     let mut service = Service::start().await?;
     service.add_worker().await?;
     let mut figures = vec![
@@ -54,6 +74,7 @@ async fn measure() -> anyhow::Result<()> {
         ),
     ];
 
+    figures.extend(command::measure().await?);
     let alone = load::one_by_one(&service, NO_COMMAND, 200).await?;
     figures.push(Figure::at_most(
         "one job at a time over HTTP, p50",
@@ -79,11 +100,7 @@ async fn measure() -> anyhow::Result<()> {
             figures.push(Figure::new(&name, jobs_per_second, "jobs/s", target));
         }
     }
-    print(&figures);
-    if let Some(path) = json {
-        write_json(&figures, path.as_ref())?;
-    }
-    Ok(())
+    Ok(figures)
 }
 
 /// From a job's acceptance to its start, over all jobs that there are.

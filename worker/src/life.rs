@@ -64,6 +64,7 @@ pub(crate) async fn live(
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
+            had_room: true,
         };
         life.live().await;
         drop(heartbeat);
@@ -83,6 +84,7 @@ struct Life<'a> {
     dead: CancellationToken,
     shutdown: &'a Shutdown,
     attempts: JoinSet<()>,
+    had_room: bool,
 }
 
 impl Life<'_> {
@@ -115,7 +117,7 @@ impl Life<'_> {
             report(ended);
         }
         let free = self.new.slots as usize - self.attempts.len();
-        if free == 0 {
+        if free == 0 || !self.has_room() {
             return Ok(());
         }
         let claimed =
@@ -138,6 +140,19 @@ impl Life<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Whether the disk has room for more jobs. The log says so when that changes.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.shop.workspaces.has_room();
+        if std::mem::replace(&mut self.had_room, has_room) != has_room {
+            if has_room {
+                tracing::info!("there is room on the disk again");
+            } else {
+                tracing::error!("the disk is nearly full: no more jobs until there is room");
+            }
+        }
+        has_room
     }
 
     async fn do_chores(&self, rare_at: &mut Instant) {

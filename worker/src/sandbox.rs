@@ -31,6 +31,7 @@ pub use probe::open;
 use spec::Spec;
 pub(crate) use spec::{Ended, Limit, Limits};
 
+use crate::command;
 use crate::workspace::Workspace;
 
 /// What the operator wants. Nothing that a client or a model says changes it.
@@ -93,12 +94,13 @@ const ENVIRONMENT: [(&str, &str); 4] = [
 impl Sandbox {
     /// One that confines in that way, whether or not this machine can.
     fn new(isolation: Isolation, read_only: Vec<PathBuf>) -> Self {
-        let is_root = rustix::process::geteuid().is_root();
         Self {
             isolation,
             launcher: Launcher::new(),
             cgroups: (isolation != Isolation::Off).then(Cgroups::take).flatten(),
-            identities: (is_root && isolation != Isolation::Off).then(Identities::default),
+            identities: (isolation != Isolation::Off)
+                .then(Identities::available)
+                .flatten(),
             read_only,
         }
     }
@@ -138,6 +140,22 @@ impl Sandbox {
         Ok(Some(alone.ok_or_else(|| {
             anyhow::anyhow!("all users for jobs are taken")
         })?))
+    }
+
+    /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
+    pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
+        let workspace = Workspace::create(place, self.identity()?)?;
+        let command = Command {
+            script,
+            environment: Vec::new(),
+            listeners: Vec::new(),
+            hosts: String::new(),
+            limits: Limits::DEFAULT,
+        };
+        let running = self.start(command, &workspace).await?;
+        let printed = command::read_plain(running).await;
+        workspace.quiet().await;
+        printed
     }
 
     /// Starts a command in a job's workspace.

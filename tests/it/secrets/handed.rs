@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
 use shared::secret::generate_master_key;
+use tests::model_server::Reply;
 
 use super::{VALUE, Vault, put};
 use crate::support::log::data;
@@ -35,7 +36,7 @@ async fn a_skill_gets_what_it_declares_and_no_other() {
     let done = service
         .run(&job(
             "stranger",
-            "env | grep -c KEEPER; env | grep UNASKED; true",
+            "env | grep -c -e KEEPER -e SKILLET; env | grep UNASKED; true",
         ))
         .await;
     assert_eq!(done["text"], "0", "{done:#}");
@@ -155,4 +156,38 @@ async fn a_worker_opens_only_what_was_put_there_under_its_keys() {
     put(service, "KEEPER_KEY", "another value").await;
     let moved = "cannot open the secret KEEPER_EXTRA: what is stored is not what was encrypted";
     expect(service, &[], moved).await;
+}
+
+#[tokio::test]
+async fn whoever_takes_a_job_over_has_its_secrets_too() {
+    let mut vault = Vault::start().await;
+    let service = &mut vault.service;
+    put(service, "KEEPER_KEY", VALUE).await;
+    let echo = Reply::call("execute_bash", json!({"command": "echo \"$KEEPER_KEY\""}));
+    let said = Reply::text(format!("It is {VALUE}."));
+    let script = [echo.clone(), Reply::stall(), echo, said];
+    service.model.script("taken", script);
+    let job =
+        json!({"skill": "keeper", "model": "anthropic/claude-test", "prompt": "Do it. #taken"});
+    let job = service.create(&job).await;
+    service.model.stalled("taken").await;
+    service.workers[0].kill();
+    service.add_worker(&[]).await;
+    let done = service.finished(&job).await;
+    let text = "It is [secret KEEPER_KEY].";
+    assert_eq!(
+        (&done["attempt"], &done["text"]),
+        (&json!(2), &json!(text)),
+        "{done:#}"
+    );
+    let events = service.events(&job).await;
+    let outputs = data(&events, "tool.completed");
+    let has_label = |output: &&Value| output.to_string().contains("[secret KEEPER_KEY]");
+    assert_eq!(
+        outputs.iter().filter(|output| has_label(output)).count(),
+        2,
+        "{outputs:#?}"
+    );
+    service.assert_unseen().await;
+    assert_eq!(service.model.violations(), [""; 0]);
 }

@@ -105,6 +105,8 @@ impl Host {
 
 const ALTERNATIVES: &str = "If there can be no namespaces here, `--sandbox allow-landlocked` confines with Landlock \
 instead, without any network. On a machine for development only, `--sandbox off` runs commands as the worker's own user.";
+const IDENTITY: &str = "The worker is root and cannot become another user, for its user namespace lacks the numbers 60706 to 61183: \
+run it as an ordinary user, or give the namespace 65536 users.";
 const DOCKER: &str = "Give the container the profiles in deploy/ (docker-compose.yml shows how):\n  \
 --security-opt seccomp=deploy/seccomp.json --security-opt apparmor=skillet-worker --security-opt systempaths=unconfined\n\
 (first, where the host has AppArmor: apparmor_parser -r deploy/apparmor.profile). No capability and no --privileged is \
@@ -116,6 +118,9 @@ const KUBERNETES: &str = "In the pod's specification set `hostUsers: false`, and
 
 fn remedy(step: Step, errno: i32, host: &Host) -> String {
     let mut parts = Vec::new();
+    if step == Step::Identity {
+        return format!("{IDENTITY}\n\n{ALTERNATIVES}");
+    }
     if !host.sysctls.is_empty() {
         parts.push(format!(
             "As root on the host: sysctl -w {} (and the same in /etc/sysctl.d/).",

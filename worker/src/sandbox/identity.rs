@@ -9,7 +9,6 @@ const FIRST: u32 = 60_706;
 const COUNT: u32 = 478;
 
 /// Gives each job a user.
-#[derive(Default)]
 pub(super) struct Identities {
     next: AtomicU32,
 }
@@ -22,6 +21,20 @@ pub(crate) struct Identity {
 }
 
 impl Identities {
+    /// If this process is root, and of a namespace that has those users (user_namespaces(7)).
+    pub(super) fn available() -> Option<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let has_all = |map| {
+            let ranges = ranges(map);
+            ranges.iter().any(|range| {
+                range.inside <= FIRST && FIRST + COUNT <= range.inside.saturating_add(range.count)
+            })
+        };
+        (is_root && has_all("uid_map") && has_all("gid_map")).then(|| Self {
+            next: AtomicU32::new(0),
+        })
+    }
+
     /// A user that other jobs of this worker have only when all are taken: namespaces keep them apart all the same.
     pub(super) fn take(&self) -> Identity {
         Identity {
@@ -42,4 +55,30 @@ impl Identities {
             })
         })
     }
+}
+
+/// Whether this process is root to the kernel, and not only in its namespace.
+pub(super) fn is_host_root() -> bool {
+    let mut ranges = ranges("uid_map").into_iter();
+    rustix::process::geteuid().is_root()
+        && ranges.any(|range| range.inside == 0 && range.outside == 0)
+}
+
+struct Range {
+    inside: u32,
+    outside: u32,
+    count: u32,
+}
+
+fn ranges(map: &str) -> Vec<Range> {
+    let text = std::fs::read_to_string(format!("/proc/self/{map}")).unwrap_or_default();
+    let parse = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse);
+        Some(Range {
+            inside: numbers.next()?.ok()?,
+            outside: numbers.next()?.ok()?,
+            count: numbers.next()?.ok()?,
+        })
+    };
+    text.lines().filter_map(parse).collect()
 }

@@ -29,6 +29,7 @@ use seccompiler::BpfProgram;
 use shared::sandbox::Isolation;
 
 use super::channel::{self, Message};
+use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
 use super::spec::{Report, SetupFailed, Spec, Step};
 use family::Family;
@@ -117,6 +118,12 @@ fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFaile
     fchdir(&handed.directory).map_err(at(Step::Begin))?;
     if let Some(identity) = spec.identity {
         namespace::become_user(identity).map_err(at(Step::Identity))?;
+    }
+    // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
+    if spec.isolation != Isolation::Off && is_host_root() {
+        return Err(at(Step::Identity)(io::Error::from_raw_os_error(
+            libc::EPERM,
+        )));
     }
     match spec.isolation {
         Isolation::Namespaced => {

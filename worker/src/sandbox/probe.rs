@@ -7,9 +7,7 @@ use std::time::Duration;
 use shared::sandbox::Isolation;
 use tokio::time::timeout;
 
-use super::{Command, LaunchError, Limits, Mode, Sandbox, Unavailable};
-use crate::command;
-use crate::workspace::Workspace;
+use super::{LaunchError, Mode, Sandbox, Unavailable};
 
 /// Much longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -62,18 +60,7 @@ async fn run(sandbox: &Sandbox, home: &Path) -> anyhow::Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let outside = home.join(format!("self-test-{}", uuid::Uuid::now_v7()));
     let script = script(sandbox.isolation(), &outside, listener.local_addr()?);
-    let workspace = Workspace::create(outside, sandbox.identity()?)?;
-    let command = Command {
-        script: &script,
-        environment: Vec::new(),
-        listeners: Vec::new(),
-        hosts: String::new(),
-        limits: Limits::DEFAULT,
-    };
-    let running = sandbox.start(command, &workspace).await?;
-    let printed = command::read_plain(running).await;
-    workspace.quiet().await;
-    printed
+    sandbox.run_once(&script, outside).await
 }
 
 /// Prints one word, or what got out.

@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::remove::remove_tree;
+use crate::sandbox::Limits;
+
+/// As much as one job may fill. With less than that free, a worker takes no more.
+const MIN_FREE_BYTES: u64 = Limits::DEFAULT.disk_bytes;
 
 /// A folder of this process alone. What a process that was killed left behind is removed by the next
 /// one: the lock of its folder went with it.
@@ -42,6 +46,13 @@ impl WorkspaceRoot {
             lock,
             _held: held,
         })
+    }
+
+    /// Whether the disk has room for another job.
+    pub(crate) fn has_room(&self) -> bool {
+        // What cannot be told is no reason to stand still.
+        rustix::fs::statvfs(&self.folder)
+            .map_or(true, |disk| disk.f_bavail * disk.f_frsize >= MIN_FREE_BYTES)
     }
 
     /// The folder.

@@ -40,11 +40,7 @@ fn ruleset(read_only: &[PathBuf]) -> Result<(), RulesetError> {
         ruleset = allow(ruleset, path, read)?;
     }
     for path in filesystem::devices() {
-        ruleset = allow(
-            ruleset,
-            path,
-            AccessFs::ReadFile | AccessFs::WriteFile,
-        )?;
+        ruleset = allow(ruleset, path, AccessFs::ReadFile | AccessFs::WriteFile)?;
     }
     for path in [".", "../tmp"] {
         ruleset = allow(ruleset, path.into(), AccessFs::from_all(NEWEST))?;

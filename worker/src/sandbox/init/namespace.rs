@@ -32,12 +32,6 @@ pub(super) fn become_user(id: u32) -> io::Result<()> {
 /// next child.
 pub(super) fn make() -> Result<(), SetupFailed> {
     let (user, group) = (Uid::effective(), Gid::effective());
-    // To the kernel the command must never be root: the files of /proc/sys are root's, whatever namespaces say.
-    if user.is_root() {
-        return Err(at(Step::Identity)(io::Error::from_raw_os_error(
-            libc::EPERM,
-        )));
-    }
     set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(Step::UserMap))?;
     let all = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
