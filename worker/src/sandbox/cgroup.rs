@@ -5,15 +5,26 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::process::geteuid;
+
 use super::spec::{Ended, Limit, Limits};
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+/// Where the processes of the subtree live that are no command's: only the leaves of a subtree have any.
+const LEAF: &str = "skillet";
+/// How the names of commands' cgroups begin. The number of their worker follows.
+const COMMAND: &str = "command-";
+/// What systemd marks the cgroups with that it leaves to others: one name since version 251, one, for root, before.
+const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
+/// Rounds in which processes that are being made while others are moved are caught.
+const MOVES: u32 = 10;
 /// Processor time of a command in each 100 ms, in microseconds: two cores.
 const CPU_MAX: &str = "200000 100000";
 /// Tries to remove a cgroup whose last process is still on its way out.
@@ -33,32 +44,39 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroups {
-    /// Takes the worker's own cgroup over, if it may: processes live in the leaves only, so the worker moves
-    /// to one.
+    /// Takes the worker's own cgroup over, if it may.
     pub(super) fn take() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-        Self::take_at(&Path::new(MOUNT).join(own)).ok()
+        let own = Path::new(MOUNT).join(own);
+        match Self::take_at(&own) {
+            Ok(cgroups) => {
+                tracing::info!(path = %cgroups.root.display(), "commands have cgroups");
+                Some(cgroups)
+            }
+            Err(error) => {
+                tracing::info!(path = %own.display(), %error, "commands have no cgroups");
+                None
+            }
+        }
     }
 
-    fn take_at(root: &Path) -> io::Result<Self> {
+    fn take_at(own: &Path) -> io::Result<Self> {
+        let root = match own.parent() {
+            // It was taken over before, by us or by a worker beside us.
+            Some(parent) if own.ends_with(LEAF) => parent,
+            _ => own,
+        };
+        if !is_ours(root)? {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         let available = fs::read_to_string(root.join("cgroup.controllers"))?;
         let has = |controller| available.split_whitespace().any(|it| it == controller);
         if !CONTROLLERS.into_iter().all(has) {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let leaf = root.join(format!("worker-{}", std::process::id()));
-        fs::create_dir(&leaf)?;
-        let moved = fs::write(leaf.join("cgroup.procs"), "0").and_then(|()| {
-            let all = CONTROLLERS.map(|controller| format!("+{controller}"));
-            fs::write(root.join("cgroup.subtree_control"), all.join(" "))
-        });
-        if moved.is_err() {
-            // Others live here, too, so it is not ours to divide.
-            let _ = fs::write(root.join("cgroup.procs"), "0");
-            let _ = fs::remove_dir(&leaf);
-        }
-        moved?;
+        divide(root)?;
+        sweep(root);
         Ok(Self {
             root: root.into(),
             next: Arc::default(),
@@ -68,12 +86,12 @@ impl Cgroups {
     /// Makes one for a command.
     pub(super) fn create(&self, limits: &Limits) -> io::Result<Cgroup> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let name = format!("command-{}-{number}", std::process::id());
+        let name = format!("{COMMAND}{}-{number}", std::process::id());
         let cgroup = Cgroup {
             path: self.root.join(name),
         };
         fs::create_dir(&cgroup.path)?;
-        let set = || {
+        let limit = || {
             cgroup.set("memory.max", &limits.memory_bytes.to_string())?;
             cgroup.set("memory.oom.group", "1")?;
             cgroup.set("pids.max", &limits.processes.to_string())?;
@@ -82,9 +100,95 @@ impl Cgroups {
             let _ = cgroup.set("memory.swap.max", "0");
             Ok(())
         };
-        let set: io::Result<()> = set();
-        set.inspect_err(|_| drop(fs::remove_dir(&cgroup.path)))?;
-        Ok(cgroup)
+        let limited: io::Result<()> = limit();
+        limited.map(|()| cgroup)
+    }
+}
+
+/// Whether nobody else manages that cgroup, and we may. Who is root may write to all of them, which says nothing.
+fn is_ours(root: &Path) -> io::Result<bool> {
+    // A container's own cgroup is the topmost that it sees. That of a machine has no type.
+    if root == Path::new(MOUNT) {
+        return Ok(root.join("cgroup.type").exists());
+    }
+    let is_marked = |name: &&str| {
+        let mut value = [0; 1];
+        let length = rustix::fs::getxattr(root, *name, &mut value);
+        length.is_ok() && value == *b"1"
+    };
+    if DELEGATED.iter().any(is_marked) {
+        return Ok(true);
+    }
+    // There is systemd without marks, and there are other managers. They give a cgroup its user as the owner; but
+    // a desktop does that, too, with those of the programs in it.
+    let user = geteuid();
+    let is_given = !user.is_root() && fs::metadata(root)?.uid() == user.as_raw();
+    let own = std::process::id().to_string();
+    let is_alone = processes(root)?.iter().all(|process| *process == own);
+    Ok(is_given && is_alone)
+}
+
+/// Has the kernel keep limits in the cgroups below that one. It does so only if all processes are below it, too.
+fn divide(root: &Path) -> io::Result<()> {
+    let leaf = root.join(LEAF);
+    match fs::create_dir(&leaf) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let enable = || {
+        // Not only ours: a database that we brought along, or the parent that waits for us.
+        move_all(root, &leaf)?;
+        let all = CONTROLLERS.map(|controller| format!("+{controller}"));
+        fs::write(root.join("cgroup.subtree_control"), all.join(" "))
+    };
+    let mut enabled = enable();
+    for _ in 1..MOVES {
+        if enabled.is_ok() {
+            return Ok(());
+        }
+        enabled = enable();
+    }
+    if enabled.is_err() {
+        let _ = move_all(&leaf, root);
+        let _ = fs::remove_dir(&leaf);
+    }
+    enabled
+}
+
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    let target = to.join("cgroup.procs");
+    for process in processes(from)? {
+        match fs::write(&target, process) {
+            // It has ended.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            moved => moved?,
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of those that are in it, and in none below it.
+fn processes(cgroup: &Path) -> io::Result<Vec<String>> {
+    let text = fs::read_to_string(cgroup.join("cgroup.procs"))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Removes what workers left that were killed.
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let worker = name.to_str().and_then(|name| {
+            let (worker, _) = name.strip_prefix(COMMAND)?.split_once('-')?;
+            Some(worker)
+        });
+        // A worker that lives removes its own.
+        if worker.is_some_and(|worker| !Path::new("/proc").join(worker).exists()) {
+            let _ = fs::write(entry.path().join("cgroup.kill"), "1");
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 
@@ -111,6 +215,18 @@ impl Cgroup {
         }
     }
 
+    /// How a command ended that the kernel killed with all its processes, also the one that would have told.
+    pub(super) fn killed(&self) -> Option<Ended> {
+        let mut ended = Ended {
+            exit_code: None,
+            limit: None,
+            cpu: Duration::ZERO,
+            peak_memory_bytes: 0,
+        };
+        self.complete(&mut ended);
+        (ended.limit == Some(Limit::Memory)).then_some(ended)
+    }
+
     /// Kills whatever is left, and removes it.
     pub(super) async fn remove(self) {
         let _ = self.set("cgroup.kill", "1");
@@ -134,5 +250,12 @@ impl Cgroup {
         let text = fs::read_to_string(self.path.join(file)).ok()?;
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         lines.find(|(it, _)| *it == name)?.1.parse().ok()
+    }
+}
+
+impl Drop for Cgroup {
+    /// For a command that never began: no process is in it.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
     }
 }

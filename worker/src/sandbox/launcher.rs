@@ -210,9 +210,14 @@ impl Lifeline {
                 }
             }
         }
-        if let Some(cgroup) = self.cgroup {
-            cgroup.remove().await;
+        let Some(cgroup) = self.cgroup else {
+            return;
+        };
+        // After another end this comes too late to be read.
+        if let Some(ended) = cgroup.killed() {
+            let _ = heard.try_send((Report::Ended(ended), Vec::new()));
         }
+        cgroup.remove().await;
     }
 
     async fn pass_on(&self, heard: &mpsc::Sender<(Report, Vec<OwnedFd>)>) {

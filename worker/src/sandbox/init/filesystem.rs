@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::cstr;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
-    mount_change, mount_remount, unmount,
+    mount_change, unmount,
 };
 use rustix::process::{chdir, pivot_root};
 
@@ -95,16 +95,29 @@ fn populate(spec: &Spec) -> io::Result<()> {
     READ_ONLY.iter().try_for_each(show)?;
     spec.read_only.iter().try_for_each(show)?;
     own_files(&spec.hosts)?;
-    make_devices()?;
-    for directory in ["/proc", "/run", "/sys"] {
+    for directory in ["/proc", "/run", "/sys", "/workspace", "/tmp"] {
         make_directory(&under_root(directory))?;
     }
+    make_devices()?;
+    symlink("/tmp", under_root("/var/tmp"))?;
+    // All that is there until now, at one stroke.
+    restrict(&under_root("/"), libc::MOUNT_ATTR_RDONLY)?;
+    for path in devices() {
+        mount_bind(&path, under_root(&path))?;
+    }
+    let options = cstr!("size=64m,nr_inodes=4k,mode=1777");
+    mount(
+        "tmpfs",
+        under_root("/dev/shm"),
+        "tmpfs",
+        HIDDEN,
+        Some(options),
+    )?;
     bring("workspace", "/workspace")?;
-    bring("tmp", "/tmp")?;
-    symlink("/tmp", under_root("/var/tmp"))
+    bring("tmp", "/tmp")
 }
 
-/// Binds a path of the host, read-only; one that is not there is left out.
+/// Binds a path of the host; one that is not there is left out.
 fn show(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let target = under_root(path);
@@ -113,14 +126,12 @@ fn show(path: impl AsRef<Path>) -> io::Result<()> {
         Ok(_) => make_file(&target, "")?,
         Err(_) => return Ok(()),
     }
-    mount_bind_recursive(path, &target)?;
-    restrict(&target, libc::MOUNT_ATTR_RDONLY)
+    Ok(mount_bind_recursive(path, &target)?)
 }
 
 /// Binds a directory of the job's, by its name in the working directory.
 fn bring(name: &str, path: &str) -> io::Result<()> {
     let target = under_root(path);
-    make_directory(&target)?;
     mount_bind(name, &target)?;
     restrict(&target, 0)
 }
@@ -174,21 +185,12 @@ fn own_files(hosts: &str) -> io::Result<()> {
         .try_for_each(|(path, text)| make_file(&under_root(path), text))
 }
 
+/// The places of devices, and the links that programs expect beside them.
 fn make_devices() -> io::Result<()> {
     make_directory(&under_root("/dev/shm"))?;
     for path in devices() {
-        let target = under_root(&path);
-        make_file(&target, "")?;
-        mount_bind(&path, &target)?;
+        make_file(&under_root(path), "")?;
     }
-    let options = cstr!("size=64m,nr_inodes=4k,mode=1777");
-    mount(
-        "tmpfs",
-        under_root("/dev/shm"),
-        "tmpfs",
-        HIDDEN,
-        Some(options),
-    )?;
     for (name, target) in [
         ("fd", "/proc/self/fd"),
         ("stdin", "/proc/self/fd/0"),
@@ -206,11 +208,6 @@ fn enter() -> io::Result<()> {
     // Both in one place: the old root lies on the new one until it is taken away (pivot_root(2)).
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
-    mount_remount(
-        "/",
-        MountFlags::BIND | MountFlags::RDONLY | HIDDEN,
-        cstr!(""),
-    )?;
     chdir("/workspace")?;
     Ok(())
 }

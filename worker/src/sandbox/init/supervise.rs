@@ -5,18 +5,18 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::{TimeVal, TimeValLike};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use seccompiler::BpfProgram;
 
 use super::family::Family;
-use super::watch::Watch;
+use super::watch::{self, Watch};
 use super::{Handed, at, exit, payload, report};
 use crate::sandbox::channel;
 use crate::sandbox::spec::{Ended, Limit, Report, SetupFailed, Spec, Step};
@@ -50,8 +50,19 @@ pub(super) fn supervise(
     };
     // The pipes end with the command's own processes.
     let Handed { control, .. } = handed;
-    watch.clone().start().map_err(at(Step::Limits))?;
-    let exit_code = wait_for_end(&signals, control.as_fd(), shell);
+    // Most commands have ended before there is anything to watch.
+    let wait = |patience| wait_for_end(&signals, control.as_fd(), shell, patience);
+    let end = match wait(Some(watch::INTERVAL)) {
+        End::NotYet => {
+            watch.clone().start().map_err(at(Step::Limits))?;
+            wait(None)
+        }
+        end => end,
+    };
+    let exit_code = match end {
+        End::Exited(code) => code,
+        End::Killed | End::NotYet => None,
+    };
     family.kill();
     reap_all();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(at(Step::Exec))?;
@@ -79,25 +90,44 @@ fn is_deadly(limit: Limit) -> bool {
     !matches!(limit, Limit::Processes | Limit::FileSize)
 }
 
-/// The exit code of the command; `None` if the worker wants its end, or is gone.
-fn wait_for_end(signals: &SignalFd, control: BorrowedFd<'_>, shell: Pid) -> Option<i32> {
+/// What came of waiting for a command.
+enum End {
+    /// It ended, with an exit code as a shell gives it.
+    Exited(Option<i32>),
+    /// The worker wants its end, or is gone.
+    Killed,
+    /// It runs.
+    NotYet,
+}
+
+fn wait_for_end(
+    signals: &SignalFd,
+    control: BorrowedFd<'_>,
+    shell: Pid,
+    patience: Option<Duration>,
+) -> End {
+    let deadline = patience.map(|patience| Instant::now() + patience);
     loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| Timespec::try_from(left).expect("it is short"));
         let mut waiting = [
             PollFd::new(signals, PollFlags::IN),
             PollFd::from_borrowed_fd(control, PollFlags::IN),
         ];
-        if poll(&mut waiting, None).is_err() {
-            continue;
+        match poll(&mut waiting, left.as_ref()) {
+            Ok(0) => return End::NotYet,
+            Ok(_) => {}
+            Err(_) => continue,
         }
         // The worker says nothing after the beginning, so this is the end of the lifeline.
         if !waiting[1].revents().is_empty() {
-            return None;
+            return End::Killed;
         }
         while let Ok(Some(_)) = signals.read_signal() {}
         // Also those who lost their parent and became our children.
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if pid == shell {
-                return exit_code(status);
+                return End::Exited(exit_code(status));
             }
         }
     }

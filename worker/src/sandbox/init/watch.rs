@@ -17,7 +17,7 @@ use super::tree::{self, TreeUse};
 use crate::sandbox::spec::{Limit, Limits, Spec};
 
 /// How often memory and processes are looked at, and at most the disk.
-const INTERVAL: Duration = Duration::from_millis(250);
+pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 /// Looking at the disk takes at most one part in this many of the time.
 const DISK_SHARE: u32 = 5;
 /// With less than this the disk that all jobs share counts as full, in bytes.
@@ -56,7 +56,6 @@ impl Watch {
         thread::Builder::new().spawn(move || {
             let mut disk_at = Instant::now();
             loop {
-                thread::sleep(INTERVAL);
                 let limit = self.check_processes().or_else(|| {
                     let begun_at = Instant::now();
                     if begun_at < disk_at {
@@ -75,6 +74,7 @@ impl Watch {
                     }
                     None => {}
                 }
+                thread::sleep(INTERVAL);
             }
         })?;
         Ok(())
