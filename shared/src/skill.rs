@@ -88,10 +88,15 @@ impl Skill {
         let validator =
             jsonschema::validator_for(&self.parameters).expect("checked when the skill was read");
         let instance = Value::Object(filled.clone());
-        let errors: Vec<_> = validator
+        let mut errors: Vec<_> = validator
             .iter_errors(&instance)
             .map(|error| (error.instance_path().to_string(), error.to_string()))
             .collect();
+        for name in self.network.parameters() {
+            if let Err(error) = HostRule::from_parameter(filled.get(name)) {
+                errors.push((format!("/{name}"), error.to_string()));
+            }
+        }
         if errors.is_empty() {
             Ok(filled)
         } else {

@@ -27,6 +27,21 @@ pub(crate) fn has_program(name: &str) -> bool {
     found
 }
 
+/// Whether we are root, as a test must be that starts processes of other users. Where nothing may be left out,
+/// not to be is a failure.
+pub(crate) fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
+    assert!(
+        is_root || !must,
+        "this test needs to be root, and SKILLET_TEST_REQUIRE=all"
+    );
+    if !is_root {
+        eprintln!("left out: it needs to be root");
+    }
+    is_root
+}
+
 /// How many processes of this machine have that argument, zombies not counted.
 pub(crate) fn processes_with(argument: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

@@ -11,6 +11,7 @@ use shared::db::claim::Claimed;
 use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
 use shared::job::{JobError, JobErrorCode};
+use shared::sandbox::Isolation;
 use shared::skill::Skill;
 use tokio_util::sync::CancellationToken;
 
@@ -193,7 +194,10 @@ async fn carry_out(
         log,
         workspace,
         secrets: &secrets,
-        egress: egress.as_ref(),
+        // Without a network of its own a command has the machine's.
+        egress: egress
+            .as_ref()
+            .filter(|_| shop.sandbox.isolation() == Isolation::Namespaced),
         drain: &signals.drain,
         deadline,
     };

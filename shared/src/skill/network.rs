@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::host::{HostError, HostName};
 
-pub use value::ValueError;
+pub use value::{ParameterError, ValueError};
 
 /// Hosts that a skill may name. Each may cost its jobs two listeners, and all listeners of a job are
 /// handed over in one message, which holds 253.

@@ -17,14 +17,32 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the program with an environment of its own, its log going to a file.
     pub(crate) fn start(arguments: &[&str], environment: &[(String, String)], log: &Path) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).stdin(Stdio::null());
+        Self::spawn(command, environment, log)
+    }
+
+    /// The same through a program that runs it, as `nice` does.
+    pub(crate) fn start_through(
+        wrapper: &[&str],
+        arguments: &[&str],
+        environment: &[(String, String)],
+        log: &Path,
+    ) -> Self {
+        let mut command = Command::new(wrapper[0]);
+        // Whoever the wrapper becomes may not enter the directory that the program is in.
+        command.args(&wrapper[1..]).arg("/proc/self/fd/0");
+        command.args(arguments).stdin(File::open(PROGRAM).unwrap());
+        Self::spawn(command, environment, log)
+    }
+
+    fn spawn(mut command: Command, environment: &[(String, String)], log: &Path) -> Self {
         let log = File::options().create(true).append(true).open(log).unwrap();
-        let child = Command::new(PROGRAM)
-            .args(arguments)
+        let child = command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("SKILLET_LOG", "info,sqlx=warn")
             .envs(environment.iter().cloned())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()

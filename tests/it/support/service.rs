@@ -100,15 +100,14 @@ impl Service {
 
     /// Starts another worker, with more variables, and waits until it is there.
     pub(crate) async fn add_worker(&mut self, more: &[(&str, &str)]) {
-        let number = self.workers.len();
-        let mut environment = self.environment.clone();
-        let home = self.home.path().join(format!("worker-{number}"));
-        environment.push(("SKILLET_DATA_DIR".to_owned(), home.display().to_string()));
-        environment.extend(owned(more));
-        let log = self.home.path().join(format!("worker-{number}.log"));
-        self.workers
-            .push(Process::start(&["worker"], &environment, &log));
-        let home = home.display().to_string();
+        self.add_worker_through(&[], more).await;
+    }
+
+    /// The same through a program that runs it, as `nice` does.
+    pub(crate) async fn add_worker_through(&mut self, wrapper: &[&str], more: &[(&str, &str)]) {
+        let home = self.next_home().display().to_string();
+        let worker = self.start_worker(wrapper, more);
+        self.workers.push(worker);
         until(async || {
             db::worker::list(&self.pool)
                 .await
@@ -117,6 +116,27 @@ impl Service {
                 .any(|worker| worker.home == home)
         })
         .await;
+    }
+
+    /// Starts a worker that may not get far.
+    pub(crate) fn start_worker(&self, wrapper: &[&str], more: &[(&str, &str)]) -> Process {
+        let home = self.next_home();
+        let mut environment = self.environment.clone();
+        environment.push(("SKILLET_DATA_DIR".to_owned(), home.display().to_string()));
+        environment.extend(owned(more));
+        let log = home.with_extension("log");
+        if wrapper.is_empty() {
+            Process::start(&["worker"], &environment, &log)
+        } else {
+            Process::start_through(wrapper, &["worker"], &environment, &log)
+        }
+    }
+
+    /// The data directory of the worker that is started next.
+    pub(crate) fn next_home(&self) -> PathBuf {
+        self.home
+            .path()
+            .join(format!("worker-{}", self.workers.len()))
     }
 
     /// Starts the API again, where it was.

@@ -1,5 +1,5 @@
 use serde_json::{Map, Value};
-use shared::skill::network::{MAX_HOSTS, ValueError};
+use shared::skill::network::{MAX_HOSTS, ParameterError, ValueError};
 use shared::skill::{HostRule, HostSource, Network};
 
 use super::rule::Rules;
@@ -13,14 +13,12 @@ pub(crate) enum EgressError {
         #[source]
         cause: ValueError,
     },
-    #[error("the parameter `{name}` names no host that can be reached")]
+    #[error("the parameter `{name}` is not a host")]
     Parameter {
         name: String,
         #[source]
-        cause: ValueError,
+        cause: ParameterError,
     },
-    #[error("the parameter `{0}` must be a URL or host[:port], or a list of them")]
-    NotText(String),
     #[error("the job names more than {MAX_HOSTS} hosts")]
     TooMany,
 }
@@ -66,29 +64,13 @@ fn from_source(
             })?;
             Ok(rule.into_iter().collect())
         }
-        HostSource::Parameter(name) => from_parameter(name, parameters.get(name)),
+        HostSource::Parameter(name) => {
+            HostRule::from_parameter(parameters.get(name)).map_err(|cause| EgressError::Parameter {
+                name: name.clone(),
+                cause,
+            })
+        }
     }
-}
-
-fn from_parameter(name: &str, value: Option<&Value>) -> Result<Vec<HostRule>, EgressError> {
-    let texts = match value {
-        None | Some(Value::Null) => &[],
-        Some(Value::Array(texts)) => texts.as_slice(),
-        Some(text) => std::slice::from_ref(text),
-    };
-    if texts.len() > MAX_HOSTS {
-        return Err(EgressError::TooMany);
-    }
-    let rule = |text: &Value| {
-        let text = text
-            .as_str()
-            .ok_or_else(|| EgressError::NotText(name.to_owned()))?;
-        HostRule::from_value(text).map_err(|cause| EgressError::Parameter {
-            name: name.to_owned(),
-            cause,
-        })
-    };
-    texts.iter().map(rule).collect()
 }
 
 #[cfg(test)]
@@ -143,21 +125,22 @@ mod tests {
     #[test]
     fn what_is_missing_or_wrong_is_named() {
         let error = |words, parameters| rules_of(words, &parameters).unwrap_err();
+        let wrong = |cause| EgressError::Parameter {
+            name: "url".to_owned(),
+            cause,
+        };
         assert_eq!(
             error("parameter:url", json!({"url": "http://10.0.0.1/"})),
-            EgressError::Parameter {
-                name: "url".to_owned(),
-                cause: ValueError::Host(HostError::Address)
-            }
+            wrong(ValueError::Host(HostError::Address).into())
         );
         assert_eq!(
             error("parameter:url", json!({"url": ["a.example", 5]})),
-            EgressError::NotText("url".to_owned())
+            wrong(ParameterError::NotText)
         );
         let many: Vec<String> = (0..=MAX_HOSTS).map(|n| format!("h{n}.example")).collect();
         assert_eq!(
             error("parameter:url", json!({"url": many})),
-            EgressError::TooMany
+            wrong(ParameterError::TooMany)
         );
         let half: Vec<String> = (0..MAX_HOSTS).map(|n| format!("h{n}.example")).collect();
         assert_eq!(

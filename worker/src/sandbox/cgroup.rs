@@ -178,14 +178,16 @@ fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else {
         return;
     };
+    // Of a worker that had our number, too; we have not begun. One that lives removes its own.
+    let own = std::process::id().to_string();
+    let is_left = |worker: &str| worker == own || !Path::new("/proc").join(worker).exists();
     for entry in entries.filter_map(Result::ok) {
         let name = entry.file_name();
         let worker = name.to_str().and_then(|name| {
             let (worker, _) = name.strip_prefix(COMMAND)?.split_once('-')?;
             Some(worker)
         });
-        // A worker that lives removes its own.
-        if worker.is_some_and(|worker| !Path::new("/proc").join(worker).exists()) {
+        if worker.is_some_and(is_left) {
             let _ = fs::write(entry.path().join("cgroup.kill"), "1");
             let _ = fs::remove_dir(entry.path());
         }

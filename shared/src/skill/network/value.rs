@@ -1,4 +1,6 @@
-use super::{HostPattern, HostRule, Ports};
+use serde_json::Value;
+
+use super::{HostPattern, HostRule, MAX_HOSTS, Ports};
 use crate::host::{HostError, HostName};
 
 /// What a value must be that a host is read from. It is never repeated here: it may be a secret.
@@ -21,7 +23,38 @@ pub enum ValueError {
     Host(#[from] HostError),
 }
 
+/// What a parameter must be that hosts are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// Neither a text nor a list of texts.
+    #[error("must be a URL or host[:port], or a list of them")]
+    NotText,
+    /// More hosts than a job may have.
+    #[error("names more than {MAX_HOSTS} hosts")]
+    TooMany,
+    /// A text that names no host.
+    #[error("names no host that can be reached: {0}")]
+    Value(#[from] ValueError),
+}
+
 impl HostRule {
+    /// The hosts that a parameter names; one that is not there names none.
+    pub fn from_parameter(value: Option<&Value>) -> Result<Vec<Self>, ParameterError> {
+        let texts = match value {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(texts)) => texts.as_slice(),
+            Some(text) => std::slice::from_ref(text),
+        };
+        if texts.len() > MAX_HOSTS {
+            return Err(ParameterError::TooMany);
+        }
+        let rule = |text: &Value| {
+            let text = text.as_str().ok_or(ParameterError::NotText)?;
+            Ok(Self::from_value(text)?)
+        };
+        texts.iter().map(rule).collect()
+    }
+
     /// The host and the ports that a value means: a URL, or `host[:port]`.
     pub fn from_value(value: &str) -> Result<Self, ValueError> {
         let value = value.trim();

@@ -95,7 +95,7 @@ fn populate(spec: &Spec) -> io::Result<()> {
     READ_ONLY.iter().try_for_each(show)?;
     spec.read_only.iter().try_for_each(show)?;
     own_files(&spec.hosts)?;
-    for directory in ["/proc", "/run", "/sys", "/workspace", "/tmp"] {
+    for directory in ["/proc", "/run", "/sys", "/tmp", "/var", "/workspace"] {
         make_directory(&under_root(directory))?;
     }
     make_devices()?;

@@ -1,0 +1,241 @@
+//! One attack in two worlds: in a sandbox, where it must fail, and outside of any, where it must succeed, or
+//! its failure proves nothing.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::log::data;
+use crate::support::{Service, bash, has_program, is_root};
+
+/// A service whose worker confines commands, and one whose worker does not.
+pub(super) struct Worlds {
+    pub(super) inside: Service,
+    pub(super) outside: Service,
+}
+
+/// What became of an attack: what a model would have been told, in each world.
+pub(super) struct Tried {
+    attack: String,
+    pub(super) inside: Value,
+    pub(super) outside: Value,
+}
+
+impl Worlds {
+    /// Their workers are root, as we are, or there are none.
+    pub(super) async fn of_root() -> Option<Self> {
+        if !can_attack() {
+            return None;
+        }
+        let (mut inside, mut outside) =
+            tokio::join!(Service::without_worker(), Service::without_worker());
+        let off = [("SKILLET_SANDBOX", "off")];
+        tokio::join!(inside.add_worker(&[]), outside.add_worker(&off));
+        Some(Self { inside, outside })
+    }
+
+    /// Their workers are that user: whatever fails, it is not because someone else owns it. There are none where
+    /// we are not root.
+    pub(super) async fn of(user: &User) -> Option<Self> {
+        if !can_attack() {
+            return None;
+        }
+        let (mut inside, mut outside) =
+            tokio::join!(Service::without_worker(), Service::without_worker());
+        let off = [("SKILLET_SANDBOX", "off")];
+        tokio::join!(
+            user.add_worker(&mut inside, &[], &[]),
+            user.add_worker(&mut outside, &[], &off)
+        );
+        Some(Self { inside, outside })
+    }
+
+    /// Tries a script of bash, which succeeds if its last command does.
+    pub(super) async fn bash(&self, attack: &str) -> Tried {
+        let (inside, outside) = tokio::join!(run(&self.inside, attack), run(&self.outside, attack));
+        Tried {
+            attack: attack.to_owned(),
+            inside,
+            outside,
+        }
+    }
+
+    /// Tries a program of Python, which succeeds unless the system refuses something.
+    pub(super) async fn python(&self, attack: &str) -> Tried {
+        self.bash(&python(attack)).await
+    }
+}
+
+/// Whether this machine has what attacks are made with.
+pub(super) fn can_attack() -> bool {
+    is_root() && has_program("python3") && has_program("setpriv")
+}
+
+impl Tried {
+    /// It failed in the sandbox, for that reason.
+    #[track_caller]
+    pub(super) fn fails_inside(self, reason: &str) -> Self {
+        let told = told(&self.inside);
+        assert!(
+            !succeeded(&self.attack, &self.inside) && told.contains(reason),
+            "inside, not `{reason}`:\n{}\n{:#}",
+            self.attack,
+            self.inside
+        );
+        self
+    }
+
+    /// It does what it is meant to do.
+    #[track_caller]
+    pub(super) fn succeeds_outside(self) -> Self {
+        assert!(
+            succeeded(&self.attack, &self.outside),
+            "outside:\n{}\n{:#}",
+            self.attack,
+            self.outside
+        );
+        self
+    }
+
+    /// Whatever came of it outside, nothing there refused it for the reason that the sandbox gives.
+    #[track_caller]
+    pub(super) fn differs_outside(self, reason: &str) -> Self {
+        let is_refused = !succeeded(&self.attack, &self.outside);
+        assert!(
+            !(is_refused && told(&self.outside).contains(reason)),
+            "outside:\n{}\n{:#}",
+            self.attack,
+            self.outside
+        );
+        self
+    }
+}
+
+/// Runs a command of a job and returns what its model was told.
+pub(super) async fn run(service: &Service, command: &str) -> Value {
+    let job = service.create_shell(command).await;
+    service.finished(&job).await;
+    replies(service, &job).await.pop().expect("one command ran")
+}
+
+/// What the model was told, command by command.
+pub(super) async fn replies(service: &Service, job: &str) -> Vec<Value> {
+    let events = service.events(job).await;
+    let completed = data(&events, "tool.completed");
+    assert!(!completed.is_empty(), "{events:#?}\n{}", service.logs());
+    let outputs = completed
+        .iter()
+        .map(|data| data["output"].as_str().unwrap());
+    outputs
+        .map(|output| serde_json::from_str(output).unwrap_or_else(|_| json!(output)))
+        .collect()
+}
+
+/// Runs commands of one job one after the other, each whatever came of those before it.
+pub(super) async fn run_all(service: &Service, commands: &[String]) -> Vec<Value> {
+    let commands: Vec<_> = commands.iter().map(|command| bash(command)).collect();
+    let job = json!({
+        "skill": "shell", "model": "script/bash", "prompt": commands.join("\n"),
+        "limits": {"max_iterations": commands.len() + 1},
+    });
+    let job = service.create(&job).await;
+    service.finished(&job).await;
+    replies(service, &job).await
+}
+
+/// A command that runs a program of Python. What the system refuses ends it with the name of the error.
+pub(super) fn python(program: &str) -> String {
+    const PRELUDE: &str = r"
+import ctypes, errno, os, socket, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    result = libc.syscall(ctypes.c_long(number), *arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), 'call')
+    return result
+def refused(kind, error, trace):
+    if issubclass(kind, OSError) and error.errno:
+        print(errno.errorcode[error.errno], flush=True)
+        os._exit(1)
+    sys.__excepthook__(kind, error, trace)
+    os._exit(127)
+sys.excepthook = refused
+";
+    format!("/usr/bin/python3 - <<'END'\n{PRELUDE}{program}\nEND")
+}
+
+/// Whether an attack succeeded. One that could not even be tried is a mistake of the test.
+#[track_caller]
+fn succeeded(attack: &str, reply: &Value) -> bool {
+    let code = reply["exit_code"].as_i64();
+    assert!(
+        !matches!(code, Some(2 | 126 | 127)),
+        "not tried:\n{attack}\n{reply:#}"
+    );
+    code == Some(0)
+}
+
+/// Both streams and the note.
+pub(super) fn told(reply: &Value) -> String {
+    let texts = ["stdout", "stderr", "note"].map(|field| reply[field].as_str().unwrap_or_default());
+    texts.join("\n")
+}
+
+/// A user of this machine that nobody else is.
+pub(super) struct User {
+    pub(super) id: u32,
+}
+
+impl User {
+    /// Another one for each test.
+    pub(super) fn new() -> Self {
+        /// After those that workers give to jobs.
+        const FIRST: u32 = 61_200;
+        static NEXT: AtomicU32 = AtomicU32::new(FIRST);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id }
+    }
+
+    /// What runs a program as that user.
+    pub(super) fn wrapper(&self) -> Vec<String> {
+        let id = self.id;
+        let wrapper = format!("setpriv --reuid {id} --regid {id} --clear-groups");
+        wrapper.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Starts another worker that runs as that user, and through another wrapper as well.
+    pub(super) async fn add_worker(
+        &self,
+        service: &mut Service,
+        wrapper: &[&str],
+        more: &[(&str, &str)],
+    ) {
+        let assets = self.prepare(service);
+        let own = self.wrapper();
+        let wrapper: Vec<_> = own
+            .iter()
+            .map(String::as_str)
+            .chain(wrapper.iter().copied())
+            .collect();
+        let mut variables = vec![("SKILLET_ASSETS", assets.as_str())];
+        variables.extend(more);
+        service.add_worker_through(&wrapper, &variables).await;
+    }
+
+    /// Makes a data directory for the next worker, and opens its way to the database; returns its place for assets.
+    pub(super) fn prepare(&self, service: &Service) -> String {
+        let home = service.next_home();
+        let database = reqwest::Url::parse(&service.database_url).unwrap();
+        let mut settings = database.query_pairs();
+        let (_, socket) = settings.find(|(name, _)| name == "host").unwrap();
+        for directory in [service.home.path(), Path::new(&*socket)] {
+            let open = std::fs::Permissions::from_mode(0o711);
+            std::fs::set_permissions(directory, open).unwrap();
+        }
+        std::fs::create_dir_all(&home).unwrap();
+        chown(&home, Some(self.id), Some(self.id)).unwrap();
+        home.join("assets").display().to_string()
+    }
+}

@@ -1,0 +1,227 @@
+//! What listens on the machine, and what the machine reaches.
+
+use std::io::Write;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::thread;
+
+use super::attack::{User, Worlds};
+use super::unique;
+
+const GREETING: &str = "from outside";
+
+/// Greets whoever connects, for as long as the test runs.
+fn greet<C: Write>(mut accept: impl FnMut() -> C + Send + 'static) {
+    thread::spawn(move || {
+        loop {
+            // An attacker may be gone by then.
+            let _ = accept().write_all(GREETING.as_bytes());
+        }
+    });
+}
+
+#[tokio::test]
+async fn nothing_that_listens_on_the_machine_can_be_reached() {
+    let user = User::new();
+    let Some(worlds) = Worlds::of(&user).await else {
+        return;
+    };
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp_port = tcp.local_addr().unwrap().port();
+    greet(move || tcp.accept().unwrap().0);
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let udp_port = udp.local_addr().unwrap().port();
+    thread::spawn(move || {
+        while let Ok((_, from)) = udp.recv_from(&mut [0; 1]) {
+            let _ = udp.send_to(GREETING.as_bytes(), from);
+        }
+    });
+    let home = tempfile::tempdir().unwrap();
+    let open = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(home.path(), open(0o755)).unwrap();
+    let path = home.path().join("socket");
+    let unix = UnixListener::bind(&path).unwrap();
+    std::fs::set_permissions(&path, open(0o777)).unwrap();
+    greet(move || unix.accept().unwrap().0);
+    let name = unique("socket");
+    let abstract_address = SocketAddr::from_abstract_name(&name).unwrap();
+    let unix = UnixListener::bind_addr(&abstract_address).unwrap();
+    greet(move || unix.accept().unwrap().0);
+
+    let path = path.display();
+    let connect = |family: &str, kind: &str, address: &str| {
+        format!(
+            "peer = socket.socket(socket.{family}, socket.{kind})
+peer.settimeout(2)
+peer.connect({address})
+peer.send(b'x')
+assert peer.recv(100) == b'{GREETING}'"
+        )
+    };
+    let attacks = [
+        (
+            connect(
+                "AF_INET",
+                "SOCK_STREAM",
+                &format!("('127.0.0.1', {tcp_port})"),
+            ),
+            "ECONNREFUSED",
+        ),
+        (
+            connect(
+                "AF_INET",
+                "SOCK_STREAM",
+                &format!("('0.0.0.0', {tcp_port})"),
+            ),
+            "ECONNREFUSED",
+        ),
+        (
+            connect(
+                "AF_INET6",
+                "SOCK_STREAM",
+                &format!("('::ffff:127.0.0.1', {tcp_port})"),
+            ),
+            "ECONNREFUSED",
+        ),
+        (
+            connect(
+                "AF_INET",
+                "SOCK_DGRAM",
+                &format!("('127.0.0.1', {udp_port})"),
+            ),
+            "ECONNREFUSED",
+        ),
+        (
+            connect("AF_UNIX", "SOCK_STREAM", &format!("'{path}'")),
+            "ENOENT",
+        ),
+        (
+            connect("AF_UNIX", "SOCK_STREAM", &format!("'\\0{name}'")),
+            "ECONNREFUSED",
+        ),
+    ];
+    for (attack, reason) in attacks {
+        worlds
+            .python(&attack)
+            .await
+            .fails_inside(reason)
+            .succeeds_outside();
+    }
+}
+
+#[tokio::test]
+async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
+    let Some(worlds) = Worlds::of_root().await else {
+        return;
+    };
+    for (family, address) in [
+        ("AF_INET", "169.254.169.254"),
+        ("AF_INET", "192.0.2.1"),
+        ("AF_INET6", "2001:db8::1"),
+        ("AF_INET6", "fd00:ec2::254"),
+    ] {
+        for kind in ["SOCK_STREAM", "SOCK_DGRAM"] {
+            let attack = format!(
+                "peer = socket.socket(socket.{family}, socket.{kind})
+peer.settimeout(0.3)
+try:
+    peer.connect(('{address}', 80))
+except TimeoutError:
+    pass"
+            );
+            let tried = worlds.python(&attack).await.fails_inside("ENETUNREACH");
+            // A machine may have no IPv6 either.
+            if family == "AF_INET" {
+                tried.differs_outside("ENETUNREACH");
+            }
+        }
+    }
+    worlds
+        .python(
+            "assert [name for _, name in socket.if_nameindex()] != ['lo'] or sys.exit('only lo')",
+        )
+        .await
+        .fails_inside("only lo")
+        .succeeds_outside();
+    worlds
+        .bash("tail -n +2 /proc/net/route | grep . || { echo no route; false; }")
+        .await
+        .fails_inside("no route")
+        .succeeds_outside();
+    worlds
+        .python("socket.getaddrinfo('example.com', 80) if os.getuid() == 1000 else None")
+        .await
+        .fails_inside("EAI");
+}
+
+#[tokio::test]
+async fn sockets_of_families_that_a_network_namespace_does_not_confine_are_refused() {
+    let Some(worlds) = Worlds::of_root().await else {
+        return;
+    };
+    let families = [
+        ("packet", libc::AF_PACKET),
+        ("vsock", libc::AF_VSOCK),
+        ("alg", libc::AF_ALG),
+        ("key", libc::AF_KEY),
+        ("bluetooth", libc::AF_BLUETOOTH),
+        ("can", libc::AF_CAN),
+        ("tipc", libc::AF_TIPC),
+        ("rds", libc::AF_RDS),
+        ("xdp", libc::AF_XDP),
+        ("appletalk", libc::AF_APPLETALK),
+    ];
+    for (name, family) in families {
+        // SOCK_RAW for a packet socket and those like it, whatever else the family has.
+        let attack = format!(
+            "for kind in (1, 2, 3, 5):
+    try:
+        socket.socket({family}, kind)
+        break
+    except OSError as error:
+        last = error
+else:
+    raise last"
+        );
+        let tried = worlds.python(&attack).await.fails_inside("EPERM");
+        if name == "packet" {
+            tried.succeeds_outside();
+        } else {
+            // Not every kernel has every family.
+            tried.differs_outside("EPERM");
+        }
+    }
+    worlds
+        .python("socket.socketpair(socket.AF_INET) if 0 else call(53, 17, 1, 0, ctypes.create_string_buffer(8))")
+        .await
+        .fails_inside("EPERM")
+        .differs_outside("EPERM");
+    worlds
+        .python("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)")
+        .await
+        .fails_inside("EPERM")
+        .succeeds_outside();
+}
+
+#[tokio::test]
+async fn a_command_can_talk_to_itself() {
+    let Some(worlds) = Worlds::of_root().await else {
+        return;
+    };
+    let tried = worlds
+        .python(
+            "for family, address in ((socket.AF_INET, ('127.0.0.1', 0)), (socket.AF_INET6, ('::1', 0)), (socket.AF_UNIX, '\\0mine')):
+    listener = socket.socket(family)
+    listener.bind(address)
+    listener.listen()
+    peer = socket.socket(family)
+    peer.connect(listener.getsockname())
+    peer.send(b'hello')
+    print(listener.accept()[0].recv(5))",
+        )
+        .await
+        .succeeds_outside();
+    assert_eq!(tried.inside["exit_code"], 0, "{:#}", tried.inside);
+}

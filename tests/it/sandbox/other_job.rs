@@ -1,0 +1,129 @@
+//! Another job of the same worker, at the same time.
+
+use super::attack::{User, Worlds};
+use super::unique;
+use crate::support::{Service, until};
+
+/// A job that goes on until its worker ends, with a secret in its workspace.
+struct Neighbour {
+    /// Its secret, by the host's path.
+    secret: String,
+    /// The number of one of its processes, on the host.
+    process: u32,
+}
+
+impl Neighbour {
+    async fn start(service: &Service) -> Self {
+        let nap = unique("70");
+        let command = format!("echo hidden > secret; exec -a {nap} sleep 1000");
+        service.create_shell(&command).await;
+        let mut process = None;
+        until(async || {
+            process = process_named(&nap);
+            process.is_some()
+        })
+        .await;
+        let process = process.unwrap();
+        // As its root has it, for us who may look into it.
+        let workspaces = service.home.path().join("worker-0/workspaces");
+        let mut secret = None;
+        until(async || {
+            let folders = std::fs::read_dir(&workspaces).unwrap().flatten();
+            let jobs = folders.filter_map(|folder| std::fs::read_dir(folder.path()).ok());
+            secret = jobs
+                .flatten()
+                .flatten()
+                .map(|job| job.path().join("workspace/secret"))
+                .find(|path| path.exists());
+            secret.is_some()
+        })
+        .await;
+        let secret = secret.unwrap().display().to_string();
+        Self { secret, process }
+    }
+}
+
+/// The process that calls itself so.
+fn process_named(name: &str) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_it = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.starts_with(name.as_bytes())
+    };
+    processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .find(is_it)
+}
+
+#[tokio::test]
+async fn its_files_are_out_of_reach_by_every_path() {
+    let user = User::new();
+    let Some(worlds) = Worlds::of(&user).await else {
+        return;
+    };
+    let (inside, outside) = tokio::join!(
+        Neighbour::start(&worlds.inside),
+        Neighbour::start(&worlds.outside)
+    );
+    // Each attack is on the neighbour of its own world.
+    let choose = format!(
+        "if [[ $PWD == /workspace ]]; then secret={} process={}; else secret={} process={}; fi",
+        inside.secret, inside.process, outside.secret, outside.process
+    );
+    let attacks = [
+        "cat $secret",
+        "cat ../../*/workspace/secret",
+        "cat ../../../../../../../../../../..$secret",
+        "cat /proc/self/root$secret",
+        "cat /proc/self/cwd/../../*/workspace/secret",
+        "cat /proc/$process/cwd/secret",
+        "cat /proc/$process/root$secret",
+        "cat /proc/[0-9]*/cwd/secret 2>/dev/null || { echo No such file; false; }",
+        "ln $secret mine && cat mine",
+        "ln -s $secret link && cat link",
+        "cp -r ${secret%/*} copy && cat copy/secret",
+        "find / -name secret -path '*/workspace*' 2>/dev/null | grep . || { echo No such file; false; }",
+        "echo changed > $secret",
+        "kill -0 $process || { echo No such file; false; }",
+        "ls /proc/$process || exit 1",
+    ];
+    for attack in attacks {
+        worlds
+            .bash(&format!("{choose}; {attack}"))
+            .await
+            .fails_inside("No such file")
+            .succeeds_outside();
+    }
+    let unchanged = std::fs::read_to_string(&inside.secret).unwrap();
+    assert_eq!(unchanged, "hidden\n");
+}
+
+#[tokio::test]
+async fn what_one_job_leaves_in_shared_places_the_next_does_not_find() {
+    let Some(worlds) = Worlds::of_root().await else {
+        return;
+    };
+    let name = unique("left");
+    let leave = format!("echo x > /tmp/{name}; echo x > /dev/shm/{name}; [[ -e /tmp/{name} ]]");
+    worlds.bash(&leave).await.succeeds_outside();
+    let find = format!("cat /tmp/{name} && cat /dev/shm/{name} && rm /tmp/{name} /dev/shm/{name}");
+    worlds
+        .bash(&find)
+        .await
+        .fails_inside("No such file")
+        .succeeds_outside();
+    // Shared memory of System V outlives its maker, in its namespace.
+    let key = std::process::id();
+    let shm = |flags: i32| format!("call({}, {key}, 4096, {flags})", libc::SYS_shmget);
+    worlds.python(&shm(0o1666)).await.succeeds_outside();
+    let find = format!(
+        "segment = {}\ncall({}, segment, 0, 0)",
+        shm(0),
+        libc::SYS_shmctl
+    );
+    worlds
+        .python(&find)
+        .await
+        .fails_inside("ENOENT")
+        .succeeds_outside();
+}
