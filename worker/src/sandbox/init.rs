@@ -14,6 +14,7 @@ mod network;
 mod payload;
 mod supervise;
 mod tree;
+mod unnamed;
 mod watch;
 
 use std::convert::Infallible;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
+use rustix::fs::{Uid, fchown};
 use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
 use seccompiler::BpfProgram;
 use shared::sandbox::Isolation;
@@ -33,12 +35,14 @@ use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
 use super::spec::{Report, SetupFailed, Spec, Step};
 use family::Family;
+use filesystem::Layout;
 pub(super) use filesystem::shows;
 
 /// What does not change from command to command.
-struct Filters {
-    confined: Vec<BpfProgram>,
-    no_sockets: Vec<BpfProgram>,
+struct Prepared {
+    layout: Layout,
+    confined: BpfProgram,
+    no_sockets: BpfProgram,
 }
 
 /// A command as it was handed over.
@@ -67,16 +71,17 @@ fn serve() -> anyhow::Result<()> {
     // The first process of a command becomes ours when its parent ends, and nobody waits for it.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     handle(Signal::SIGCHLD, SigHandler::SigIgn)?;
-    let filters = Filters {
-        confined: seccomp::programs(Sockets::Confined)?,
-        no_sockets: seccomp::programs(Sockets::None)?,
+    let prepared = Prepared {
+        layout: Layout::look(),
+        confined: seccomp::program(Sockets::Confined)?,
+        no_sockets: seccomp::program(Sockets::None)?,
     };
     let channel = io::stdin();
     while let Some(message) = channel::receive(&channel)? {
         let handed = Handed::from_message(message)?;
         if fork_child()?.is_none() {
             let control = handed.control.try_clone()?;
-            let failed = begin(handed, &filters).expect_err("it ends this process itself");
+            let failed = begin(handed, &prepared).expect_err("it ends this process itself");
             report(&control, &Report::Failed(failed));
             exit(1);
         }
@@ -102,8 +107,11 @@ impl Handed {
 }
 
 /// From here on in a process of the command's own.
-fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFailed> {
+fn begin(mut handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(Step::Begin))?;
+    // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
+    rustix::stdio::dup2_stdin(File::open("/dev/null").map_err(at(Step::Begin))?)
+        .map_err(at(Step::Begin))?;
     let mut json = Vec::new();
     handed
         .spec
@@ -117,6 +125,10 @@ fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFaile
     // While we are root, if we are. Namespaces made later take this directory along.
     fchdir(&handed.directory).map_err(at(Step::Begin))?;
     if let Some(identity) = spec.identity {
+        // Whoever opens /dev/stderr opens the pipe anew, and has to be its owner.
+        for pipe in [&handed.stdout, &handed.stderr] {
+            fchown(pipe, Some(Uid::from_raw(identity)), None).map_err(at(Step::Identity))?;
+        }
         namespace::become_user(identity).map_err(at(Step::Identity))?;
     }
     // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
@@ -132,14 +144,14 @@ fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFaile
             if fork_child().map_err(at(Step::Namespaces))?.is_some() {
                 exit(0);
             }
-            filesystem::build(&spec)?;
+            filesystem::build(&prepared.layout, &spec)?;
             let listeners = network::listen(&spec.listeners).map_err(at(Step::Network))?;
             namespace::seal().map_err(at(Step::Privileges))?;
             set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
             supervise::supervise(
                 handed,
                 &spec,
-                &filters.confined,
+                &prepared.confined,
                 listeners,
                 Family::Namespace,
             )
@@ -151,7 +163,7 @@ fn begin(mut handed: Handed, filters: &Filters) -> Result<Infallible, SetupFaile
             supervise::supervise(
                 handed,
                 &spec,
-                &filters.no_sockets,
+                &prepared.no_sockets,
                 listeners,
                 Family::Descendants,
             )

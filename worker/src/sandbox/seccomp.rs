@@ -108,33 +108,13 @@ pub(super) enum Sockets {
     None,
 }
 
-/// The filters, to be applied one after the other.
-pub(super) fn programs(sockets: Sockets) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+/// The filter. It is one program, for the kernel compiles each by itself.
+pub(super) fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let denied = filter(denied(sockets)?, libc::EPERM, arch)?;
-    // Its flags are in memory, where a filter cannot look. C libraries then take clone(2).
-    let clone3 = filter(
-        BTreeMap::from([(libc::SYS_clone3, Vec::new())]),
-        libc::ENOSYS,
-        arch,
-    )?;
-    Ok(vec![foreign_numbers(), denied, clone3])
-}
-
-/// Applies them to this thread, for good.
-pub(super) fn apply(programs: &[BpfProgram]) -> Result<(), seccompiler::Error> {
-    programs
-        .iter()
-        .try_for_each(|program| seccompiler::apply_filter(program))
-}
-
-fn filter(
-    rules: Rules,
-    errno: i32,
-    arch: TargetArch,
-) -> Result<BpfProgram, seccompiler::BackendError> {
-    let errno = SeccompAction::Errno(errno.unsigned_abs());
-    SeccompFilter::new(rules, SeccompAction::Allow, errno, arch)?.try_into()
+    let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let denied = SeccompFilter::new(denied(sockets)?, SeccompAction::Allow, errno, arch)?;
+    let denied: BpfProgram = denied.try_into()?;
+    Ok([prologue(), denied].concat())
 }
 
 fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
@@ -185,9 +165,11 @@ fn any_of(
         .collect()
 }
 
-/// Denies numbers of the x32 interface, under which every call has a second number that a list of
-/// numbers would miss.
-fn foreign_numbers() -> BpfProgram {
+/// What the list cannot say, before it.
+///
+/// Under x32 every call has a second number, which a list of numbers would miss. And the flags of clone3(2) are
+/// in memory, where no filter can look: C libraries take clone(2) when they are told that it is not there.
+fn prologue() -> BpfProgram {
     const X32_BIT: u32 = 0x4000_0000;
     let instruction = |code: u32, jt, jf, k| sock_filter {
         code: code as u16,
@@ -195,16 +177,18 @@ fn foreign_numbers() -> BpfProgram {
         jf,
         k,
     };
+    let load = |offset| instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset);
+    let jump = |test, k, jt, jf| instruction(libc::BPF_JMP | test | libc::BPF_K, jt, jf, k);
+    let refuse = |errno: i32| {
+        let action = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, action)
+    };
     vec![
         // The number is the first word of seccomp_data.
-        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
-        instruction(
-            libc::BPF_RET | libc::BPF_K,
-            0,
-            0,
-            libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs(),
-        ),
-        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+        load(0),
+        jump(libc::BPF_JGE, X32_BIT, 0, 1),
+        refuse(libc::EPERM),
+        jump(libc::BPF_JEQ, libc::SYS_clone3 as u32, 0, 1),
+        refuse(libc::ENOSYS),
     ]
 }

@@ -1,12 +1,13 @@
 //! The file system that a command sees: programs it can run and its job's own directories, nothing else.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::cstr;
+use rustix::fs::{Mode, mkdir};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive,
     mount_change, unmount,
@@ -50,6 +51,26 @@ const READ_ONLY: [&str; 26] = [
 ];
 /// Links into /usr on most systems, directories on some.
 const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// Directories that are not the machine's.
+const OWN: [&str; 9] = [
+    "/dev/shm",
+    "/etc",
+    "/proc",
+    "/run",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+    "/workspace",
+];
+/// What programs expect, and where it is.
+const LINKS: [(&str, &str); 5] = [
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/var/tmp", "/tmp"),
+];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// What a command may read of this machine, beside what the operator adds.
@@ -69,63 +90,119 @@ pub(super) fn devices() -> impl Iterator<Item = PathBuf> {
 
 const HIDDEN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// Builds it and makes it the root. The working directory must be the job's; afterwards it is the workspace.
-pub(super) fn build(spec: &Spec) -> Result<(), SetupFailed> {
-    populate(spec).map_err(at(Step::Mounts))?;
+/// What of this machine is there to be shown, looked up once for all commands.
+pub(super) struct Layout {
+    /// In the order in which they must be made.
+    directories: Vec<PathBuf>,
+    /// Empty files, on which files are shown.
+    files: Vec<PathBuf>,
+    /// Paths of the machine, and where they are shown.
+    binds: Vec<(PathBuf, PathBuf)>,
+    /// Links, with their targets.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Layout {
+    /// Looks at the machine.
+    pub(super) fn look() -> Self {
+        let mut layout = Self {
+            directories: Vec::new(),
+            files: Vec::new(),
+            binds: Vec::new(),
+            links: Vec::new(),
+        };
+        for directory in OWN {
+            layout.add_directory(Path::new(directory));
+        }
+        for path in shown().map(Path::new) {
+            match fs::read_link(path) {
+                // /bin is usually a link to usr/bin, which is shown.
+                Ok(target) if SYSTEM.iter().any(|it| Path::new(it) == path) => {
+                    layout.links.push((under_root(path), target));
+                }
+                _ => layout.add_bind(path),
+            }
+        }
+        for path in devices() {
+            layout.files.push(under_root(path));
+        }
+        for (path, target) in LINKS {
+            layout.links.push((under_root(path), target.into()));
+        }
+        layout
+    }
+
+    fn add_bind(&mut self, path: &Path) {
+        let Ok(data) = fs::metadata(path) else {
+            return;
+        };
+        if data.is_dir() {
+            self.add_directory(path);
+        } else {
+            self.add_directory(path.parent().unwrap_or(path));
+            self.files.push(under_root(path));
+        }
+        self.binds.push((path.to_owned(), under_root(path)));
+    }
+
+    fn add_directory(&mut self, path: &Path) {
+        let ancestors: Vec<_> = path.ancestors().collect();
+        for directory in ancestors.into_iter().rev().skip(1).map(under_root) {
+            if !self.directories.contains(&directory) {
+                self.directories.push(directory);
+            }
+        }
+    }
+}
+
+/// Builds the file system and makes it the root. The working directory must be the job's; afterwards it is the
+/// workspace.
+pub(super) fn build(layout: &Layout, spec: &Spec) -> Result<(), SetupFailed> {
+    populate(layout, spec).map_err(at(Step::Mounts))?;
     let flags = HIDDEN | MountFlags::NOEXEC;
     mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(Step::Proc))?;
     enter().map_err(at(Step::Root))
 }
 
-fn populate(spec: &Spec) -> io::Result<()> {
+fn populate(layout: &Layout, spec: &Spec) -> io::Result<()> {
     // Nothing that we mount is seen outside.
-    mount_change(
-        "/",
-        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
-    )?;
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private)?;
     let options = cstr!("size=1m,nr_inodes=1k,mode=755");
     mount("tmpfs", NEW_ROOT, "tmpfs", HIDDEN, Some(options))?;
-    show("/usr")?;
-    for path in SYSTEM {
-        match fs::read_link(path) {
-            Ok(target) => symlink(target, under_root(path))?,
-            Err(_) => show(path)?,
-        }
+    for directory in &layout.directories {
+        mkdir(directory, Mode::from_raw_mode(0o755))?;
     }
-    READ_ONLY.iter().try_for_each(show)?;
+    for file in &layout.files {
+        make_file(file, "")?;
+    }
+    for (link, target) in &layout.links {
+        symlink(target, link)?;
+    }
+    for (path, target) in &layout.binds {
+        mount_bind_recursive(path, target)?;
+    }
     spec.read_only.iter().try_for_each(show)?;
     own_files(&spec.hosts)?;
-    for directory in ["/proc", "/run", "/sys", "/tmp", "/var", "/workspace"] {
-        make_directory(&under_root(directory))?;
-    }
-    make_devices()?;
-    symlink("/tmp", under_root("/var/tmp"))?;
     // All that is there until now, at one stroke.
     restrict(&under_root("/"), libc::MOUNT_ATTR_RDONLY)?;
     for path in devices() {
         mount_bind(&path, under_root(&path))?;
     }
     let options = cstr!("size=64m,nr_inodes=4k,mode=1777");
-    mount(
-        "tmpfs",
-        under_root("/dev/shm"),
-        "tmpfs",
-        HIDDEN,
-        Some(options),
-    )?;
+    let shm = under_root("/dev/shm");
+    mount("tmpfs", shm, "tmpfs", HIDDEN, Some(options))?;
     bring("workspace", "/workspace")?;
     bring("tmp", "/tmp")
 }
 
-/// Binds a path of the host; one that is not there is left out.
-fn show(path: impl AsRef<Path>) -> io::Result<()> {
-    let path = path.as_ref();
+/// Binds a directory of the operator's choice.
+fn show(path: &PathBuf) -> io::Result<()> {
     let target = under_root(path);
-    match fs::metadata(path) {
-        Ok(data) if data.is_dir() => make_directory(&target)?,
-        Ok(_) => make_file(&target, "")?,
-        Err(_) => return Ok(()),
-    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(&target)?;
     Ok(mount_bind_recursive(path, &target)?)
 }
 
@@ -185,23 +262,6 @@ fn own_files(hosts: &str) -> io::Result<()> {
         .try_for_each(|(path, text)| make_file(&under_root(path), text))
 }
 
-/// The places of devices, and the links that programs expect beside them.
-fn make_devices() -> io::Result<()> {
-    make_directory(&under_root("/dev/shm"))?;
-    for path in devices() {
-        make_file(&under_root(path), "")?;
-    }
-    for (name, target) in [
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ] {
-        symlink(target, under_root(Path::new("/dev").join(name)))?;
-    }
-    Ok(())
-}
-
 /// Makes it the root and leaves no way back.
 fn enter() -> io::Result<()> {
     chdir(NEW_ROOT)?;
@@ -217,13 +277,6 @@ fn under_root(path: impl AsRef<Path>) -> PathBuf {
     Path::new(NEW_ROOT).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-fn make_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path)
-}
-
 fn make_file(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        make_directory(parent)?;
-    }
-    io::Write::write_all(&mut File::create(path)?, text.as_bytes())
+    File::create_new(path)?.write_all(text.as_bytes())
 }

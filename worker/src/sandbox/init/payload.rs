@@ -8,13 +8,14 @@ use std::path::Path;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::unistd::execve;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, setsid};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, setsid,
+};
 use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
 use shared::sandbox::Isolation;
 
 use super::{at, handle, landlock};
-use crate::sandbox::seccomp;
 use crate::sandbox::spec::{SetupFailed, Spec, Step};
 
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
@@ -22,7 +23,7 @@ const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 /// Becomes bash.
 pub(super) fn exec(
     spec: &Spec,
-    filters: &[BpfProgram],
+    filter: &BpfProgram,
     stdout: &OwnedFd,
     stderr: &OwnedFd,
 ) -> Result<Infallible, SetupFailed> {
@@ -30,8 +31,7 @@ pub(super) fn exec(
     redirect(stdout, stderr).map_err(at(Step::Exec))?;
     handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
-    // When memory runs out, the command goes before the worker.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    go_first().map_err(at(Step::Limits))?;
     limit(spec).map_err(at(Step::Limits))?;
     close_from(3).map_err(at(Step::Exec))?;
     let script = CString::new(spec.script.as_str());
@@ -44,7 +44,7 @@ pub(super) fn exec(
         Isolation::Off => return shell(&arguments, &environment),
     }
     set_no_new_privs(true).map_err(at(Step::Privileges))?;
-    seccomp::apply(filters).map_err(|_| at(Step::Seccomp)(io::Error::last_os_error()))?;
+    seccompiler::apply_filter(filter).map_err(|_| at(Step::Seccomp)(io::Error::last_os_error()))?;
     shell(&arguments, &environment)
 }
 
@@ -76,6 +76,13 @@ fn redirect(stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
+/// When memory runs out, the command goes before the worker.
+fn go_first() -> io::Result<()> {
+    // Our own file in /proc is ours only so, and bash will be dumpable anyway.
+    set_dumpable_behavior(DumpableBehavior::Dumpable)?;
+    std::fs::write("/proc/self/oom_score_adj", "1000")
+}
+
 fn limit(spec: &Spec) -> io::Result<()> {
     let limits = &spec.limits;
     let mut all = vec![
@@ -85,7 +92,9 @@ fn limit(spec: &Spec) -> io::Result<()> {
         (Resource::Fsize, limits.file_bytes),
     ];
     // Counted in this user namespace, or for a user of its own. Where neither is, others would be counted in.
-    if spec.isolation == Isolation::Namespaced || spec.identity.is_some() {
+    let is_own_user = spec.isolation == Isolation::Namespaced || spec.identity.is_some();
+    // A cgroup counts the same, and remembers when there were too many.
+    if is_own_user && spec.cgroup.is_none() {
         all.push((Resource::Nproc, limits.processes));
     }
     for (resource, most) in all {

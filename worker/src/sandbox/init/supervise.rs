@@ -28,7 +28,7 @@ const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
 pub(super) fn supervise(
     handed: Handed,
     spec: &Spec,
-    filters: &[BpfProgram],
+    filter: &BpfProgram,
     listeners: Vec<TcpListener>,
     family: Family,
 ) -> Result<Infallible, SetupFailed> {
@@ -43,7 +43,7 @@ pub(super) fn supervise(
 
     announce(&handed, listeners).map_err(at(Step::Exec))?;
     let Some(shell) = super::fork_child().map_err(at(Step::Exec))? else {
-        let failed = payload::exec(spec, filters, &handed.stdout, &handed.stderr)
+        let failed = payload::exec(spec, filter, &handed.stdout, &handed.stderr)
             .expect_err("it returns in trouble only");
         report(&handed.control, &Report::Failed(failed));
         exit(127);

@@ -14,6 +14,7 @@ use rustix::process::Pid;
 
 use super::family::Family;
 use super::tree::{self, TreeUse};
+use super::unnamed::{self, Unnamed};
 use crate::sandbox::spec::{Limit, Limits, Spec};
 
 /// How often memory and processes are looked at, and at most the disk.
@@ -56,12 +57,14 @@ impl Watch {
         thread::Builder::new().spawn(move || {
             let mut disk_at = Instant::now();
             loop {
-                let limit = self.check_processes().or_else(|| {
+                let members = self.family.members();
+                let unnamed = unnamed::measure(&members, self.family);
+                let limit = self.check_processes(&members, &unnamed).or_else(|| {
                     let begun_at = Instant::now();
                     if begun_at < disk_at {
                         return None;
                     }
-                    let limit = self.check_disk();
+                    let limit = self.check_disk(&unnamed);
                     disk_at = Instant::now() + begun_at.elapsed() * DISK_SHARE;
                     limit
                 });
@@ -90,9 +93,8 @@ impl Watch {
         self.peak_memory_bytes.load(Ordering::Relaxed)
     }
 
-    fn check_processes(&self) -> Option<Limit> {
-        let members = self.family.members();
-        let memory = self.memory_bytes(&members);
+    fn check_processes(&self, members: &[Pid], unnamed: &Unnamed) -> Option<Limit> {
+        let memory = self.memory_bytes(members, unnamed);
         self.peak_memory_bytes.fetch_max(memory, Ordering::Relaxed);
         if memory > self.limits.memory_bytes && !self.has_cgroup {
             return Some(Limit::Memory);
@@ -104,22 +106,30 @@ impl Watch {
 
     /// What they hold, each page counted once. That is dear to find out, so first each page is counted for
     /// everyone who has it.
-    fn memory_bytes(&self, members: &[Pid]) -> u64 {
-        let rough: u64 = members
-            .iter()
-            .map(|pid| kib(*pid, "status", "RssAnon:"))
-            .sum();
+    fn memory_bytes(&self, members: &[Pid], unnamed: &Unnamed) -> u64 {
+        let sum = |held: &dyn Fn(Pid) -> Held| {
+            let (mut own, mut shared) = (0, 0);
+            for pid in members {
+                let held = held(*pid);
+                own += held.own;
+                shared += held.shared;
+            }
+            // What is mapped and open at once is one and the same.
+            own + shared.max(unnamed.memory_bytes)
+        };
+        let rough = sum(&Held::resident);
         if rough <= self.limits.memory_bytes {
             return rough;
         }
-        members
-            .iter()
-            .map(|pid| kib(*pid, "smaps_rollup", "Pss:"))
-            .sum()
+        // Of a process that hides we know no better.
+        sum(&|pid| Held::proportional(pid).unwrap_or_else(|| Held::resident(pid)))
     }
 
-    fn check_disk(&self) -> Option<Limit> {
-        let mut all = TreeUse::default();
+    fn check_disk(&self, unnamed: &Unnamed) -> Option<Limit> {
+        let mut all = TreeUse {
+            bytes: unnamed.disk_bytes,
+            entries: 0,
+        };
         for directory in &self.directories {
             // What cannot be looked at now is looked at the next time.
             let _ = tree::measure(directory, self.limits.disk_entries, &mut all);
@@ -134,19 +144,40 @@ impl Watch {
     }
 }
 
-/// A line of a file about a process that counts KiB, in bytes; nothing if it has gone.
-fn kib(pid: Pid, file: &str, name: &str) -> u64 {
-    number(pid, file, name) * 1024
+/// Memory of a process, in bytes.
+struct Held {
+    own: u64,
+    shared: u64,
 }
+
+impl Held {
+    /// Counted whole, whoever else has it.
+    fn resident(pid: Pid) -> Self {
+        let bytes = |name| number(pid, "status", name).unwrap_or(0) * KIB;
+        Self {
+            own: bytes("RssAnon:"),
+            shared: bytes("RssShmem:"),
+        }
+    }
+
+    /// Its part of what it has with others; `None` if it does not let itself be looked at, or is gone.
+    fn proportional(pid: Pid) -> Option<Self> {
+        Some(Self {
+            own: number(pid, "smaps_rollup", "Pss_Anon:")? * KIB,
+            shared: number(pid, "smaps_rollup", "Pss_Shmem:")? * KIB,
+        })
+    }
+}
+
+const KIB: u64 = 1024;
 
 fn threads(pid: Pid) -> u64 {
-    number(pid, "status", "Threads:")
+    number(pid, "status", "Threads:").unwrap_or(0)
 }
 
-fn number(pid: Pid, file: &str, name: &str) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero()));
-    let text = text.unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let number = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    number.unwrap_or(0)
+/// A number of a file about a process, by its name.
+fn number(pid: Pid, file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_whitespace().next()?.parse().ok()
 }

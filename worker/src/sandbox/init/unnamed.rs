@@ -1,0 +1,72 @@
+//! Memory and disk that no path leads to: files that never had a name or have lost it, as long as they are open,
+//! and shared memory of System V.
+//!
+//! Not all of it can be seen from here: what is mapped and no longer open, or open in a process that hides. A
+//! cgroup counts that as well.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::fs::{FileType, stat, statfs};
+use rustix::process::Pid;
+
+use super::family::Family;
+
+/// What is held, in bytes.
+#[derive(Default)]
+pub(super) struct Unnamed {
+    pub(super) memory_bytes: u64,
+    pub(super) disk_bytes: u64,
+}
+
+/// Looks at all that these processes have open.
+pub(super) fn measure(members: &[Pid], family: Family) -> Unnamed {
+    let mut sum = Unnamed::default();
+    let mut seen = HashSet::new();
+    for pid in members {
+        // It may be gone, or hide.
+        let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            sum.add(&entry.path(), &mut seen);
+        }
+    }
+    if let Family::Namespace = family {
+        sum.memory_bytes += system_v();
+    }
+    sum
+}
+
+impl Unnamed {
+    /// Adds an open file, unless it has a name or was added before.
+    fn add(&mut self, descriptor: &std::path::Path, seen: &mut HashSet<(u64, u64)>) {
+        const BLOCK_BYTES: u64 = 512;
+        let Ok(file) = stat(descriptor) else {
+            return;
+        };
+        let is_plain = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
+        if !is_plain || file.st_nlink > 0 || !seen.insert((file.st_dev, file.st_ino)) {
+            return;
+        }
+        let bytes = file.st_blocks.unsigned_abs() * BLOCK_BYTES;
+        let is_memory = statfs(descriptor).is_ok_and(|it| it.f_type == libc::TMPFS_MAGIC);
+        if is_memory {
+            self.memory_bytes += bytes;
+        } else {
+            self.disk_bytes += bytes;
+        }
+    }
+}
+
+/// All of the namespace (proc_sysvipc(5)), whoever has it attached.
+fn system_v() -> u64 {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let mut lines = text.lines();
+    let names = lines.next().unwrap_or_default().split_whitespace();
+    let Some(column) = names.into_iter().position(|name| name == "rss") else {
+        return 0;
+    };
+    let bytes = |line: &str| line.split_whitespace().nth(column)?.parse::<u64>().ok();
+    lines.filter_map(bytes).sum()
+}
