@@ -6,7 +6,7 @@ use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
-use crate::v1::{assets, jobs, keys, queue, secrets, skills, tenants, workers};
+use crate::v1::{agents, assets, jobs, keys, queue, secrets, skills, tenants, workers};
 
 /// All that needs a key. Authentication is wrapped around it where it is served.
 pub(crate) fn v1() -> Scope<
@@ -33,6 +33,10 @@ pub(crate) fn v1() -> Scope<
         .service(assets::delete_asset)
         .service(skills::list_skills)
         .service(skills::get_skill)
+        .service(agents::put_agent)
+        .service(agents::get_agent)
+        .service(agents::delete_agent)
+        .service(agents::list_agents)
         .service(secrets::put_secret)
         .service(secrets::delete_secret)
         .service(secrets::list_secrets)

@@ -1,5 +1,6 @@
 //! `/v1`: one module a segment.
 
+pub(crate) mod agents;
 pub(crate) mod assets;
 pub(crate) mod jobs;
 pub(crate) mod keys;

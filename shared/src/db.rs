@@ -1,5 +1,6 @@
 //! All SQL. One module a table; functions take an executor, and their caller opens and commits.
 
+pub mod agent;
 pub mod asset;
 pub mod claim;
 pub mod event;

@@ -33,6 +33,9 @@ pub struct Job {
     /// The agent it runs; null for a skill's job.
     #[schema(required)]
     pub agent: Option<String>,
+    /// Which version of the agent; null for a skill's job.
+    #[schema(required)]
+    pub agent_version: Option<i32>,
     /// The model that does the thinking.
     pub model: ModelName,
     /// How many workers have had a go at it.
@@ -159,6 +162,6 @@ pub enum QueuePlace {
         /// The earliest start.
         run_at: DateTime<Utc>,
     },
-    /// No live worker has what the job's skill needs. `GET /v1/skills/{name}` says what is missing.
+    /// No live worker has what the job needs. For a skill, `GET /v1/skills/{name}` says what is missing.
     NoWorker,
 }

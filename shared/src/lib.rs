@@ -1,9 +1,11 @@
 //! What the API and the worker both speak: the domain's types, all SQL, the asset store, the skills,
-//! the providers of models.
+//! the agents, the tools by name, the providers of models.
 
+pub mod agent;
 pub mod asset;
 pub mod db;
 pub mod event;
+pub mod hook;
 pub mod host;
 pub mod id;
 pub mod job;
@@ -16,3 +18,4 @@ pub mod secret;
 pub mod skill;
 pub mod sse;
 pub mod telemetry;
+pub mod tool;

@@ -4,6 +4,8 @@ mod master_keys;
 mod name;
 mod value;
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -30,4 +32,23 @@ pub struct SecretNeed {
     pub name: SecretName,
     /// Whether jobs of the skill are refused without it.
     pub required: bool,
+}
+
+impl SecretNeed {
+    /// Reads a declaration: `NAME`, or `NAME?` for what is not required.
+    pub fn parse(word: &str) -> Result<Self, SecretNameError> {
+        let (name, required) = match word.strip_suffix('?') {
+            Some(name) => (name, false),
+            None => (word, true),
+        };
+        let name = SecretName::parse(name)?;
+        Ok(Self { name, required })
+    }
+}
+
+impl fmt::Display for SecretNeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.required { "" } else { "?" };
+        write!(f, "{}{mark}", self.name)
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub use catalog::{Catalog, CatalogError};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
-pub use parse::SkillError;
+pub use parse::{SkillError, is_name};
 
 use crate::job::OutputKind;
 use crate::secret::SecretNeed;

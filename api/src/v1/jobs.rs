@@ -11,6 +11,7 @@ mod stream;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
+pub(crate) use request::LimitsRequest;
 pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 

@@ -36,8 +36,8 @@ pub struct Claimed {
     pub spent: Duration,
 }
 
-/// Takes up to `slots` of the jobs that are ready and run one of the worker's skills, in the order of
-/// their rank.
+/// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills, in the
+/// order of their rank. Agents that need a network are left to workers that have one.
 ///
 /// The state is a literal: as a parameter it would hide the partial index from the planner.
 pub async fn claim(
@@ -45,13 +45,14 @@ pub async fn claim(
     worker: WorkerId,
     skills: &[String],
     slots: i64,
+    has_network: bool,
 ) -> sqlx::Result<Vec<Claimed>> {
     let rows = sqlx::query!(
         r#"
         with head as materialized (
             select job_id
             from run
-            where state = 'ready' and (skill is null or skill = any($2))
+            where state = 'ready' and (skill is null or skill = any($2)) and ($4 or not needs_network)
               and exists (select from worker where id = $1 and stopped_at is null)
             order by rank
             limit $3
@@ -73,7 +74,7 @@ pub async fn claim(
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
-            job.skill, job.agent, job.model, job.retry_of, job.created_at,
+            job.skill, job.agent, job.agent_version, job.model, job.retry_of, job.created_at,
             job.request as "request: Json<JobRequest>",
             job.metadata as "metadata: Json<Map<String, Value>>"
         from taken
@@ -83,6 +84,7 @@ pub async fn claim(
         worker.0,
         skills,
         slots,
+        has_network,
     )
     .fetch_all(db)
     .await?;
@@ -94,6 +96,7 @@ pub async fn claim(
                 status: Status::Running,
                 skill: row.skill,
                 agent: row.agent,
+                agent_version: row.agent_version,
                 model: row
                     .model
                     .parse()

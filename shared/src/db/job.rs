@@ -9,6 +9,7 @@ use crate::event::{EventData, JobQueued};
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Outcome, Status, Target};
 use crate::model_name::ModelName;
+use crate::skill::Network;
 
 /// A job about to be accepted.
 pub struct NewJob {
@@ -42,6 +43,12 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         digest: new.digest.clone(),
     })
     .to_stored();
+    let network = new
+        .request
+        .agent
+        .as_ref()
+        .map(|agent| &agent.settings.network);
+    let needs_network = network.is_some_and(|network| *network != Network::None);
     let head_start = new.request.priority.head_start();
     // As text: on its way through `jsonb` it would lose its order, and could have no NUL.
     let request = serde_json::to_string(&new.request).expect("requests have string keys");
@@ -49,19 +56,19 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
     let row = sqlx::query!(
         r#"
         with queued as (
-            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq)
+            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq, needs_network)
             values (
                 $1, $2, $3,
                 case when $4::timestamptz > now() then 'scheduled'::run_state else 'ready' end,
-                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1
+                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1, $14
             )
         ),
         logged as (
             insert into job_event (job_id, seq, type, at, attempt, data)
             values ($1, 1, $6, now(), 0, $7::text::json)
         )
-        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at)
-        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now())
+        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version)
+        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now(), $13)
         returning created_at
         "#,
         new.id.0,
@@ -76,6 +83,8 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         request,
         metadata,
         new.retry_of.map(|id| id.0),
+        new.request.agent.as_ref().map(|agent| agent.version),
+        needs_network,
     )
     .fetch_one(db)
     .await?;
@@ -84,6 +93,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         status: Status::Queued,
         skill: skill.map(str::to_owned),
         agent: agent.map(str::to_owned),
+        agent_version: new.request.agent.as_ref().map(|agent| agent.version),
         model: new.model.clone(),
         attempt: 0,
         retry_of: new.retry_of,
@@ -134,7 +144,7 @@ pub async fn list(
         Row,
         r#"
         select
-            job.id, job.skill, job.agent, job.model, job.retry_of, job.created_at,
+            job.id, job.skill, job.agent, job.agent_version, job.model, job.retry_of, job.created_at,
             coalesce(job.started_at, run.started_at) as started_at,
             job.finished_at,
             job.metadata as "metadata: Json<Map<String, Value>>",
@@ -207,6 +217,7 @@ struct Row {
     id: uuid::Uuid,
     skill: Option<String>,
     agent: Option<String>,
+    agent_version: Option<i32>,
     model: String,
     retry_of: Option<uuid::Uuid>,
     created_at: DateTime<Utc>,
@@ -234,6 +245,7 @@ impl TryFrom<Row> for Job {
             status,
             skill: row.skill,
             agent: row.agent,
+            agent_version: row.agent_version,
             model: row
                 .model
                 .parse()

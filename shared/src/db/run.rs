@@ -152,9 +152,11 @@ pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Opti
         select
             mine.state = 'scheduled' as "scheduled!",
             mine.run_at,
-            mine.skill is null or exists (
+            exists (
                 select from worker
-                where stopped_at is null and not draining and mine.skill = any(worker.skills)
+                where stopped_at is null and not draining
+                  and (mine.skill is null or mine.skill = any(worker.skills))
+                  and (not mine.needs_network or worker.isolation <> 'landlocked')
             ) as "runnable!",
             (
                 select count(*) from (

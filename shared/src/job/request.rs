@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Limits;
+use crate::agent::AgentSnapshot;
 use crate::id::AssetId;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
@@ -20,6 +21,9 @@ pub struct JobRequest {
     pub max_attempts: i16,
     /// Higher goes first within a tenant.
     pub priority: Priority,
+    /// The agent as it was when the job was accepted; none for a skill's job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSnapshot>,
 }
 
 /// What a job runs.

@@ -4,6 +4,8 @@ mod value;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::host::{HostError, HostName};
 
 pub use value::{ParameterError, ValueError};
@@ -13,7 +15,8 @@ pub use value::{ParameterError, ValueError};
 pub const MAX_HOSTS: usize = 64;
 
 /// What of the network a skill's commands may reach.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Network {
     /// Nothing.
     None,
@@ -198,6 +201,20 @@ impl Ports {
             Self::Web => &[443, 80],
             Self::One(port) => std::slice::from_ref(port),
         }
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = NetworkError;
+
+    fn try_from(text: String) -> Result<Self, NetworkError> {
+        Self::parse(text.split_whitespace())
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> Self {
+        network.to_string()
     }
 }
 

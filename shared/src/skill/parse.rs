@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Inputs, Need, Network, Skill};
 use crate::job::{Limits, OutputKind};
-use crate::secret::{SecretName, SecretNeed};
+use crate::secret::SecretNeed;
 
 /// What is wrong with a `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,8 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((&rest[..end], body))
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether the text can be the name of a skill, or of an agent.
+pub fn is_name(name: &str) -> bool {
     let plain = name
         .chars()
         .all(|char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-');
@@ -167,16 +168,12 @@ fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
     const NAME: &str = "skillet.secrets";
     let mut secrets: Vec<SecretNeed> = Vec::new();
     for word in words(value) {
-        let (name, required) = match word.strip_suffix('?') {
-            Some(name) => (name, false),
-            None => (word, true),
-        };
-        let name =
-            SecretName::parse(name).map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
-        if secrets.iter().any(|secret| secret.name == name) {
-            return Err(field(NAME, &format!("names {name} twice")));
+        let need =
+            SecretNeed::parse(word).map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
+        if secrets.iter().any(|secret| secret.name == need.name) {
+            return Err(field(NAME, &format!("names {} twice", need.name)));
         }
-        secrets.push(SecretNeed { name, required });
+        secrets.push(need);
     }
     Ok(secrets)
 }

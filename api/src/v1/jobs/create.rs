@@ -14,11 +14,11 @@ use shared::id::{JobId, TenantId};
 use shared::job::{Input, Job, Target};
 use shared::provider::Providers;
 use shared::secret::SecretName;
-use shared::skill::Catalog;
+use shared::skill::{Catalog, is_name};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
-use super::request::{CreateJob, Inline, Parsed};
+use super::request::{CreateJob, Inline, Known, Parsed};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::Json;
@@ -160,39 +160,39 @@ async fn parse(
     } else {
         db::asset::list(pool, tenant, &ids).await?
     };
-    let known = assets
+    let assets = assets
         .into_iter()
         .map(|asset| (asset.id, asset.content_type))
         .collect();
-    let parsed = create
-        .parse(catalog, providers, &known)
-        .map_err(ApiError::Invalid)?;
+    // What cannot be a name is none's, and may be nothing that the database takes.
+    let agent = match create.agent().filter(|name| is_name(name)) {
+        Some(name) => db::agent::get(pool, tenant, name, None).await?,
+        None => None,
+    };
+    let known = Known {
+        catalog,
+        providers,
+        assets,
+        agent,
+    };
+    let parsed = create.parse(known).map_err(ApiError::Invalid)?;
     // The keys are with the workers. While none is there, nobody knows; the job waits and then says so.
     if let Some(missing) = providers.missing_key(&parsed.model)
         && db::worker::lacks_provider(pool, parsed.model.provider()).await?
     {
         return Err(ApiError::field("/model", missing));
     }
-    check_secrets(&parsed.target, tenant, pool, catalog).await?;
+    check_secrets(&parsed, tenant, pool).await?;
     Ok(parsed)
 }
 
-/// Refuses a job whose skill would have to do without a secret that it requires.
-async fn check_secrets(
-    target: &Target,
-    tenant: TenantId,
-    pool: &PgPool,
-    catalog: &Catalog,
-) -> Result<(), ApiError> {
-    let Target::Skill(name) = target else {
-        return Ok(());
-    };
-    let declared = catalog.get(name).map_or(&[][..], |skill| &skill.secrets);
-    let required = declared.iter().filter(|secret| secret.required);
-    let required: Vec<_> = required.map(|secret| secret.name.clone()).collect();
-    if required.is_empty() {
+/// Refuses a job that would have to do without a secret that it needs.
+async fn check_secrets(parsed: &Parsed, tenant: TenantId, pool: &PgPool) -> Result<(), ApiError> {
+    if parsed.secrets.is_empty() {
         return Ok(());
     }
+    let required = parsed.secrets.iter().map(|secret| secret.name.clone());
+    let required: Vec<_> = required.collect();
     let missing = db::secret::list_missing(pool, tenant, &required).await?;
     if missing.is_empty() {
         return Ok(());
@@ -202,13 +202,16 @@ async fn check_secrets(
         .iter()
         .map(|name| format!("PUT /v1/secrets/{name}"))
         .collect();
+    let (pointer, name) = match &parsed.target {
+        Target::Skill(name) => ("/skill", name),
+        Target::Agent(name) => ("/agent", name),
+    };
     let detail = format!(
-        "`{skill}` needs secrets that are not set: {}; set them with {}",
+        "`{name}` needs secrets that are not set: {}; set them with {}",
         names.join(", "),
         paths.join(", "),
-        skill = name,
     );
-    Err(ApiError::field("/skill", detail))
+    Err(ApiError::field(pointer, detail))
 }
 
 async fn store_inline(

@@ -2,22 +2,26 @@
 
 mod input;
 mod limits;
+mod target;
 
 use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use shared::agent::Agent;
 use shared::id::AssetId;
-use shared::job::{Input, JobRequest, Priority, Target};
+use shared::job::{Input, JobRequest, Limits, Priority, Target};
 use shared::model_name::ModelName;
 use shared::provider::Providers;
-use shared::skill::{Catalog, Skill};
+use shared::secret::SecretNeed;
+use shared::skill::Catalog;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
+use input::Checked;
 pub(crate) use input::InputRequest;
-use input::{Checked, check_kind};
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::LimitsRequest;
+use target::Found;
 
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
@@ -65,9 +69,21 @@ pub(crate) struct CreateJob {
     metadata: Map<String, Value>,
 }
 
+/// What a request may refer to.
+pub(super) struct Known<'a> {
+    pub(super) catalog: &'a Catalog,
+    pub(super) providers: &'a Providers,
+    /// Those of the assets that the inputs name.
+    pub(super) assets: KnownAssets,
+    /// The agent that the request names, if there is one of that name.
+    pub(super) agent: Option<Agent>,
+}
+
 /// A request that makes sense.
 pub(crate) struct Parsed {
     pub(super) target: Target,
+    /// The secrets that the job cannot do without.
+    pub(super) secrets: Vec<SecretNeed>,
     pub(super) model: ModelName,
     pub(super) request: JobRequest,
     /// Contents that came with the request, by the place of their input.
@@ -77,6 +93,11 @@ pub(crate) struct Parsed {
 }
 
 impl CreateJob {
+    /// The agent that it names.
+    pub(super) fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
     /// The assets that the inputs name.
     pub(super) fn asset_ids(&self) -> Vec<AssetId> {
         self.inputs
@@ -86,23 +107,24 @@ impl CreateJob {
     }
 
     /// Checks everything; the errors are all that there are.
-    pub(super) fn parse(
-        self,
-        catalog: &Catalog,
-        providers: &Providers,
-        assets: &KnownAssets,
-    ) -> Result<Parsed, Vec<FieldError>> {
+    pub(super) fn parse(self, known: Known<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let skill = self.check_target(catalog, &mut errors);
+        let found = self.check_target(known.catalog, known.agent, &mut errors);
         self.check_prompt(&mut errors);
-        let model = self.check_model(providers, &mut errors);
-        let parameters = check_parameters(skill, &self.parameters, &mut errors);
-        let (inputs, inline) = self.check_inputs(skill, assets, &mut errors);
-        let limits = self.limits.check(skill, &mut errors);
+        let model = self.check_model(found.as_ref(), known.providers, &mut errors);
+        let parameters = found.as_ref().map_or_else(Map::new, |found| {
+            found.parameters_from(&self.parameters, &mut errors)
+        });
+        let (inputs, inline) = self.check_inputs(found.as_ref(), &known.assets, &mut errors);
+        let defaults = found.as_ref().map_or(Limits::DEFAULT, Found::limits);
+        let limits = self.limits.check(defaults, &mut errors);
         self.check_numbers(&mut errors);
-        let (Some(skill), Some(model)) = (skill.filter(|_| errors.is_empty()), model) else {
+        let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
             return Err(errors);
         };
+        let secrets = found.secrets().iter().filter(|secret| secret.required);
+        let secrets = secrets.cloned().collect();
+        let (target, agent) = found.into_parts();
         let request = JobRequest {
             prompt: self.prompt,
             inputs,
@@ -110,10 +132,11 @@ impl CreateJob {
             limits,
             max_attempts: self.max_attempts.unwrap_or(3),
             priority: Priority(self.priority),
+            agent,
         };
-        let target = Target::Skill(skill.name.clone());
         Ok(Parsed {
             target,
+            secrets,
             model,
             request,
             inline,
@@ -125,11 +148,12 @@ impl CreateJob {
     fn check_target<'a>(
         &self,
         catalog: &'a Catalog,
+        agent: Option<Agent>,
         errors: &mut Vec<FieldError>,
-    ) -> Option<&'a Skill> {
+    ) -> Option<Found<'a>> {
         let error = match (&self.skill, &self.agent) {
             (Some(name), None) => match catalog.get(name) {
-                Some(skill) => return Some(skill),
+                Some(skill) => return Some(Found::Skill(skill)),
                 None => FieldError::new(
                     "/skill",
                     format!(
@@ -138,7 +162,15 @@ impl CreateJob {
                     ),
                 ),
             },
-            (None, Some(name)) => FieldError::new("/agent", format!("there is no agent `{name}`")),
+            (None, Some(name)) => match agent {
+                Some(agent) => return Some(Found::Agent(agent)),
+                None => FieldError::new(
+                    "/agent",
+                    format!(
+                        "there is no agent `{name}`; GET /v1/agents lists those that there are"
+                    ),
+                ),
+            },
             (None, None) => FieldError::new("", "name what to run: one of `skill` and `agent`"),
             (Some(_), Some(_)) => {
                 FieldError::new("/agent", "a job runs a skill or an agent, not both")
@@ -164,10 +196,13 @@ impl CreateJob {
 
     fn check_model(
         &self,
+        found: Option<&Found<'_>>,
         providers: &Providers,
         errors: &mut Vec<FieldError>,
     ) -> Option<ModelName> {
-        let Some(model) = self.model.as_ref().or(providers.default_model.as_ref()) else {
+        let agents = found.and_then(Found::model);
+        let default = agents.or(providers.default_model.as_ref());
+        let Some(model) = self.model.as_ref().or(default) else {
             errors.push(FieldError::new(
                 "/model",
                 "name a model; this service has no default",
@@ -182,7 +217,7 @@ impl CreateJob {
 
     fn check_inputs(
         &self,
-        skill: Option<&Skill>,
+        found: Option<&Found<'_>>,
         assets: &KnownAssets,
         errors: &mut Vec<FieldError>,
     ) -> (Vec<Input>, Vec<Inline>) {
@@ -200,8 +235,8 @@ impl CreateJob {
                     content_type,
                     content,
                 }) => {
-                    if let (Some(skill), Some(content_type)) = (skill, content_type) {
-                        errors.extend(check_kind(skill, place, &content_type));
+                    if let (Some(found), Some(content_type)) = (found, content_type) {
+                        errors.extend(found.check_kind(place, &content_type));
                     }
                     inputs.push(input);
                     inline.extend(content);
@@ -235,24 +270,6 @@ impl CreateJob {
                 "/metadata",
                 format!("must be at most {MAX_METADATA_BYTES} bytes of JSON"),
             ));
-        }
-    }
-}
-
-fn check_parameters(
-    skill: Option<&Skill>,
-    given: &Map<String, Value>,
-    errors: &mut Vec<FieldError>,
-) -> Map<String, Value> {
-    match skill.map(|skill| skill.parameters_from(given)) {
-        None => Map::new(),
-        Some(Ok(parameters)) => parameters,
-        Some(Err(wrong)) => {
-            let named = wrong
-                .into_iter()
-                .map(|(place, detail)| FieldError::new(format!("/parameters{place}"), detail));
-            errors.extend(named);
-            Map::new()
         }
     }
 }

@@ -1,0 +1,138 @@
+//! `/v1/agents`
+
+mod request;
+
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpResponse, delete, get, put};
+use serde::Deserialize;
+use shared::agent::Agent;
+use shared::db;
+use shared::db::agent::Put;
+use shared::provider::Providers;
+use shared::skill::is_name;
+use sqlx::PgPool;
+use utoipa::IntoParams;
+
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+use request::PutAgent;
+
+type AgentPage = Page<Agent>;
+
+/// Makes an agent, or a new version of the one of that name.
+///
+/// The same body again makes no new version. Jobs run the version that there was when they were accepted. Every
+/// tenant has the agent `default` without making it, and can put another in its place.
+#[utoipa::path(tag = "agents", request_body = PutAgent,
+    params(("name" = String, Path, description = "Lower-case letters, digits and single hyphens, at most 64")),
+    responses(
+        (status = 200, description = "The agent, in its new version", body = Agent),
+        (status = 201, description = "The agent, made", body = Agent),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[put("/agents/{name}")]
+pub(crate) async fn put_agent(
+    caller: Caller,
+    name: Path<String>,
+    body: Json<PutAgent>,
+    pool: Data<PgPool>,
+    providers: Data<Providers>,
+) -> Result<HttpResponse, ApiError> {
+    if !is_name(&name) {
+        let detail =
+            "an agent's name must have 1 to 64 lower-case letters, digits and single hyphens";
+        return Err(ApiError::Malformed(detail.to_owned()));
+    }
+    let Json(body) = body;
+    let settings = body.parse(&providers).map_err(ApiError::Invalid)?;
+    let mut transaction = pool.begin().await?;
+    let put = db::agent::put(&mut transaction, caller.tenant, &name, &settings).await?;
+    transaction.commit().await?;
+    Ok(match put {
+        Put::Created(agent) => HttpResponse::Created().json(agent),
+        Put::Updated(agent) => HttpResponse::Ok().json(agent),
+    })
+}
+
+/// Which version of an agent.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct GetAgent {
+    /// An earlier version; the newest if not given. The versions of a deleted agent are still there.
+    version: Option<i32>,
+}
+
+/// Returns an agent.
+#[utoipa::path(tag = "agents", params(("name" = String, Path, description = "The agent"), GetAgent), responses(
+    (status = 200, description = "The agent", body = Agent),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/agents/{name}")]
+pub(crate) async fn get_agent(
+    caller: Caller,
+    name: Path<String>,
+    query: Query<GetAgent>,
+    pool: Data<PgPool>,
+) -> Result<actix_web::web::Json<Agent>, ApiError> {
+    let absent = ApiError::NotFound("agent");
+    if !is_name(&name) {
+        return Err(absent);
+    }
+    let agent = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
+    agent.map(actix_web::web::Json).ok_or(absent)
+}
+
+/// Removes an agent. Of `default`, the built-in one comes back.
+///
+/// Jobs that were accepted before run it all the same. When the name is used again, its versions go on counting.
+#[utoipa::path(tag = "agents", params(("name" = String, Path, description = "The agent")), responses(
+    (status = 204, description = "It is gone"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/agents/{name}")]
+pub(crate) async fn delete_agent(
+    caller: Caller,
+    name: Path<String>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    if is_name(&name) && db::agent::delete(&**pool, caller.tenant, &name).await? {
+        Ok(HttpResponse::NoContent().finish())
+    } else {
+        Err(ApiError::NotFound("agent"))
+    }
+}
+
+/// Which agents to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListAgents {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists the agents by name, each in its newest version.
+#[utoipa::path(tag = "agents", params(ListAgents), responses(
+    (status = 200, description = "A page of agents", body = AgentPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/agents")]
+pub(crate) async fn list_agents(
+    caller: Caller,
+    pool: Data<PgPool>,
+    query: Query<ListAgents>,
+) -> Result<actix_web::web::Json<AgentPage>, ApiError> {
+    let ListAgents { limit, cursor } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let after = cursor::text(cursor.as_deref())?;
+    let agents = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(agents, limit, |agent| {
+        agent.name.clone()
+    })))
+}

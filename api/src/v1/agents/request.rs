@@ -1,0 +1,210 @@
+//! From what a client sent to an agent that makes sense, or to all that is wrong with it at once.
+
+use serde::Deserialize;
+use shared::agent::{AgentLimits, AgentSettings};
+use shared::hook::{Hooks, ToolPattern};
+use shared::model_name::ModelName;
+use shared::provider::Providers;
+use shared::secret::SecretNeed;
+use shared::skill::Network;
+use shared::tool::ToolName;
+use utoipa::ToSchema;
+
+use crate::problem::FieldError;
+use crate::v1::jobs::LimitsRequest;
+
+/// The longest soul, and the longest instructions.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_HOOKS: usize = 64;
+const MAX_SECRETS: usize = 64;
+
+/// What an agent is to be.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PutAgent {
+    /// Who it is: the beginning of the system prompt, in Markdown, at most 64 KiB.
+    #[schema(example = "You are a patient researcher.", min_length = 1)]
+    soul: String,
+    /// The model of its jobs that name none; the service's default if not given.
+    #[schema(value_type = Option<ModelName>)]
+    model: Option<String>,
+    /// The tools that it has, by name; the six general ones if not given.
+    #[schema(example = json!(["shell.exec", "file.read"]))]
+    tools: Option<Vec<String>>,
+    /// Which of its calls wait for a person, or are written down.
+    #[serde(default)]
+    #[schema(value_type = Hooks)]
+    hooks: HooksRequest,
+    /// What its jobs may use up that do not say so themselves.
+    #[serde(default)]
+    limits: LimitsRequest,
+    /// How it is to work: Markdown that stands in the system prompt after the tools, at most 64 KiB.
+    #[serde(default)]
+    instructions: String,
+    /// What of the network its commands may reach: `none`, `public`, or hosts in the words of a skill;
+    /// `none` if not given.
+    #[serde(default)]
+    #[schema(example = "github.com *.githubusercontent.com:443")]
+    network: String,
+    /// The secrets that its jobs are handed; `?` marks what they can do without.
+    #[serde(default)]
+    #[schema(example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]), max_items = 64)]
+    secrets: Vec<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct HooksRequest {
+    confirm: Vec<String>,
+    log: Vec<String>,
+    silent: Vec<String>,
+}
+
+impl PutAgent {
+    /// Checks everything; the errors are all that there are.
+    pub(super) fn parse(self, providers: &Providers) -> Result<AgentSettings, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if self.soul.trim().is_empty() {
+            errors.push(FieldError::new(
+                "/soul",
+                "say who the agent is; the soul is empty",
+            ));
+        }
+        for (pointer, text) in [("/soul", &self.soul), ("/instructions", &self.instructions)] {
+            if text.len() > MAX_TEXT_BYTES {
+                let detail = format!("must be at most {MAX_TEXT_BYTES} bytes");
+                errors.push(FieldError::new(pointer, detail));
+            }
+        }
+        let secrets = check_secrets(&self.secrets, &mut errors);
+        let settings = AgentSettings {
+            soul: self.soul,
+            model: check_model(self.model, providers, &mut errors),
+            tools: check_tools(self.tools, &mut errors),
+            hooks: self.hooks.check(&mut errors),
+            limits: check_limits(&self.limits, &mut errors),
+            instructions: self.instructions,
+            network: check_network(&self.network, &secrets, &mut errors),
+            secrets,
+        };
+        if errors.is_empty() {
+            Ok(settings)
+        } else {
+            Err(errors)
+        }
+    }
+}
+
+fn check_model(
+    model: Option<String>,
+    providers: &Providers,
+    errors: &mut Vec<FieldError>,
+) -> Option<ModelName> {
+    let parsed = ModelName::try_from(model?).map_err(|error| error.to_string());
+    let known = parsed.and_then(|model| match providers.find(&model) {
+        Ok(_) => Ok(model),
+        Err(error) => Err(error.to_string()),
+    });
+    known
+        .map_err(|detail| errors.push(FieldError::new("/model", detail)))
+        .ok()
+}
+
+fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<ToolName> {
+    let Some(names) = names else {
+        return ToolName::GENERAL.to_vec();
+    };
+    let mut tools = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let detail = match ToolName::parse(name) {
+            Ok(tool) if !tools.contains(&tool) => {
+                tools.push(tool);
+                continue;
+            }
+            Ok(_) => "is there already".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        errors.push(FieldError::new(format!("/tools/{place}"), detail));
+        // A list of nonsense is not to be answered with a longer one.
+        if errors.len() > ToolName::ALL.len() {
+            break;
+        }
+    }
+    tools
+}
+
+impl HooksRequest {
+    fn check(&self, errors: &mut Vec<FieldError>) -> Hooks {
+        let mut list = |name: &str, texts: &[String]| {
+            if texts.len() > MAX_HOOKS {
+                let detail = format!("must be at most {MAX_HOOKS}");
+                errors.push(FieldError::new(format!("/hooks/{name}"), detail));
+            }
+            let mut patterns = Vec::new();
+            for (place, text) in texts.iter().take(MAX_HOOKS).enumerate() {
+                match ToolPattern::parse(text) {
+                    Ok(pattern) => patterns.push(pattern),
+                    Err(error) => errors.push(FieldError::new(
+                        format!("/hooks/{name}/{place}"),
+                        error.to_string(),
+                    )),
+                }
+            }
+            patterns
+        };
+        Hooks {
+            confirm: list("confirm", &self.confirm),
+            log: list("log", &self.log),
+            silent: list("silent", &self.silent),
+        }
+    }
+}
+
+/// What is not given stays open, so that the service's default counts when a job is accepted.
+fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLimits {
+    asked.check_ranges(errors);
+    AgentLimits {
+        timeout_seconds: asked.timeout_seconds,
+        max_iterations: asked.max_iterations,
+        max_tokens: asked.max_tokens,
+    }
+}
+
+fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNeed> {
+    if words.len() > MAX_SECRETS {
+        let detail = format!("must be at most {MAX_SECRETS}");
+        errors.push(FieldError::new("/secrets", detail));
+    }
+    let mut secrets: Vec<SecretNeed> = Vec::new();
+    for (place, word) in words.iter().take(MAX_SECRETS).enumerate() {
+        let detail = match SecretNeed::parse(word) {
+            Ok(need) if secrets.iter().all(|secret| secret.name != need.name) => {
+                secrets.push(need);
+                continue;
+            }
+            Ok(_) => "is there already".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        errors.push(FieldError::new(format!("/secrets/{place}"), detail));
+    }
+    secrets
+}
+
+fn check_network(text: &str, secrets: &[SecretNeed], errors: &mut Vec<FieldError>) -> Network {
+    let mut wrong = |detail: String| errors.push(FieldError::new("/network", detail));
+    let network = match Network::parse(text.split_whitespace()) {
+        Ok(network) => network,
+        Err(error) => {
+            wrong(error.to_string());
+            return Network::None;
+        }
+    };
+    if let Some(name) = network.parameters().next() {
+        wrong(format!("`parameter:{name}`: an agent has no parameters"));
+    }
+    let is_declared = |name: &str| secrets.iter().any(|need| need.name.as_str() == name);
+    if let Some(name) = network.secrets().find(|name| !is_declared(name)) {
+        wrong(format!("`secret:{name}` is not one of the secrets"));
+    }
+    network
+}

@@ -1,0 +1,97 @@
+//! What a job is to run: a skill or an agent.
+
+use serde_json::{Map, Value};
+use shared::agent::{Agent, AgentSnapshot};
+use shared::job::{Limits, Target};
+use shared::model_name::ModelName;
+use shared::secret::SecretNeed;
+use shared::skill::Skill;
+
+use super::input::check_kind;
+use crate::problem::FieldError;
+
+/// What a job is to run, found by its name.
+pub(super) enum Found<'a> {
+    Skill(&'a Skill),
+    Agent(Agent),
+}
+
+impl Found<'_> {
+    /// What a job may use up that does not say so itself.
+    pub(super) fn limits(&self) -> Limits {
+        let default = Limits::DEFAULT;
+        match self {
+            Self::Skill(skill) => Limits {
+                timeout_seconds: skill.timeout_seconds,
+                ..default
+            },
+            Self::Agent(Agent { settings, .. }) => {
+                let limits = settings.limits;
+                Limits {
+                    timeout_seconds: limits.timeout_seconds.unwrap_or(default.timeout_seconds),
+                    max_iterations: limits.max_iterations.unwrap_or(default.max_iterations),
+                    max_tokens: limits.max_tokens.unwrap_or(default.max_tokens),
+                }
+            }
+        }
+    }
+
+    /// The model of a job that names none, if it has one of its own.
+    pub(super) fn model(&self) -> Option<&ModelName> {
+        match self {
+            Self::Skill(_) => None,
+            Self::Agent(agent) => agent.settings.model.as_ref(),
+        }
+    }
+
+    /// Checks parameters and fills in defaults.
+    pub(super) fn parameters_from(
+        &self,
+        given: &Map<String, Value>,
+        errors: &mut Vec<FieldError>,
+    ) -> Map<String, Value> {
+        let wrong = match self {
+            Self::Skill(skill) => match skill.parameters_from(given) {
+                Ok(parameters) => return parameters,
+                Err(wrong) => wrong,
+            },
+            Self::Agent(_) if given.is_empty() => Vec::new(),
+            Self::Agent(_) => {
+                let detail = "an agent has no parameters; say it in the prompt";
+                vec![(String::new(), detail.to_owned())]
+            }
+        };
+        let named = wrong
+            .into_iter()
+            .map(|(place, detail)| FieldError::new(format!("/parameters{place}"), detail));
+        errors.extend(named);
+        Map::new()
+    }
+
+    /// An error if it does not take files of this type. An agent takes any.
+    pub(super) fn check_kind(&self, place: usize, content_type: &str) -> Option<FieldError> {
+        match self {
+            Self::Skill(skill) => check_kind(skill, place, content_type),
+            Self::Agent(_) => None,
+        }
+    }
+
+    /// The secrets that its jobs are handed.
+    pub(super) fn secrets(&self) -> &[SecretNeed] {
+        match self {
+            Self::Skill(skill) => &skill.secrets,
+            Self::Agent(agent) => &agent.settings.secrets,
+        }
+    }
+
+    /// How the job names it, and how it was when the job was accepted.
+    pub(super) fn into_parts(self) -> (Target, Option<AgentSnapshot>) {
+        match self {
+            Self::Skill(skill) => (Target::Skill(skill.name.clone()), None),
+            Self::Agent(agent) => {
+                let target = Target::Agent(agent.name.clone());
+                (target, Some(agent.snapshot()))
+            }
+        }
+    }
+}

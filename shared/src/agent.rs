@@ -1,0 +1,176 @@
+//! Agents: who a model is to be, and what it may use. Stored under a name, every version of it.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::hook::Hooks;
+use crate::model_name::ModelName;
+use crate::secret::SecretNeed;
+use crate::skill::Network;
+use crate::tool::ToolName;
+
+/// The name of the agent that every tenant has without making it.
+pub const DEFAULT: &str = "default";
+
+/// The version of the agent that is built in.
+const BUILT_IN: i32 = 0;
+
+/// An agent as its owner sees it.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Agent {
+    /// Its name.
+    #[schema(example = "researcher")]
+    pub name: String,
+    /// Grows by one with each change. 0 is the one that is built in.
+    pub version: i32,
+    /// What it is.
+    #[serde(flatten)]
+    pub settings: AgentSettings,
+    /// When it was made; null for the one that is built in.
+    #[schema(required)]
+    pub created_at: Option<DateTime<Utc>>,
+    /// When this version was made.
+    #[schema(required)]
+    pub updated_at: Option<DateTime<Utc>>,
+}
+
+/// What an agent is. Stored as JSON, in its versions and with each job that runs it, so a field that is
+/// added later needs a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AgentSettings {
+    /// Who it is: the beginning of the system prompt, in Markdown.
+    #[schema(example = "You are a patient researcher.")]
+    pub soul: String,
+    /// The model of its jobs that name none; null for the service's default.
+    #[schema(required)]
+    pub model: Option<ModelName>,
+    /// The tools that it has, by name.
+    #[schema(value_type = Vec<String>, example = json!(["shell.exec", "file.read"]))]
+    pub tools: Vec<ToolName>,
+    /// Which of its calls wait for a person, or are written down.
+    pub hooks: Hooks,
+    /// What its jobs may use up that do not say so themselves.
+    pub limits: AgentLimits,
+    /// How it is to work: Markdown that stands in the system prompt after the tools.
+    pub instructions: String,
+    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a secret.
+    #[schema(value_type = String, example = "github.com *.githubusercontent.com:443")]
+    pub network: Network,
+    /// The secrets that its jobs are handed, if the tenant has set them; `?` marks what they can do without.
+    #[serde(with = "secret_words")]
+    #[schema(value_type = Vec<String>, example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]))]
+    pub secrets: Vec<SecretNeed>,
+}
+
+/// What the jobs of an agent may use up; null leaves it to the service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AgentLimits {
+    /// Seconds for the whole loop, over all attempts.
+    #[schema(required)]
+    pub timeout_seconds: Option<u32>,
+    /// Replies of the model before the loop ends with what it has.
+    #[schema(required)]
+    pub max_iterations: Option<u32>,
+    /// Tokens of one reply.
+    #[schema(required)]
+    pub max_tokens: Option<u32>,
+}
+
+/// An agent as a job runs it, whatever becomes of it meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgentSnapshot {
+    /// Which version it was.
+    pub version: i32,
+    /// What it was.
+    #[serde(flatten)]
+    pub settings: AgentSettings,
+}
+
+impl Agent {
+    /// The agent that every tenant has who has not put another in its place.
+    pub fn built_in() -> Self {
+        Self {
+            name: DEFAULT.to_owned(),
+            version: BUILT_IN,
+            settings: AgentSettings {
+                soul: include_str!("agent/soul.md").trim().to_owned(),
+                model: None,
+                tools: ToolName::GENERAL.to_vec(),
+                hooks: Hooks::default(),
+                limits: AgentLimits::default(),
+                instructions: String::new(),
+                network: Network::None,
+                secrets: Vec::new(),
+            },
+            created_at: None,
+            updated_at: None,
+        }
+    }
+
+    /// Whether it is the one that is built in, asked for by name and version.
+    pub fn is_built_in(name: &str, version: Option<i32>) -> bool {
+        name == DEFAULT && version.is_none_or(|version| version == BUILT_IN)
+    }
+
+    /// The agent as a job runs it.
+    pub fn snapshot(self) -> AgentSnapshot {
+        AgentSnapshot {
+            version: self.version,
+            settings: self.settings,
+        }
+    }
+}
+
+/// Secrets as skills declare them: `NAME`, and `NAME?` for what is not required.
+mod secret_words {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::secret::SecretNeed;
+
+    pub(super) fn serialize<S: Serializer>(
+        secrets: &[SecretNeed],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(secrets.iter().map(SecretNeed::to_string))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<SecretNeed>, D::Error> {
+        let words = Vec::<String>::deserialize(deserializer)?;
+        let secrets = words.iter().map(|word| SecretNeed::parse(word));
+        secrets.collect::<Result<_, _>>().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soul_of_the_built_in_agent_names_no_tool() {
+        let soul = Agent::built_in().settings.soul;
+        for tool in ToolName::ALL {
+            assert!(!soul.contains(tool.as_str()), "{tool}");
+        }
+    }
+
+    #[test]
+    fn what_is_stored_of_an_agent_is_read_as_it_was() {
+        let mut settings = Agent::built_in().settings;
+        settings.network = Network::parse(["github.com", "secret:API_URL"]).unwrap();
+        settings.secrets = vec![
+            SecretNeed::parse("API_URL").unwrap(),
+            SecretNeed::parse("KEY?").unwrap(),
+        ];
+        let stored = serde_json::to_value(&settings).unwrap();
+        assert_eq!(stored["network"], "github.com secret:API_URL");
+        assert_eq!(stored["secrets"], serde_json::json!(["API_URL", "KEY?"]));
+        assert_eq!(
+            serde_json::from_value::<AgentSettings>(stored).unwrap(),
+            settings
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Agents and their versions.
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgExecutor};
+
+use crate::agent::{Agent, AgentSettings, DEFAULT};
+use crate::id::TenantId;
+
+/// What became of an agent that was put.
+pub enum Put {
+    /// There was none of that name.
+    Created(Agent),
+    /// It has a new version, or was like that already.
+    Updated(Agent),
+}
+
+/// Makes an agent, or a new version of the one of that name if it is not like that already.
+pub async fn put(
+    db: &mut PgConnection,
+    tenant: TenantId,
+    name: &str,
+    settings: &AgentSettings,
+) -> sqlx::Result<Put> {
+    // The first of several at once makes the row; the others wait for it here.
+    let before = sqlx::query!(
+        r#"insert into agent (tenant_id, name, version, deleted_at)
+           values ($1, $2, 0, now())
+           on conflict (tenant_id, name) do update set name = excluded.name
+           returning version, deleted_at is not null as "is_deleted!""#,
+        tenant.0,
+        name,
+    )
+    .fetch_one(&mut *db)
+    .await?;
+    if !before.is_deleted
+        && let Some(agent) = get(&mut *db, tenant, name, None).await?
+        && agent.settings == *settings
+    {
+        return Ok(Put::Updated(agent));
+    }
+    let stored = serde_json::to_string(settings).expect("settings have string keys");
+    let row = sqlx::query!(
+        r#"with added as (
+               insert into agent_version (tenant_id, name, version, settings)
+               values ($1, $2, $3, $4::text::json)
+           )
+           update agent set
+               version = $3,
+               created_at = case when deleted_at is null then created_at else now() end,
+               deleted_at = null
+           where tenant_id = $1 and name = $2
+           returning created_at, now() as "updated_at!""#,
+        tenant.0,
+        name,
+        before.version + 1,
+        stored,
+    )
+    .fetch_one(db)
+    .await?;
+    let agent = Agent {
+        name: name.to_owned(),
+        version: before.version + 1,
+        settings: settings.clone(),
+        created_at: Some(row.created_at),
+        updated_at: Some(row.updated_at),
+    };
+    Ok(if before.is_deleted {
+        Put::Created(agent)
+    } else {
+        Put::Updated(agent)
+    })
+}
+
+/// A tenant's agent: the newest version, or the one of that number, which is there even if the agent
+/// was deleted.
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    name: &str,
+    version: Option<i32>,
+) -> sqlx::Result<Option<Agent>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select
+               agent.name as "name!", agent_version.version as "version!",
+               agent_version.settings as "settings: Json<AgentSettings>",
+               agent.created_at, agent_version.created_at as updated_at
+           from agent
+           join agent_version on agent_version.tenant_id = agent.tenant_id and agent_version.name = agent.name
+           where agent.tenant_id = $1 and agent.name = $2
+             and (
+                 agent_version.version = $3
+                 or $3 is null and agent.deleted_at is null and agent_version.version = agent.version
+             )"#,
+        tenant.0,
+        name,
+        version,
+    )
+    .fetch_optional(db)
+    .await?;
+    let built_in = || Agent::is_built_in(name, version).then(Agent::built_in);
+    Ok(row.map(Agent::from).or_else(built_in))
+}
+
+/// A tenant's agents by name, each in its newest version, a page at a time. The built-in one is among them.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    after: Option<&str>,
+    limit: i64,
+) -> sqlx::Result<Vec<Agent>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"with stored as (
+               select agent.name, agent.version, agent_version.settings, agent.created_at,
+                   agent_version.created_at as updated_at
+               from agent
+               join agent_version using (tenant_id, name, version)
+               where agent.tenant_id = $1 and agent.deleted_at is null
+           )
+           select name as "name!", version as "version!", settings as "settings: Json<AgentSettings>", created_at,
+               updated_at
+           from (
+               select * from stored
+               union all
+               select $2, 0, null, null, null where not exists (select from stored where name = $2)
+           ) as agent
+           where $3::text is null or name > $3
+           order by name
+           limit $4"#,
+        tenant.0,
+        DEFAULT,
+        after,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(Agent::from).collect())
+}
+
+/// Removes an agent; `false` if there is none of that name. Its versions stay.
+pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update agent set deleted_at = now() where tenant_id = $1 and name = $2 and deleted_at is null",
+        tenant.0,
+        name,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+struct Row {
+    name: String,
+    version: i32,
+    /// None of the one that is built in.
+    settings: Option<Json<AgentSettings>>,
+    created_at: Option<DateTime<Utc>>,
+    updated_at: Option<DateTime<Utc>>,
+}
+
+impl From<Row> for Agent {
+    fn from(row: Row) -> Self {
+        let Some(Json(settings)) = row.settings else {
+            return Self::built_in();
+        };
+        Self {
+            name: row.name,
+            version: row.version,
+            settings,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}

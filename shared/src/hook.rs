@@ -1,0 +1,145 @@
+//! Rules for calls of tools: which wait for a person, which are written down, which pass without a word.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::tool::ToolName;
+
+/// Three lists of patterns over the names of tools. Where several match, the first list wins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hooks {
+    /// Calls that wait until a person has allowed them.
+    #[schema(value_type = Vec<String>, example = json!(["shell.*"]), max_items = 64)]
+    pub confirm: Vec<ToolPattern>,
+    /// Calls that are written down with all that goes in and comes out.
+    #[schema(value_type = Vec<String>, max_items = 64)]
+    pub log: Vec<ToolPattern>,
+    /// Calls whose input stays out of the operator's log.
+    #[schema(value_type = Vec<String>, max_items = 64)]
+    pub silent: Vec<ToolPattern>,
+}
+
+/// A name of a tool in which `*` stands for any characters and `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ToolPattern(String);
+
+/// No tool has a name like that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no tool has a name like that; a pattern is a tool's name in which `*` stands for any characters and `?` for one, \
+     e.g. `shell.*`"
+)]
+pub struct NotAToolPattern;
+
+impl ToolPattern {
+    /// The pattern, if it is one that some tool's name matches.
+    pub fn parse(text: &str) -> Result<Self, NotAToolPattern> {
+        let pattern = Self(text.to_owned());
+        // No longer than any name could need: what matches takes time with the length.
+        let is_short = text.len() <= 64;
+        if is_short && ToolName::ALL.into_iter().any(|tool| pattern.matches(tool)) {
+            Ok(pattern)
+        } else {
+            Err(NotAToolPattern)
+        }
+    }
+
+    /// Whether the tool's name is like that.
+    pub fn matches(&self, tool: ToolName) -> bool {
+        matches(self.0.as_bytes(), tool.as_str().as_bytes())
+    }
+}
+
+/// Takes at most the product of both lengths in steps: only the last `*` is ever tried again.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut at, mut place) = (0, 0);
+    let mut star = None;
+    while place < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[place] => {
+                at += 1;
+                place += 1;
+            }
+            _ => {
+                let Some((star_at, taken)) = star else {
+                    return false;
+                };
+                star = Some((star_at, taken + 1));
+                (at, place) = (star_at + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(|byte| *byte == b'*')
+}
+
+impl TryFrom<String> for ToolPattern {
+    type Error = NotAToolPattern;
+
+    fn try_from(text: String) -> Result<Self, NotAToolPattern> {
+        Self::parse(&text)
+    }
+}
+
+impl From<ToolPattern> for String {
+    fn from(pattern: ToolPattern) -> Self {
+        pattern.0
+    }
+}
+
+impl fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_one_that_some_tool_has() {
+        for good in [
+            "shell.exec",
+            "shell.*",
+            "*",
+            "file.????",
+            "*_bash",
+            "**.e*t",
+        ] {
+            assert!(ToolPattern::parse(good).is_ok(), "{good}");
+        }
+        let long = "*".repeat(65);
+        for bad in [
+            "", "shell", "shell.", "Shell.*", "shel.*", "?", "file.?", &long,
+        ] {
+            assert_eq!(ToolPattern::parse(bad), Err(NotAToolPattern), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_name() {
+        let matched = |text: &str| {
+            let pattern = ToolPattern::parse(text).unwrap();
+            let tools = ToolName::ALL.into_iter();
+            let names = tools
+                .filter(|tool| pattern.matches(*tool))
+                .map(ToolName::as_str);
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            matched("file.*"),
+            ["file.read", "file.write", "file.edit", "file.list"]
+        );
+        assert_eq!(matched("*exec*"), ["execute_bash", "shell.exec"]);
+        assert_eq!(matched("*.?e?d"), ["file.read"]);
+        assert_eq!(matched("*").len(), ToolName::ALL.len());
+    }
+}
