@@ -148,7 +148,6 @@ async fn show(live: &mpsc::Sender<Piece>, stream: OutputStream, text: String) {
 
 /// What a command prints on standard output, for those who know that it is little.
 pub(crate) async fn read_plain(mut running: Running) -> anyhow::Result<String> {
-    running.started().await?;
     let (stdout, _stderr) = running.take_output();
     let mut text = String::new();
     stdout

@@ -19,9 +19,8 @@ pub(crate) use snapshot::Snapshots;
 
 use shared::event::AssetRejection;
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
 
-use crate::sandbox::Identity;
+use crate::sandbox::{Identity, Underway};
 
 /// What a job has on this machine: its workspace, and `/tmp`. Both go when this is dropped.
 pub(crate) struct Workspace {
@@ -29,7 +28,7 @@ pub(crate) struct Workspace {
     job: File,
     directory: File,
     identity: Option<Identity>,
-    commands: TaskTracker,
+    underway: Underway,
 }
 
 /// How long what is left of a command may hold up the removal of its files.
@@ -55,7 +54,7 @@ impl Workspace {
             directory: File::open(&workspace)?,
             path,
             identity,
-            commands: TaskTracker::new(),
+            underway: Underway::default(),
         })
     }
 
@@ -75,16 +74,15 @@ impl Workspace {
         &self.job
     }
 
-    /// Knows of everything that runs in it.
-    pub(crate) fn commands(&self) -> &TaskTracker {
-        &self.commands
+    /// What runs in it.
+    pub(crate) fn underway(&self) -> &Underway {
+        &self.underway
     }
 
     /// Waits until nothing runs in it any more. Nothing may begin from now on.
     pub(crate) async fn quiet(&self) {
-        self.commands.close();
         // What does not die has been logged.
-        let _ = timeout(QUIET_PATIENCE, self.commands.wait()).await;
+        let _ = timeout(QUIET_PATIENCE, self.underway.quiet()).await;
     }
 
     /// Opens a regular file that the model named, to read it. Its size is that of the open file.

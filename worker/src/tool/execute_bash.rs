@@ -102,7 +102,7 @@ async fn run(
         .sandbox
         .start(command, &attempt.workspace)
         .await?;
-    let listeners = running.started().await?;
+    let listeners = running.take_listeners();
     let (live, mut pieces) = mpsc::channel(LIVE_PIECES);
     let show = async {
         while let Some((stream, text)) = pieces.recv().await {
