@@ -1,5 +1,5 @@
 //! What the API and the worker both speak: the domain's types, all SQL, the asset store, the skills,
-//! the providers of models.
+//! the tools by name, the providers of models.
 
 pub mod asset;
 pub mod db;
@@ -12,7 +12,9 @@ pub mod message;
 pub mod model_name;
 pub mod provider;
 pub mod sandbox;
+pub mod schema;
 pub mod secret;
 pub mod skill;
 pub mod sse;
 pub mod telemetry;
+pub mod tool;

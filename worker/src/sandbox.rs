@@ -22,6 +22,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use shared::sandbox::Isolation;
 use tokio::sync::Semaphore;
 
@@ -159,7 +160,7 @@ impl Sandbox {
 
     /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
     pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
-        let workspace = Workspace::create(place, self.identity()?)?;
+        let workspace = Workspace::create(place, self.identity()?).context("making a workspace")?;
         let printed = self.run_plain(script, &workspace).await;
         workspace.quiet().await;
         printed

@@ -1,23 +1,28 @@
 //! The job's own directory. Whatever a model names in it is opened through a descriptor and never
 //! leads out (openat2(2), `RESOLVE_BENEATH`).
 
+mod access;
 mod entry;
+#[cfg(test)]
+mod race;
 mod remove;
+mod replace;
 mod root;
 mod snapshot;
 mod survey;
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use access::{AccessError, EntryKind};
+pub(crate) use replace::Replaced;
 pub(crate) use root::WorkspaceRoot;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 pub(crate) use snapshot::Snapshots;
 
-use shared::event::AssetRejection;
 use tokio::time::timeout;
 
 use crate::sandbox::{Identity, Underway};
@@ -85,37 +90,6 @@ impl Workspace {
         let _ = timeout(QUIET_PATIENCE, self.underway.quiet()).await;
     }
 
-    /// Opens a regular file that the model named, to read it. Its size is that of the open file.
-    pub(crate) fn open_file(&self, named: &str) -> Result<(File, u64), AssetRejection> {
-        let relative = self.relative(named);
-        // Neither a pipe nor a device is opened by looking at it.
-        let seen = openat2(
-            &self.directory,
-            &relative,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            BENEATH,
-        );
-        let seen: File = seen.map_err(rejection)?.into();
-        let is_plain = |file: &File| {
-            file.metadata()
-                .is_ok_and(|data| data.is_file() && data.nlink() == 1)
-        };
-        if !is_plain(&seen) {
-            return Err(AssetRejection::NotAFile);
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file: File = openat2(&self.directory, &relative, flags, Mode::empty(), BENEATH)
-            .map_err(rejection)?
-            .into();
-        let size = file.metadata().map_err(|_| AssetRejection::Missing)?.len();
-        if is_plain(&file) {
-            Ok((file, size))
-        } else {
-            Err(AssetRejection::NotAFile)
-        }
-    }
-
     /// Opens a regular file by its path from here, through no link. It may have other names.
     fn open_own(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -144,13 +118,6 @@ impl Workspace {
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-fn rejection(error: rustix::io::Errno) -> AssetRejection {
-    match error {
-        rustix::io::Errno::XDEV | rustix::io::Errno::LOOP => AssetRejection::Outside,
-        _ => AssetRejection::Missing,
-    }
-}
-
 impl Drop for Workspace {
     fn drop(&mut self) {
         if let Err(error) = remove::remove_tree(&self.path) {
@@ -162,6 +129,8 @@ impl Drop for Workspace {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use shared::event::AssetRejection;
 
     use super::*;
 
@@ -207,7 +176,8 @@ mod tests {
             ("", AssetRejection::Missing),
         ];
         for (bad, reason) in cases {
-            assert_eq!(workspace.open_file(bad).unwrap_err(), reason, "{bad:?}");
+            let error = workspace.open_file(bad).unwrap_err();
+            assert_eq!(AssetRejection::from(error), reason, "{bad:?}");
         }
         assert!(
             workspace.create_file("a.txt", 0o644).is_err(),

@@ -72,7 +72,7 @@ pub(super) async fn prepare(
     let transcript = Transcript::new(first, model.follows_a_script());
     let mut conversation = Conversation {
         model,
-        tools: Toolbox::new(&skill.tools),
+        tools: Toolbox::new(&skill.tools, skill.sent_secrets()).map_err(Fault::ours)?,
         system: prompt::system(skill, egress.as_ref().map(Egress::allowed).as_deref()),
         transcript,
         snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)

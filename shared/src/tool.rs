@@ -1,0 +1,112 @@
+//! The tools that there are, by name.
+
+use std::fmt;
+
+use crate::job::OutputKind;
+
+/// A tool that a model can be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ToolName {
+    /// Runs a command, for skills.
+    ExecuteBash,
+    /// Runs a command, for agents.
+    ShellExec,
+    /// Reads lines of a file.
+    FileRead,
+    /// Writes a file.
+    FileWrite,
+    /// Replaces text in a file.
+    FileEdit,
+    /// Lists files.
+    FileList,
+    /// Reads a page of the web.
+    WebFetch,
+    /// Sends a request to an API.
+    HttpRequest,
+    /// Makes a file an output of the job.
+    SetOutput(OutputKind),
+}
+
+/// There is no tool of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no tool `{name}`; there are: {}", ToolName::list())]
+pub struct UnknownTool {
+    name: String,
+}
+
+impl ToolName {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::ExecuteBash,
+        Self::ShellExec,
+        Self::FileRead,
+        Self::FileWrite,
+        Self::FileEdit,
+        Self::FileList,
+        Self::WebFetch,
+        Self::HttpRequest,
+        Self::SetOutput(OutputKind::Image),
+        Self::SetOutput(OutputKind::Audio),
+        Self::SetOutput(OutputKind::Video),
+        Self::SetOutput(OutputKind::Document),
+        Self::SetOutput(OutputKind::Html),
+    ];
+
+    /// Its canonical name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExecuteBash => "execute_bash",
+            Self::ShellExec => "shell.exec",
+            Self::FileRead => "file.read",
+            Self::FileWrite => "file.write",
+            Self::FileEdit => "file.edit",
+            Self::FileList => "file.list",
+            Self::WebFetch => "web.fetch",
+            Self::HttpRequest => "http_request",
+            Self::SetOutput(OutputKind::Image) => "set_output_image",
+            Self::SetOutput(OutputKind::Audio) => "set_output_audio",
+            Self::SetOutput(OutputKind::Video) => "set_output_video",
+            Self::SetOutput(OutputKind::Document) => "set_output_document",
+            Self::SetOutput(OutputKind::Html) => "set_output_html",
+        }
+    }
+
+    /// Reads a canonical name.
+    pub fn parse(name: &str) -> Result<Self, UnknownTool> {
+        let found = Self::ALL.into_iter().find(|tool| tool.as_str() == name);
+        found.ok_or_else(|| UnknownTool {
+            name: name.to_owned(),
+        })
+    }
+
+    fn list() -> String {
+        Self::ALL.map(Self::as_str).join(", ")
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_name_of_its_own_and_is_found_by_it() {
+        let names: HashSet<_> = ToolName::ALL.map(ToolName::as_str).into();
+        assert_eq!(names.len(), ToolName::ALL.len());
+        for tool in ToolName::ALL {
+            assert_eq!(ToolName::parse(tool.as_str()), Ok(tool));
+        }
+        let error = ToolName::parse("Bash").unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no tool `Bash`; there are: execute_bash, shell.exec,"),
+            "{error}"
+        );
+    }
+}
