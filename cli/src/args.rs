@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod keys;
 mod secrets;
 
@@ -15,6 +16,7 @@ use shared::model_name::ModelName;
 use shared::telemetry;
 use worker::sandbox::Mode;
 
+pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 
@@ -73,7 +75,7 @@ pub(crate) enum Command {
     Migrate(Database),
     /// Run three small jobs and show what they made
     Demo(Demo),
-    /// Run a skill, follow it and save what it makes
+    /// Run a skill or an agent, follow it and save what it makes
     Run(Run),
     /// Follow a job
     Watch(Watch),
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Cancel(OneJob),
     /// List the skills, and what each one lacks here
     Skills(Skills),
+    /// List, show, put and delete agents
+    Agents(Agents),
     /// Create, list and revoke API keys
     Keys(Keys),
     /// Set, list and delete the secrets of skills
@@ -243,10 +247,15 @@ pub(crate) struct Remote {
 
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The skill; `skillet skills` lists them
-    pub(crate) skill: String,
+    /// The skill, which `skillet skills` lists; not with --agent
+    #[arg(value_name = "SKILL")]
+    pub(crate) skill_or_prompt: String,
     /// What is wanted; `-` reads it from standard input
-    pub(crate) prompt: String,
+    #[arg(required_unless_present = "agent", conflicts_with = "agent")]
+    pub(crate) prompt: Option<String>,
+    /// The agent, which `skillet agents list` lists, instead of a skill
+    #[arg(short, long)]
+    pub(crate) agent: Option<String>,
     /// A file to start from, or a URL; can be given again
     #[arg(short, long = "input", value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
@@ -314,6 +323,9 @@ pub(crate) struct List {
     /// Only jobs of this skill
     #[arg(long)]
     pub(crate) skill: Option<String>,
+    /// Only jobs of this agent
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
     /// How many
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) limit: u32,

@@ -62,11 +62,30 @@ impl Client {
         self.json(self.request(Method::POST, path).json(body)).await
     }
 
-    /// Sends JSON to `path`, which answers with nothing.
-    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<()> {
-        self.send(self.request(Method::PUT, path).json(body))
-            .await
-            .map(drop)
+    /// Fetches all pages of the list at `path`.
+    pub(crate) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let mut entries = Vec::new();
+        let mut query = vec![("limit", "100".to_owned())];
+        loop {
+            let page: Value = self.get(path, &query).await?;
+            entries.extend(page["data"].as_array().into_iter().flatten().cloned());
+            let Some(cursor) = page["next_cursor"].as_str() else {
+                return Ok(entries);
+            };
+            query = vec![("limit", "100".to_owned()), ("cursor", cursor.to_owned())];
+        }
+    }
+
+    /// Sends JSON to `path`, and returns what it answers, which may be nothing.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let answer = self
+            .send(self.request(Method::PUT, path).json(body))
+            .await?;
+        let text = answer.text().await?;
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        Ok(serde_json::from_str(&text)?)
     }
 
     /// Removes what is at `path`.

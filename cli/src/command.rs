@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod agents;
 mod demo;
 mod doctor;
 mod job;
@@ -12,7 +13,7 @@ mod skills;
 use serde::Serialize;
 
 use crate::Exit;
-use crate::args::{Cli, Command, KeysCommand, SecretsCommand};
+use crate::args::{AgentsCommand, Cli, Command, KeysCommand, SecretsCommand};
 use crate::config::Config;
 
 /// Runs the command that was asked for.
@@ -29,6 +30,12 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
         Command::List(options) => job::list(&options, &config).await,
         Command::Cancel(options) => job::cancel(&options, &config).await,
         Command::Skills(options) => skills::skills(&options, &config).await,
+        Command::Agents(agents) => match agents.command {
+            AgentsCommand::List(options) => agents::list(&options, &config).await,
+            AgentsCommand::Get(options) => agents::get(&options, &config).await,
+            AgentsCommand::Put(options) => agents::put(&options, &config).await,
+            AgentsCommand::Delete(options) => agents::delete(&options, &config).await,
+        },
         Command::Keys(keys) => match keys.command {
             KeysCommand::Create(options) => keys::create(&options, &config).await,
             KeysCommand::List(options) => keys::list(&options, &config).await,

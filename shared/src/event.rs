@@ -242,6 +242,8 @@ pub enum ToolOutcome {
     Denied,
     /// Its worker was lost in between: it may or may not have run.
     Unknown,
+    /// The job ended first: it may have run in part, or not at all.
+    Cancelled,
 }
 
 /// Data of `asset.created`.

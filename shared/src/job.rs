@@ -128,6 +128,8 @@ pub enum LoopStop {
     EndTurn,
     /// The last reply reached its cap.
     MaxTokens,
+    /// What the model read and wrote fills the whole of its context.
+    ContextFull,
     /// The model declined.
     Refusal,
     /// `limits.max_iterations` was reached.

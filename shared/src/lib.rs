@@ -14,6 +14,7 @@ pub mod message;
 pub mod model_name;
 pub mod provider;
 pub mod sandbox;
+pub mod schema;
 pub mod secret;
 pub mod skill;
 pub mod sse;

@@ -63,6 +63,10 @@ pub enum StopReason {
     ToolUse,
     /// The reply reached its cap.
     MaxTokens,
+    /// What it read and wrote fills the whole of its context.
+    ContextFull,
+    /// It broke off in the middle and goes on when it is asked again.
+    Paused,
     /// It declined.
     Refusal,
     /// A reason that only its provider knows.
@@ -82,16 +86,24 @@ pub struct Tokens {
     /// The part of `input_tokens` that went into the provider's cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
+    /// The part of `output_tokens` that is thinking, where the provider tells.
+    #[serde(default)]
+    pub reasoning_tokens: u64,
 }
 
 impl AssistantMessage {
     /// The text blocks, joined; empty if there is none.
     pub fn text(&self) -> String {
+        self.text_with("\n\n")
+    }
+
+    /// The text blocks, joined by `separator`.
+    pub fn text_with(&self, separator: &str) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
             _ => None,
         });
-        texts.collect::<Vec<_>>().join("\n\n")
+        texts.collect::<Vec<_>>().join(separator)
     }
 
     /// The calls in order.
@@ -109,5 +121,22 @@ impl std::ops::AddAssign for Tokens {
         self.output_tokens += other.output_tokens;
         self.cache_read_tokens += other.cache_read_tokens;
         self.cache_write_tokens += other.cache_write_tokens;
+        self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_of_an_older_log_can_be_read() {
+        let read = |json| serde_json::from_str::<Tokens>(json).unwrap();
+        let expected = Tokens {
+            input_tokens: 9,
+            output_tokens: 5,
+            ..Tokens::default()
+        };
+        assert_eq!(read(r#"{"input_tokens":9,"output_tokens":5}"#), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! The providers of models that this service knows.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::Deserialize;
 
@@ -19,6 +20,28 @@ pub enum ProviderKind {
     Openai,
 }
 
+/// A kind of file that a model may look at itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MediaKind {
+    /// PNG, JPEG, GIF and WebP.
+    Image,
+    /// PDF.
+    Pdf,
+    /// WAV and MP3; OpenAI's format only.
+    Audio,
+}
+
+/// The name of the field that caps a reply, where servers of OpenAI's format differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapField {
+    /// The older name, all that most servers know.
+    MaxTokens,
+    /// The newer name, all that OpenAI's newer models take.
+    MaxCompletionTokens,
+}
+
 /// Where and how models of a provider are asked. A table `[providers.NAME]` of `skillet.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +53,15 @@ pub struct Provider {
     /// The environment variable with its key; none if it needs none.
     #[serde(default)]
     pub key_variable: Option<String>,
+    /// What its models look at themselves; if not given, all that the format has, until it is refused.
+    #[serde(default)]
+    pub takes: Option<Vec<MediaKind>>,
+    /// The field that caps a reply; if not given, the one that fits the host, until it is refused.
+    #[serde(default)]
+    pub cap_field: Option<CapField>,
+    /// How long a stream may be silent before it is dropped and asked for again; 60 s if not given.
+    #[serde(default)]
+    pub stall_seconds: Option<NonZeroU32>,
 }
 
 /// All providers by name. `script` is always there and not listed.
@@ -92,11 +124,7 @@ impl Providers {
                 let base_url = variable(url_variable).unwrap_or_else(|| url.to_owned());
                 (
                     name.to_owned(),
-                    Provider {
-                        kind,
-                        base_url,
-                        key_variable: Some(key.to_owned()),
-                    },
+                    Provider::new(kind, base_url, Some(key.to_owned())),
                 )
             })
             .collect();
@@ -155,6 +183,18 @@ impl Providers {
 }
 
 impl Provider {
+    /// A provider with nothing special about it.
+    pub fn new(kind: ProviderKind, base_url: String, key_variable: Option<String>) -> Self {
+        Self {
+            kind,
+            base_url,
+            key_variable,
+            takes: None,
+            cap_field: None,
+            stall_seconds: None,
+        }
+    }
+
     /// The key out of the environment of this process.
     pub fn key(&self) -> Option<String> {
         self.key_variable.as_deref().and_then(variable)
@@ -176,11 +216,7 @@ mod tests {
 
     #[test]
     fn an_unknown_provider_is_told_which_there_are() {
-        let ollama = Provider {
-            kind: ProviderKind::Openai,
-            base_url: "http://h/v1".into(),
-            key_variable: None,
-        };
+        let ollama = Provider::new(ProviderKind::Openai, "http://h/v1".into(), None);
         let providers = Providers::new(
             BTreeMap::from([("ollama".to_owned(), ollama.clone())]),
             None,
@@ -200,5 +236,38 @@ mod tests {
             "there is no provider `olama`; configured are: anthropic, ollama, openai, script",
         );
         assert!(providers.ready().contains(&"ollama".to_owned()));
+    }
+
+    #[test]
+    fn what_servers_differ_in_can_be_set_and_need_not_be() {
+        let read = |more: serde_json::Value| {
+            let mut table = serde_json::json!({"kind": "openai", "base_url": "http://h/v1"});
+            table
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            serde_json::from_value::<Provider>(table)
+        };
+        let plain = Provider::new(ProviderKind::Openai, "http://h/v1".into(), None);
+        assert_eq!(read(serde_json::json!({})).unwrap(), plain);
+        let set = serde_json::json!({
+            "takes": ["image", "pdf"],
+            "cap_field": "max_completion_tokens",
+            "stall_seconds": 300,
+        });
+        let expected = Provider {
+            takes: Some(vec![MediaKind::Image, MediaKind::Pdf]),
+            cap_field: Some(CapField::MaxCompletionTokens),
+            stall_seconds: NonZeroU32::new(300),
+            ..plain
+        };
+        assert_eq!(read(set).unwrap(), expected);
+        for wrong in [
+            serde_json::json!({"stall_seconds": 0}),
+            serde_json::json!({"takes": ["video"]}),
+            serde_json::json!({"cap": "max_tokens"}),
+        ] {
+            assert!(read(wrong.clone()).is_err(), "{wrong}");
+        }
     }
 }

@@ -13,7 +13,9 @@ pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
 
 use crate::job::OutputKind;
+use crate::schema::Schema;
 use crate::secret::SecretNeed;
+use crate::tool::ToolName;
 
 /// A skill, read and checked.
 #[derive(Clone, Debug)]
@@ -30,10 +32,10 @@ pub struct Skill {
     pub inputs: Inputs,
     /// The kinds of files it makes.
     pub outputs: Vec<OutputKind>,
-    /// The tools it gets, by canonical name.
-    pub tools: Vec<String>,
-    /// JSON Schema of its parameters, an object.
-    pub parameters: Value,
+    /// The tools it gets.
+    pub tools: Vec<ToolName>,
+    /// The schema of its parameters, an object.
+    pub parameters: Schema,
     /// How long its jobs may take unless they say otherwise.
     pub timeout_seconds: u32,
     /// How much of a tool's output the model reads, in bytes.
@@ -78,20 +80,15 @@ impl Skill {
         given: &Map<String, Value>,
     ) -> Result<Map<String, Value>, Vec<(String, String)>> {
         let mut filled = given.clone();
-        if let Some(properties) = self.parameters["properties"].as_object() {
+        if let Some(properties) = self.parameters.as_value()["properties"].as_object() {
             for (name, schema) in properties {
                 if let Some(default) = schema.get("default").filter(|_| !given.contains_key(name)) {
                     filled.insert(name.clone(), default.clone());
                 }
             }
         }
-        let validator =
-            jsonschema::validator_for(&self.parameters).expect("checked when the skill was read");
-        let instance = Value::Object(filled.clone());
-        let mut errors: Vec<_> = validator
-            .iter_errors(&instance)
-            .map(|error| (error.instance_path().to_string(), error.to_string()))
-            .collect();
+        let checked = self.parameters.check(&Value::Object(filled.clone()));
+        let mut errors = checked.err().unwrap_or_default();
         for name in self.network.parameters() {
             if let Err(error) = HostRule::from_parameter(filled.get(name)) {
                 errors.push((format!("/{name}"), error.to_string()));

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod agents;
 mod assets;
 mod auth;
 mod bad_input;
@@ -15,7 +16,10 @@ mod idempotency;
 mod jobs;
 mod kill;
 mod log;
+mod model_file;
 mod model_loop;
+mod model_random;
+mod model_reply;
 mod model_trouble;
 mod openapi;
 mod outputs;
@@ -26,4 +30,5 @@ mod secrets;
 mod skills;
 mod smoke;
 mod stream;
+mod tools;
 mod up;

@@ -67,7 +67,7 @@ async fn every_call_of_a_reply_gets_its_one_result_in_order() {
             "first",
             "there is no tool `fly_away`",
             "was not run",
-            "unknown field `comand`",
+            "/comand: is not known; there are: command",
             "last",
         ];
         assert_eq!(results.len(), told.len(), "{results:#?}");

@@ -19,6 +19,11 @@ async fn what_passes_is_waited_for_and_nothing_is_shown_twice() {
         ("limited", Reply::status(429).retry_after(1)),
         ("overloaded", Reply::status(529)),
         ("failing", Reply::status(500)),
+        (
+            "gateway",
+            Reply::status(502).with_body("<html><h1>Bad gateway</h1></html>"),
+        ),
+        ("soon", Reply::status(503).header("retry-after-ms", 30)),
         ("cut", Reply::text(words).cut_after(7)),
         ("short", Reply::text(words).end_after(7)),
         ("midway", Reply::text(words).error_after(7)),
@@ -85,6 +90,47 @@ async fn a_refusal_fails_the_job_with_the_words_of_the_provider_and_no_key() {
                 assert!(!everything.contains(key), "{key} in {everything}");
             }
         }
+    }
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_stream_that_stalls_is_dropped_and_asked_for_again() {
+    let mut service = Service::without_worker().await;
+    let providers = [
+        ("anthropic", service.model.base_url()),
+        ("openai", service.model.openai_base_url()),
+    ];
+    let tables = providers.map(|(kind, url)| {
+        let variable = format!("{}_API_KEY", kind.to_uppercase());
+        format!(
+            "[providers.{kind}]\nkind = \"{kind}\"\nbase_url = \"{url}\"\n\
+             key_variable = \"{variable}\"\nstall_seconds = 1\n"
+        )
+    });
+    let config = service.home.path().join("impatient.toml");
+    std::fs::write(&config, tables.concat()).unwrap();
+    let config = config.display().to_string();
+    service.add_worker(&[("SKILLET_CONFIG", &config)]).await;
+    for (number, model) in BOTH.into_iter().enumerate() {
+        let marker = format!("stalls-{number}");
+        let words = "I am thinking about this for a while.";
+        let whole = Reply::text(format!("{words} Now I know."));
+        service.model.script(&marker, [Reply::stall(), whole]);
+        let job = service.run(&scripted(model, &marker)).await;
+        assert_eq!(job["text"], format!("{words} Now I know."), "{job:#}");
+        assert_eq!(
+            (&job["attempt"], &job["status"]),
+            (&json!(1), &json!("completed"))
+        );
+        let events = service.events(job["id"].as_str().unwrap()).await;
+        assert_eq!(
+            text(&events, "message.delta"),
+            job["text"].as_str().unwrap()
+        );
+        assert_eq!(service.model.hang_ups(&marker).len(), 1, "{marker}");
+        let requests = service.model.requests(&marker);
+        assert!(requests[1].at - requests[0].at >= Duration::from_secs(1));
     }
     assert_eq!(service.model.violations(), [""; 0]);
 }

@@ -140,7 +140,7 @@ async fn a_file_that_does_not_fit_is_rejected_and_the_model_told_why() {
         completed.last().unwrap()["output"]
             .as_str()
             .unwrap()
-            .contains("missing field `path`")
+            .contains("\"path\" is a required property")
     );
     assert_eq!(service.model.violations(), [""; 0]);
 }

@@ -1,13 +1,38 @@
 //! What commands of models try on the machine, in a sandbox and, to show that the attack is one, outside of any.
+//!
+//! That 100 MB are capped, that bytes may be anything and that standard input is empty is in `command`; which files
+//! are refused as outputs, in `outputs`.
 
 mod attack;
+mod cleanup;
+mod disk;
 mod kernel;
+mod life;
+mod memory;
+mod mode;
 mod network;
 mod other_job;
+mod output;
 mod privilege;
 mod process;
+mod program;
+mod removal;
+mod text;
+
+use rustix::process::Pid;
 
 /// A name that nothing else on this machine has, also in another run of these tests.
 fn unique(name: &str) -> String {
     format!("{name}-{}", uuid::Uuid::now_v7().simple())
+}
+
+/// The processes of this machine that call themselves so.
+fn processes_named(name: &str) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_it = |id: &i32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).next() == Some(name.as_bytes())
+    };
+    numbers.filter(is_it).filter_map(Pid::from_raw).collect()
 }

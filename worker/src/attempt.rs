@@ -12,11 +12,11 @@ use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
 use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
-use shared::skill::Skill;
 use tokio_util::sync::CancellationToken;
 
 use crate::egress::Egress;
 use crate::log::JobLog;
+use crate::role::Role;
 use crate::run_loop::{Conversation, LoopError, run_loop};
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
@@ -28,7 +28,7 @@ use prepare::{Prepared, prepare};
 pub(crate) struct Attempt<'a> {
     pub(crate) shop: &'a Shop,
     pub(crate) claimed: &'a Claimed,
-    pub(crate) skill: &'a Skill,
+    pub(crate) role: &'a Role,
     pub(crate) log: &'a JobLog,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) secrets: &'a JobSecrets,
@@ -135,16 +135,15 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
         )
         .await;
     let skill = job.skill.as_deref().and_then(|name| shop.catalog.get(name));
-    let digest = skill.map(|skill| skill.digest.clone());
     let started = JobStarted {
         attempt: job.attempt,
         worker,
-        skill_digest: digest,
+        skill_digest: skill.map(|skill| skill.digest.clone()),
         isolation: Some(shop.sandbox.isolation()),
     };
     log.append(EventData::JobStarted(started)).await;
-    let (end, conversation) = match skill {
-        Some(skill) => carry_out(&shop, &claimed, skill, &log, &signals, &clock).await,
+    let (end, conversation) = match Role::of(&claimed, &shop.catalog) {
+        Some(role) => carry_out(&shop, &claimed, &role, &log, &signals, &clock).await,
         None => (
             End::Fault(anyhow::anyhow!("claimed a job of a skill that is not here")),
             None,
@@ -165,12 +164,12 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
 async fn carry_out(
     shop: &Shop,
     claimed: &Claimed,
-    skill: &Skill,
+    role: &Role,
     log: &JobLog,
     signals: &Signals,
     clock: &Clock,
 ) -> (End, Option<Conversation>) {
-    let prepared = match signals.watch(prepare(shop, claimed, skill, log)).await {
+    let prepared = match signals.watch(prepare(shop, claimed, role, log)).await {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(fault)) => return (fault.into(), None),
         Err(interrupt) => return (interrupt.into(), None),
@@ -190,7 +189,7 @@ async fn carry_out(
     let attempt = Attempt {
         shop,
         claimed,
-        skill,
+        role,
         log,
         workspace,
         secrets: &secrets,

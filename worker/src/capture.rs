@@ -30,6 +30,16 @@ impl Capture {
         }
     }
 
+    /// Whether so many bytes more make it lose some.
+    pub(crate) fn loses_with(&self, count: usize) -> bool {
+        self.total + count as u64 > 2 * self.half as u64
+    }
+
+    /// What it has, which is all there was if it has lost nothing.
+    pub(crate) fn kept(&self) -> Vec<u8> {
+        self.head.iter().chain(&self.tail).copied().collect()
+    }
+
     /// Takes what has come.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;

@@ -9,6 +9,7 @@ use tokio::time::{sleep_until, timeout};
 
 use crate::capture::{Capture, Captured, TextStream};
 use crate::sandbox::{Ended, LaunchError, Limit, Running};
+use crate::spill::{Spill, Spilled};
 use shared::event::OutputStream;
 
 /// What a command may take, beside what its sandbox allows.
@@ -26,9 +27,26 @@ pub(crate) struct Finished {
     pub(crate) ended: Ended,
     /// Whether it was killed when its time ran out.
     pub(crate) timed_out: bool,
-    pub(crate) stdout: Captured,
-    pub(crate) stderr: Captured,
+    pub(crate) stdout: Printed,
+    pub(crate) stderr: Printed,
     pub(crate) duration: Duration,
+}
+
+/// What a command printed on a stream.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) shown: Captured,
+    /// Where all of it is, if more was printed than is shown.
+    pub(crate) whole: Option<Spilled>,
+}
+
+/// Where output goes while it comes.
+pub(crate) struct Outlets {
+    /// Those who watch.
+    pub(crate) live: mpsc::Sender<Piece>,
+    /// What keeps more than is shown.
+    pub(crate) stdout: Spill,
+    pub(crate) stderr: Spill,
 }
 
 /// A piece of live output.
@@ -44,13 +62,20 @@ const CHUNK_BYTES: usize = 16 * 1024;
 pub(crate) async fn follow(
     mut running: Running,
     limits: CommandLimits,
-    live: mpsc::Sender<Piece>,
+    outlets: Outlets,
 ) -> Result<Finished, LaunchError> {
     let begun_at = Instant::now();
     let deadline = tokio::time::Instant::now() + limits.timeout;
     let (stdout, stderr) = running.take_output();
-    let mut stdout = Reader::new(stdout, OutputStream::Stdout, limits, live.clone());
-    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live);
+    let live = outlets.live;
+    let mut stdout = Reader::new(
+        stdout,
+        OutputStream::Stdout,
+        limits,
+        live.clone(),
+        outlets.stdout,
+    );
+    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live, outlets.stderr);
 
     let mut reading =
         Box::pin(async { tokio::try_join!(stdout.read_to_end(), stderr.read_to_end()).is_ok() });
@@ -82,8 +107,8 @@ pub(crate) async fn follow(
             ..ended
         },
         timed_out,
-        stdout: stdout.capture.finish(),
-        stderr: stderr.capture.finish(),
+        stdout: stdout.finish().await,
+        stderr: stderr.finish().await,
         duration: begun_at.elapsed(),
     })
 }
@@ -95,10 +120,12 @@ struct Reader {
     pipe: Receiver,
     stream: OutputStream,
     capture: Capture,
+    spill: Spill,
     text: TextStream,
     live: mpsc::Sender<Piece>,
     /// What is shown live is capped like what is kept.
     live_bytes: usize,
+    is_spilling: bool,
 }
 
 impl Reader {
@@ -107,14 +134,17 @@ impl Reader {
         stream: OutputStream,
         limits: CommandLimits,
         live: mpsc::Sender<Piece>,
+        spill: Spill,
     ) -> Self {
         Self {
             pipe,
             stream,
             capture: Capture::new(limits.output_bytes),
+            spill,
             text: TextStream::default(),
             live,
             live_bytes: limits.output_bytes,
+            is_spilling: false,
         }
     }
 
@@ -126,7 +156,7 @@ impl Reader {
             if total > MAX_OUTPUT_BYTES {
                 return Err(TooMuch);
             }
-            self.capture.push(&chunk[..count]);
+            self.keep(&chunk[..count]).await;
             let shown = count.min(self.live_bytes);
             self.live_bytes -= shown;
             let text = self.text.push(&chunk[..shown]);
@@ -136,6 +166,24 @@ impl Reader {
             show(&self.live, self.stream, self.text.finish()).await;
         }
         Ok(())
+    }
+
+    async fn keep(&mut self, chunk: &[u8]) {
+        if self.capture.loses_with(chunk.len()) {
+            if !self.is_spilling {
+                self.is_spilling = true;
+                self.spill.push(&self.capture.kept()).await;
+            }
+            self.spill.push(chunk).await;
+        }
+        self.capture.push(chunk);
+    }
+
+    async fn finish(self) -> Printed {
+        Printed {
+            shown: self.capture.finish(),
+            whole: self.spill.finish().await,
+        }
     }
 }
 
@@ -148,7 +196,6 @@ async fn show(live: &mpsc::Sender<Piece>, stream: OutputStream, text: String) {
 
 /// What a command prints on standard output, for those who know that it is little.
 pub(crate) async fn read_plain(mut running: Running) -> anyhow::Result<String> {
-    running.started().await?;
     let (stdout, _stderr) = running.take_output();
     let mut text = String::new();
     stdout

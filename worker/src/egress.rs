@@ -25,6 +25,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ipnet::IpNet;
 use serde_json::{Map, Value};
+use shared::host::HostName;
 use shared::skill::Network;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -124,6 +125,11 @@ impl Egress {
     /// The places that were refused since the last call, each once; at most 20.
     pub(crate) fn refused(&self) -> Vec<String> {
         self.policy.take_refused()
+    }
+
+    /// Whether that may be reached, by its name.
+    pub(crate) fn permits(&self, host: &HostName, port: u16) -> bool {
+        self.policy.rules.permit(host, port)
     }
 
     /// What may be reached, for people.

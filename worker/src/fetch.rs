@@ -45,7 +45,7 @@ pub(crate) enum FetchError {
 
 impl AddressPolicy {
     /// Names are judged when they are resolved; an address in the URL never is, so it is judged here.
-    fn permits_url(&self, url: &Url) -> Result<(), FetchError> {
+    pub(crate) fn permits_url(&self, url: &Url) -> Result<(), FetchError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(FetchError::NotHttp);
         }

@@ -110,6 +110,9 @@ fn close_unknown(transcript: &mut Transcript, started: &HashSet<String>) -> Vec<
 }
 
 #[cfg(test)]
+mod property;
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
     use shared::event::{ToolStarted, WorkspaceSaved};

@@ -12,12 +12,16 @@ mod history;
 mod life;
 mod log;
 pub mod model;
+mod picture;
 pub mod programs;
 mod prompt;
+mod role;
 mod run_loop;
 pub mod sandbox;
 mod secret;
 mod shop;
+mod sight;
+mod spill;
 mod staging;
 mod tool;
 mod transcript;
@@ -26,6 +30,7 @@ mod workspace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
@@ -46,10 +51,14 @@ use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Mode;
 use crate::shop::Shop;
+use crate::tool::WebClients;
 use crate::workspace::WorkspaceRoot;
 
 /// Commands per core that run at once; the others wait their turn.
 const COMMANDS_PER_CORE: usize = 4;
+
+/// How long a provider may take to accept a connection; then it counts as out of reach.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a worker is given.
 pub struct Settings {
@@ -147,8 +156,10 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         // A key would follow a redirect, and a reply may take as long as it takes.
         http: Client::builder()
             .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
             .build()?,
         fetch: FetchClient::new(&fetch_allowed)?,
+        web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
         log,
         sandbox,

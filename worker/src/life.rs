@@ -120,8 +120,14 @@ impl Life<'_> {
         if free == 0 || !self.has_room() {
             return Ok(());
         }
-        let claimed =
-            db::claim::claim(&self.shop.pool, self.worker, &self.new.skills, free as i64).await?;
+        let claimed = db::claim::claim(
+            &self.shop.pool,
+            self.worker,
+            &self.new.skills,
+            free as i64,
+            self.shop.sandbox.has_network(),
+        )
+        .await?;
         for claimed in claimed {
             let signals = Signals {
                 cancel: CancellationToken::new(),

@@ -106,6 +106,11 @@ impl JobLog {
         let _ = self.curtain.set(Curtain::new(redactor));
     }
 
+    /// What finds the job's secrets; `None` if it has none.
+    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.curtain.get().map(|curtain| curtain.redactor.clone())
+    }
+
     /// The text without the job's secrets, for what is shown elsewhere than in the log.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.curtain.get() {

@@ -2,6 +2,7 @@
 
 pub mod anthropic;
 mod arguments;
+mod call_id;
 mod failure;
 #[cfg(test)]
 mod fake_server;
@@ -15,6 +16,8 @@ mod replay;
 mod reply;
 pub mod retry;
 mod script;
+#[cfg(test)]
+pub(crate) mod wire_rules;
 
 use std::time::Duration;
 
@@ -23,6 +26,9 @@ use futures_util::stream::BoxStream;
 pub use open::open;
 use serde_json::Value;
 use shared::message::AssistantMessage;
+
+use self::media::Takes;
+use self::name::ToolNames;
 
 /// A model that can be asked. Dropping the stream ends the call.
 pub trait Model: Send + Sync {
@@ -46,6 +52,18 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// The most tokens of the reply.
     pub max_tokens: u32,
+}
+
+/// Whom a request is rendered for.
+struct Addressee<'a> {
+    /// The model's id at its provider.
+    model_id: &'a str,
+    /// Its name for us: what other models have thought stays with them.
+    name: &'a str,
+    /// What the tools are called there.
+    names: &'a ToolNames,
+    /// The files that it looks at itself.
+    takes: Takes,
 }
 
 /// A tool as the model sees it.

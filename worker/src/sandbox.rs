@@ -1,7 +1,7 @@
 //! Where commands of models run: a sandbox each, so that what a model wrote harms nobody.
 //!
-//! `init` is the launcher, a process of its own that builds each sandbox from the inside; `launcher` is the
-//! worker's side of it; `spec` is what they say to each other. `probe` decides at start-up what this machine
+//! `init` is the launcher, a process of its own that builds each sandbox from the inside; `launcher` and `running`
+//! are the worker's side of it; `spec` is what they say to each other. `underway` is what a job has. `probe` decides at start-up what this machine
 //! can do, by trying it.
 
 mod cgroup;
@@ -11,13 +11,20 @@ mod identity;
 mod init;
 mod launcher;
 mod probe;
+mod running;
 mod seccomp;
 mod spec;
+mod underway;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use shared::sandbox::Isolation;
+use tokio::sync::Semaphore;
 
 use cgroup::Cgroups;
 use identity::Identities;
@@ -26,10 +33,13 @@ use launcher::Launcher;
 pub use diagnosis::Unavailable;
 pub(crate) use identity::Identity;
 pub use init::main as init_main;
-pub(crate) use launcher::{LaunchError, Running};
 pub use probe::open;
-use spec::Spec;
+use running::Idle;
+pub(crate) use running::{LaunchError, Running};
 pub(crate) use spec::{Ended, Limit, Limits};
+use spec::{Order, Setup};
+use underway::Spare;
+pub(crate) use underway::Underway;
 
 use crate::command;
 use crate::workspace::Workspace;
@@ -66,6 +76,8 @@ pub struct Sandbox {
     cgroups: Option<Cgroups>,
     identities: Option<Identities>,
     read_only: Vec<PathBuf>,
+    /// Sandboxes of all jobs that may wait for a command.
+    spares: Arc<Semaphore>,
 }
 
 /// A command for a sandbox.
@@ -79,6 +91,9 @@ pub(crate) struct Command<'a> {
     pub(crate) hosts: String,
     pub(crate) limits: Limits,
 }
+
+/// Sandboxes that wait for a command, at about a megabyte each. The commands of other jobs wait for theirs.
+const MAX_SPARES: usize = 32;
 
 /// The variables that a command sees, whatever the worker's own environment holds.
 const ENVIRONMENT: [(&str, &str); 4] = [
@@ -102,6 +117,7 @@ impl Sandbox {
                 .then(Identities::available)
                 .flatten(),
             read_only,
+            spares: Arc::new(Semaphore::new(MAX_SPARES)),
         }
     }
 
@@ -144,7 +160,31 @@ impl Sandbox {
 
     /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
     pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
+        let workspace = Workspace::create(place, self.identity()?).context("making a workspace")?;
+        let printed = self.run_plain(script, &workspace).await;
+        workspace.quiet().await;
+        printed
+    }
+
+    /// Runs a script so many times in one workspace, as a job does, and returns how long each took.
+    pub async fn time(
+        &self,
+        script: &str,
+        times: usize,
+        place: PathBuf,
+    ) -> anyhow::Result<Vec<Duration>> {
         let workspace = Workspace::create(place, self.identity()?)?;
+        let mut all = Vec::with_capacity(times);
+        for _ in 0..times {
+            let begun_at = Instant::now();
+            self.run_plain(script, &workspace).await?;
+            all.push(begun_at.elapsed());
+        }
+        workspace.quiet().await;
+        Ok(all)
+    }
+
+    async fn run_plain(&self, script: &str, workspace: &Workspace) -> anyhow::Result<String> {
         let command = Command {
             script,
             environment: Vec::new(),
@@ -152,10 +192,7 @@ impl Sandbox {
             hosts: String::new(),
             limits: Limits::DEFAULT,
         };
-        let running = self.start(command, &workspace).await?;
-        let printed = command::read_plain(running).await;
-        workspace.quiet().await;
-        printed
+        command::read_plain(self.start(command, workspace).await?).await
     }
 
     /// Starts a command in a job's workspace.
@@ -163,45 +200,85 @@ impl Sandbox {
         &self,
         command: Command<'_>,
         workspace: &Workspace,
-    ) -> std::io::Result<Running> {
-        let cgroup = match &self.cgroups {
-            Some(cgroups) => Some(cgroups.create(&command.limits)?),
+    ) -> Result<Running, LaunchError> {
+        let setup = Setup {
+            isolation: self.isolation,
+            identity: workspace.identity(),
+            cgroup: None,
+            read_only: self.read_only.clone(),
+            listeners: command.listeners,
+            hosts: command.hosts,
+            limits: command.limits,
+        };
+        let order = Order {
+            script: command.script.to_owned(),
+            environment: self.environment(workspace, command.environment),
+        };
+        let owner = workspace.identity();
+        let ready = match workspace.underway().take(&setup) {
+            Some(spare) => spare.run(&order, owner).await.ok(),
             None => None,
         };
+        let running = match ready {
+            Some(running) => running,
+            // There was none, or something killed it.
+            None => {
+                let idle = self.make(&setup, workspace).await?;
+                idle.run(&order, owner).await?
+            }
+        };
+        if workspace.underway().is_second() {
+            self.provide(setup, workspace).await?;
+        }
+        Ok(running)
+    }
+
+    /// Has a sandbox made for the next command, while this one runs and the model thinks.
+    async fn provide(&self, setup: Setup, workspace: &Workspace) -> io::Result<()> {
+        if let Ok(place) = self.spares.clone().try_acquire_owned() {
+            let idle = self.make(&setup, workspace).await?;
+            workspace.underway().put(Spare {
+                setup,
+                idle,
+                _place: place,
+            });
+        }
+        Ok(())
+    }
+
+    async fn make(&self, setup: &Setup, workspace: &Workspace) -> io::Result<Idle> {
+        let cgroup = match &self.cgroups {
+            Some(cgroups) => Some(cgroups.create(&setup.limits)?),
+            None => None,
+        };
+        let setup = Setup {
+            cgroup: cgroup.as_ref().map(|cgroup| cgroup.path().to_owned()),
+            ..setup.clone()
+        };
+        let tracker = &workspace.underway().tracker;
+        self.launcher
+            .make(&setup, cgroup, workspace.job_directory(), tracker)
+            .await
+    }
+
+    /// The variables of a command: those that all have, and its own.
+    fn environment(
+        &self,
+        workspace: &Workspace,
+        own: Vec<(String, String)>,
+    ) -> Vec<(String, String)> {
         let (home, tmp) = match self.isolation {
             Isolation::Namespaced => ("/workspace".to_owned(), "/tmp".to_owned()),
             _ => workspace.places(),
         };
-        let own = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let places = [
             ("XDG_CACHE_HOME", format!("{tmp}/.cache")),
             ("XDG_CONFIG_HOME", format!("{tmp}/.config")),
             ("HOME", home),
             ("TMPDIR", tmp),
         ];
+        let all = ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let places = places.map(|(name, value)| (name.to_owned(), value));
-        let spec = Spec {
-            isolation: self.isolation,
-            identity: workspace.identity(),
-            cgroup: cgroup.as_ref().map(|cgroup| cgroup.path().to_owned()),
-            script: command.script.to_owned(),
-            environment: own
-                .into_iter()
-                .chain(places)
-                .chain(command.environment)
-                .collect(),
-            read_only: self.read_only.clone(),
-            listeners: command.listeners,
-            hosts: command.hosts,
-            limits: command.limits,
-        };
-        self.launcher
-            .start(
-                &spec,
-                cgroup,
-                workspace.job_directory(),
-                workspace.commands(),
-            )
-            .await
+        all.into_iter().chain(places).chain(own).collect()
     }
 }

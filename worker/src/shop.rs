@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Sandbox;
+use crate::tool::WebClients;
 use crate::workspace::WorkspaceRoot;
 
 /// What all attempts of a worker share.
@@ -28,6 +29,8 @@ pub(crate) struct Shop {
     pub(crate) http: Client,
     /// Asks whatever a client named.
     pub(crate) fetch: FetchClient,
+    /// Asks whatever a model named.
+    pub(crate) web: WebClients,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub(crate) egress_allowed: Arc<[IpNet]>,
     pub(crate) log: LogWriter,

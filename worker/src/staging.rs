@@ -13,6 +13,7 @@ use shared::job::{Input, JobError, JobErrorCode};
 use crate::attempt::Fault;
 use crate::fetch::{self, FetchError};
 use crate::shop::Shop;
+use crate::sight::{self, Sight};
 use crate::workspace::Workspace;
 use shared::db::claim::Claimed;
 
@@ -23,8 +24,8 @@ pub(crate) struct Staged {
     pub(crate) content_type: String,
     /// Bytes.
     pub(crate) size: u64,
-    /// The content, if the model is to see it.
-    pub(crate) content: Option<Bytes>,
+    /// What the model sees of it.
+    pub(crate) sight: Sight,
 }
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
@@ -37,13 +38,14 @@ pub(crate) async fn stage(
 ) -> Result<Vec<Staged>, Fault> {
     let mut taken = HashSet::new();
     let mut staged = Vec::new();
+    let mut view = sight::View::among(claimed.request.inputs.len());
     for input in &claimed.request.inputs {
         let (claimed_name, chunks) = match input {
             Input::Asset { id } => open_asset(shop, claimed, *id).await?,
             Input::Url { url, name } => open_url(shop, url, name.as_deref()).await?,
         };
         let name = unique(&file_name(&claimed_name), &mut taken);
-        staged.push(write(workspace, name, chunks).await?);
+        staged.push(write(workspace, name, chunks, &mut view).await?);
     }
     Ok(staged)
 }
@@ -86,7 +88,12 @@ fn unavailable(message: String) -> JobError {
     JobErrorCode::InputUnavailable.with(message)
 }
 
-async fn write(workspace: &Workspace, name: String, mut chunks: Chunks) -> Result<Staged, Fault> {
+async fn write(
+    workspace: &Workspace,
+    name: String,
+    mut chunks: Chunks,
+    view: &mut sight::View,
+) -> Result<Staged, Fault> {
     let mut file = workspace.create_file(&name, 0o644).map_err(Fault::ours)?;
     let mut size = 0;
     // The first bytes tell the type; all of them are kept while the model may want to see the file.
@@ -99,16 +106,17 @@ async fn write(workspace: &Workspace, name: String, mut chunks: Chunks) -> Resul
         if keep_all {
             kept.extend_from_slice(&chunk);
             keep_all = kept.len() < HEAD_BYTES
-                || Staged::wants_content(&content_type_of(&name, &kept), size);
+                || sight::may_be_shown(&content_type_of(&name, &kept), size);
         }
     }
     let content_type = content_type_of(&name, &kept);
-    let content = Staged::wants_content(&content_type, size).then(|| kept.freeze());
+    let content = keep_all.then(|| kept.freeze());
+    let sight = view.add(&name, &content_type, content).await;
     Ok(Staged {
         name,
         content_type,
         size,
-        content,
+        sight,
     })
 }
 

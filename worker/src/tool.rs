@@ -1,8 +1,11 @@
 //! Tools: what a model may call.
 
-mod execute_bash;
 mod executor;
+mod file;
 mod set_output;
+mod shell;
+mod toolbox;
+mod web;
 
 use std::time::Duration;
 
@@ -10,15 +13,21 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::event::AssetCreated;
-use shared::job::OutputKind;
 use shared::sandbox::CommandUsage;
+use shared::secret::SecretNeed;
+use shared::tool::ToolName;
 
-pub(crate) use execute_bash::ExecuteBash;
-pub(crate) use executor::{ExecuteError, Toolbox};
-pub(crate) use set_output::SetOutput;
+pub(crate) use executor::ExecuteError;
+pub(crate) use toolbox::Toolbox;
+pub(crate) use web::WebClients;
 
 use crate::attempt::Attempt;
 use crate::model::ToolSpec;
+use crate::spill::Spill;
+use file::{FileEdit, FileList, FileRead, FileWrite};
+use set_output::SetOutput;
+use shell::{ExecuteBash, ShellExec};
+use web::{HttpRequest, WebFetch};
 
 /// Something that a model may call.
 pub(crate) trait Tool: Send + Sync {
@@ -28,6 +37,11 @@ pub(crate) trait Tool: Send + Sync {
     /// How long a call may take.
     fn timeout(&self) -> Duration {
         Duration::from_secs(30)
+    }
+
+    /// Whether a call changes nothing, so that several may run at once.
+    fn is_read_only(&self) -> bool {
+        false
     }
 
     /// Does it. Dropping the future ends whatever it began.
@@ -40,6 +54,8 @@ pub(crate) struct Call<'a> {
     pub(crate) attempt: &'a Attempt<'a>,
     /// Its id in the transcript.
     pub(crate) id: &'a str,
+    /// Its place among the job's calls, from 1.
+    pub(crate) number: u32,
     /// The arguments as the model wrote them.
     pub(crate) input: &'a Value,
     /// How long it may take.
@@ -51,6 +67,24 @@ impl Call<'_> {
     fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         T::deserialize(self.input)
             .map_err(|error| ToolError::Reply(format!("the arguments are not valid: {error}")))
+    }
+
+    /// How many bytes of a result the model reads.
+    fn shown_bytes(&self) -> usize {
+        self.attempt.role.max_output_chars
+    }
+
+    /// A file for all of a result of which the model reads a part. `what` becomes a part of its name.
+    fn spill(&self, what: &str) -> Spill {
+        let name = format!("{}-{what}", self.number);
+        let redactor = self.attempt.log.redactor();
+        Spill::new(self.attempt.workspace.clone(), &name, redactor)
+    }
+
+    /// The same for bytes that are no text.
+    fn spill_bytes(&self, what: &str) -> Spill {
+        let name = format!("{}-{what}", self.number);
+        Spill::new(self.attempt.workspace.clone(), &name, None)
     }
 }
 
@@ -65,12 +99,33 @@ pub(crate) struct Done {
     pub(crate) timed_out: bool,
     /// The exit code of the command that it ran.
     pub(crate) exit_code: Option<i32>,
-    /// Whether the output was larger than what the model reads.
+    /// Whether there was more than what the model reads.
     pub(crate) truncated: bool,
+    /// Whether the text is JSON whose parts were cut already: escapes may have doubled it since.
+    pub(crate) is_cut_json: bool,
     /// What the command that it ran took.
     pub(crate) usage: Option<CommandUsage>,
     /// A file that it made an output.
     pub(crate) created: Option<AssetCreated>,
+}
+
+impl Done {
+    /// A result that is nothing but text.
+    fn text(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    /// A failure that the model is told about.
+    fn error(text: String) -> Self {
+        Self {
+            text,
+            is_error: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// A call that has not run.
@@ -79,27 +134,37 @@ pub(crate) enum ToolError {
     /// The model can do something about it.
     #[error("{0}")]
     Reply(String),
+    /// Nobody can, but the attempt goes on: the next call may well work.
+    #[error("a tool panicked")]
+    Panicked,
     /// Only we can: the attempt ends.
     #[error("a tool failed")]
     Abort(#[source] anyhow::Error),
 }
 
-/// The tool of that canonical name.
-pub(crate) fn find(name: &str) -> Option<Box<dyn Tool>> {
-    let kinds = [
-        OutputKind::Image,
-        OutputKind::Audio,
-        OutputKind::Video,
-        OutputKind::Document,
-        OutputKind::Html,
-    ];
+/// The tool of that name, for a job that may send those secrets.
+fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
     match name {
-        "execute_bash" => Some(Box::new(ExecuteBash)),
-        _ => {
-            let kind = kinds
-                .into_iter()
-                .find(|kind| name.strip_prefix("set_output_") == Some(kind.as_str()))?;
-            Some(Box::new(SetOutput(kind)))
-        }
+        ToolName::ExecuteBash => Box::new(ExecuteBash),
+        ToolName::ShellExec => Box::new(ShellExec),
+        ToolName::FileRead => Box::new(FileRead),
+        ToolName::FileWrite => Box::new(FileWrite),
+        ToolName::FileEdit => Box::new(FileEdit),
+        ToolName::FileList => Box::new(FileList),
+        ToolName::WebFetch => Box::new(WebFetch),
+        ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
+        ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),
+    }
+}
+
+/// Does what blocks, away from the threads that others need.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done),
+        // The executor makes a result of it, as of any other.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => Err(ToolError::Abort(error.into())),
     }
 }

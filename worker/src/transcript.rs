@@ -16,6 +16,8 @@ const MAX_OUTPUTS: usize = 50;
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
                                what you did and what came of it.";
 
+const ASK_TO_GO_ON: &str = "Go on.";
+
 /// The state of a loop.
 pub(crate) struct Transcript {
     messages: Vec<Message>,
@@ -70,12 +72,19 @@ impl Transcript {
         self.open.front()
     }
 
+    /// All calls that want a result, in order.
+    pub(crate) fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.open.iter()
+    }
+
     /// Why the loop is over; `None` if the model is to be asked (again).
     pub(crate) fn stop(&self, max_iterations: u32) -> Option<LoopStop> {
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             match last.stop_reason {
                 StopReason::Refusal => return Some(LoopStop::Refusal),
                 StopReason::MaxTokens => return Some(LoopStop::MaxTokens),
+                StopReason::ContextFull => return Some(LoopStop::ContextFull),
+                StopReason::Paused => {}
                 _ if last.has_text || self.summaries_asked > 0 => return Some(LoopStop::EndTurn),
                 _ => {}
             }
@@ -95,10 +104,15 @@ impl Transcript {
 
     /// Makes the transcript end with our side, so that the model can be asked.
     pub(crate) fn give_turn(&mut self) {
-        if self.last.is_some() && self.awaits_nothing() {
-            self.summaries_asked += 1;
+        if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
+            let text = if last.stop_reason == StopReason::Paused {
+                ASK_TO_GO_ON
+            } else {
+                self.summaries_asked += 1;
+                ASK_FOR_SUMMARY
+            };
             self.messages
-                .push(Message::User(vec![Part::Text(ASK_FOR_SUMMARY.to_owned())]));
+                .push(Message::User(vec![Part::Text(text.to_owned())]));
         }
         if let Some(Message::User(parts)) = self.messages.last_mut() {
             parts.append(&mut self.notes);
@@ -144,6 +158,11 @@ impl Transcript {
             self.messages
                 .push(Message::User(std::mem::take(&mut self.results)));
         }
+    }
+
+    /// Takes the calls that have no result; the loop is over.
+    pub(crate) fn give_up(&mut self) -> impl Iterator<Item = ToolCall> {
+        std::mem::take(&mut self.open).into_iter()
     }
 
     /// Whether the next call would be one repetition too many.

@@ -1,27 +1,32 @@
 //! The job's own directory. Whatever a model names in it is opened through a descriptor and never
 //! leads out (openat2(2), `RESOLVE_BENEATH`).
 
+mod access;
 mod entry;
+#[cfg(test)]
+mod race;
 mod remove;
+mod replace;
 mod root;
 mod snapshot;
 mod survey;
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use access::{AccessError, EntryKind};
+pub(crate) use replace::Replaced;
 pub(crate) use root::WorkspaceRoot;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 pub(crate) use snapshot::Snapshots;
+pub(crate) use survey::FileSize;
 
-use shared::event::AssetRejection;
 use tokio::time::timeout;
-use tokio_util::task::TaskTracker;
 
-use crate::sandbox::Identity;
+use crate::sandbox::{Identity, Underway};
 
 /// What a job has on this machine: its workspace, and `/tmp`. Both go when this is dropped.
 pub(crate) struct Workspace {
@@ -29,7 +34,7 @@ pub(crate) struct Workspace {
     job: File,
     directory: File,
     identity: Option<Identity>,
-    commands: TaskTracker,
+    underway: Underway,
 }
 
 /// How long what is left of a command may hold up the removal of its files.
@@ -55,7 +60,7 @@ impl Workspace {
             directory: File::open(&workspace)?,
             path,
             identity,
-            commands: TaskTracker::new(),
+            underway: Underway::default(),
         })
     }
 
@@ -75,47 +80,15 @@ impl Workspace {
         &self.job
     }
 
-    /// Knows of everything that runs in it.
-    pub(crate) fn commands(&self) -> &TaskTracker {
-        &self.commands
+    /// What runs in it.
+    pub(crate) fn underway(&self) -> &Underway {
+        &self.underway
     }
 
     /// Waits until nothing runs in it any more. Nothing may begin from now on.
     pub(crate) async fn quiet(&self) {
-        self.commands.close();
         // What does not die has been logged.
-        let _ = timeout(QUIET_PATIENCE, self.commands.wait()).await;
-    }
-
-    /// Opens a regular file that the model named, to read it. Its size is that of the open file.
-    pub(crate) fn open_file(&self, named: &str) -> Result<(File, u64), AssetRejection> {
-        let relative = self.relative(named);
-        // Neither a pipe nor a device is opened by looking at it.
-        let seen = openat2(
-            &self.directory,
-            &relative,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            BENEATH,
-        );
-        let seen: File = seen.map_err(rejection)?.into();
-        let is_plain = |file: &File| {
-            file.metadata()
-                .is_ok_and(|data| data.is_file() && data.nlink() == 1)
-        };
-        if !is_plain(&seen) {
-            return Err(AssetRejection::NotAFile);
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file: File = openat2(&self.directory, &relative, flags, Mode::empty(), BENEATH)
-            .map_err(rejection)?
-            .into();
-        let size = file.metadata().map_err(|_| AssetRejection::Missing)?.len();
-        if is_plain(&file) {
-            Ok((file, size))
-        } else {
-            Err(AssetRejection::NotAFile)
-        }
+        let _ = timeout(QUIET_PATIENCE, self.underway.quiet()).await;
     }
 
     /// Opens a regular file by its path from here, through no link. It may have other names.
@@ -146,13 +119,6 @@ impl Workspace {
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-fn rejection(error: rustix::io::Errno) -> AssetRejection {
-    match error {
-        rustix::io::Errno::XDEV | rustix::io::Errno::LOOP => AssetRejection::Outside,
-        _ => AssetRejection::Missing,
-    }
-}
-
 impl Drop for Workspace {
     fn drop(&mut self) {
         if let Err(error) = remove::remove_tree(&self.path) {
@@ -164,6 +130,8 @@ impl Drop for Workspace {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+
+    use shared::event::AssetRejection;
 
     use super::*;
 
@@ -209,7 +177,8 @@ mod tests {
             ("", AssetRejection::Missing),
         ];
         for (bad, reason) in cases {
-            assert_eq!(workspace.open_file(bad).unwrap_err(), reason, "{bad:?}");
+            let error = workspace.open_file(bad).unwrap_err();
+            assert_eq!(AssetRejection::from(error), reason, "{bad:?}");
         }
         assert!(
             workspace.create_file("a.txt", 0o644).is_err(),

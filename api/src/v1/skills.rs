@@ -113,7 +113,7 @@ fn view(skill: &Skill, workers: &[Worker]) -> SkillView {
             None
         },
         outputs: skill.outputs.clone(),
-        parameters: skill.parameters.clone(),
+        parameters: skill.parameters.as_value().clone(),
         network: skill.network.to_string(),
         secrets: skill.secrets.clone(),
         timeout_seconds: skill.timeout_seconds,

@@ -60,6 +60,7 @@ pub(super) async fn list(options: &List, config: &Config) -> anyhow::Result<Exit
             .map(|status| ("status", status.as_str().to_owned())),
     );
     query.extend(options.skill.clone().map(|skill| ("skill", skill)));
+    query.extend(options.agent.clone().map(|agent| ("agent", agent)));
     let list = async |client: &Client| {
         let page: Value = client.get("/v1/jobs", &query).await?;
         if options.json {

@@ -144,15 +144,23 @@ fn free_path(directory: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
 }
 
 fn body(options: &Run) -> anyhow::Result<Value> {
-    let prompt = if options.prompt == "-" {
+    let first = &options.skill_or_prompt;
+    let (runs, name, prompt) = match (&options.agent, &options.prompt) {
+        (Some(agent), _) => ("agent", agent, first),
+        (None, prompt) => {
+            let prompt = prompt.as_ref().expect("clap wants it beside a skill");
+            ("skill", first, prompt)
+        }
+    };
+    let prompt = if prompt == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;
         text
     } else {
-        options.prompt.clone()
+        prompt.clone()
     };
     let parameters: Map<String, Value> = options.parameters.iter().cloned().collect();
-    let mut body = json!({"skill": options.skill, "prompt": prompt, "parameters": parameters});
+    let mut body = json!({runs: name, "prompt": prompt, "parameters": parameters});
     if let Some(model) = &options.model {
         body["model"] = model.to_string().into();
     }

@@ -3,7 +3,7 @@ mod rotate;
 use std::io::{IsTerminal, Read};
 
 use anyhow::Context;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{print, print_json};
 use crate::Exit;
@@ -49,7 +49,7 @@ fn read_value() -> anyhow::Result<String> {
 /// `skillet secrets list`
 pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
-        let secrets = list_all(client).await?;
+        let secrets = client.list("/v1/secrets").await?;
         if options.json {
             print_json(&secrets)?;
             return Ok(Exit::Done);
@@ -61,19 +61,6 @@ pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Ex
         Ok(Exit::Done)
     };
     Session::with(&options.remote, config, list).await
-}
-
-async fn list_all(client: &Client) -> anyhow::Result<Vec<Value>> {
-    let mut secrets = Vec::new();
-    let mut query = vec![("limit", "100".to_owned())];
-    loop {
-        let page: Value = client.get("/v1/secrets", &query).await?;
-        secrets.extend(page["data"].as_array().into_iter().flatten().cloned());
-        let Some(cursor) = page["next_cursor"].as_str() else {
-            return Ok(secrets);
-        };
-        query = vec![("limit", "100".to_owned()), ("cursor", cursor.to_owned())];
-    }
 }
 
 /// `skillet secrets delete`

@@ -121,6 +121,7 @@ impl Catalog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool::ToolName;
 
     #[test]
     fn every_built_in_skill_is_valid_and_names_only_tools_that_it_gets() {
@@ -128,7 +129,7 @@ mod tests {
         assert!(catalog.get("shell").is_some());
         for skill in catalog.iter() {
             for output in &skill.outputs {
-                let tool = format!("set_output_{}", output.as_str());
+                let tool = ToolName::SetOutput(*output);
                 assert!(
                     skill.tools.contains(&tool),
                     "{} makes {} without {tool}",
@@ -138,11 +139,12 @@ mod tests {
             }
             for word in skill
                 .instructions
-                .split(|char: char| !char.is_ascii_alphanumeric() && char != '_')
+                .split(|char: char| !char.is_ascii_alphanumeric() && !matches!(char, '_' | '.'))
+                .map(|word| word.trim_end_matches('.'))
             {
-                let is_tool = word == "execute_bash" || word.starts_with("set_output_");
+                let tool = ToolName::parse(word);
                 assert!(
-                    !is_tool || skill.tools.iter().any(|tool| tool == word),
+                    tool.is_err() || skill.tools.contains(&tool.unwrap()),
                     "{} names {word}",
                     skill.name
                 );

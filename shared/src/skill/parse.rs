@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{Inputs, Need, Network, Skill};
 use crate::job::{Limits, OutputKind};
+use crate::schema::Schema;
 use crate::secret::SecretNeed;
+use crate::tool::ToolName;
 
 /// What is wrong with a `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
@@ -73,12 +75,8 @@ impl Skill {
             outputs: words(ours("outputs"))
                 .map(|word| kind("skillet.outputs", word))
                 .collect::<Result<_, _>>()?,
-            tools: front
-                .allowed_tools
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
-            network: network(ours("network"), &parameters, &secrets)?,
+            tools: tools(&front.allowed_tools)?,
+            network: network(ours("network"), parameters.as_value(), &secrets)?,
             parameters,
             timeout_seconds: number(
                 "skillet.timeout_seconds",
@@ -178,18 +176,31 @@ fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
     Ok(secrets)
 }
 
-fn parameters(value: Option<&str>) -> Result<Value, SkillError> {
+fn tools(words: &str) -> Result<Vec<ToolName>, SkillError> {
+    const NAME: &str = "allowed-tools";
+    let mut tools: Vec<ToolName> = Vec::new();
+    for word in words.split_whitespace() {
+        let tool = ToolName::parse(word).map_err(|error| field(NAME, &error.to_string()))?;
+        if tools.contains(&tool) {
+            return Err(field(NAME, &format!("names {tool} twice")));
+        }
+        tools.push(tool);
+    }
+    Ok(tools)
+}
+
+fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
     const NAME: &str = "skillet.parameters";
-    let Some(text) = value else {
-        return Ok(json!({"type": "object", "properties": {}, "additionalProperties": false}));
+    let schema: Value = match value {
+        None => json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| field(NAME, &error.to_string()))?
+        }
     };
-    let schema: Value =
-        serde_json::from_str(text).map_err(|error| field(NAME, &error.to_string()))?;
     if schema["type"] != "object" {
         return Err(field(NAME, "must be a JSON Schema of type object"));
     }
-    jsonschema::validator_for(&schema).map_err(|error| field(NAME, &error.to_string()))?;
-    Ok(schema)
+    Schema::compile(schema).map_err(|error| field(NAME, &error))
 }
 
 fn network(
@@ -245,6 +256,23 @@ mod tests {
             skill(declared).unwrap().network.to_string(),
             "github.com parameter:url secret:API_URL"
         );
+    }
+
+    #[test]
+    fn a_tool_that_is_not_there_or_is_named_twice_is_an_error() {
+        let skill = |tools: &str| {
+            let text = format!("---\nname: a\ndescription: A.\nallowed-tools: {tools}\n---\n");
+            Skill::parse("a", &text, String::new())
+        };
+        let tools = skill("shell.exec  file.read").unwrap().tools;
+        assert_eq!(tools, [ToolName::ShellExec, ToolName::FileRead]);
+        let error = skill("file.read Bash").unwrap_err().to_string();
+        assert!(
+            error.starts_with("`allowed-tools`: there is no tool `Bash`; there are: "),
+            "{error}"
+        );
+        let error = skill("file.read shell.exec file.read").unwrap_err();
+        assert_eq!(error.to_string(), "`allowed-tools`: names file.read twice");
     }
 
     #[test]

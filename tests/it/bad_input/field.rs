@@ -190,13 +190,13 @@ async fn a_parameter_has_to_fit_the_schema_of_the_skill() {
         ),
         (
             json!({"skill": "sqlite", "parameters": {"path": "x.db"}}),
-            "/parameters",
-            "'path'",
+            "/parameters/path",
+            "is not known; there are: db_path, allow_mutation",
         ),
         (
             json!({"skill": "shell", "parameters": {"any": 1}}),
-            "/parameters",
-            "",
+            "/parameters/any",
+            "is not known",
         ),
     ])
     .await;

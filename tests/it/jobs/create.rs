@@ -46,6 +46,7 @@ async fn an_accepted_job_says_where_it_is_and_how_it_stands() {
         "output_tokens": 0,
         "cache_read_tokens": 0,
         "cache_write_tokens": 0,
+        "reasoning_tokens": 0,
         "iterations": 0,
         "tool_calls": 0
       },
@@ -100,6 +101,7 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
         "output_tokens": 12,
         "cache_read_tokens": 60,
         "cache_write_tokens": 30,
+        "reasoning_tokens": 0,
         "iterations": 2,
         "tool_calls": 1
       },

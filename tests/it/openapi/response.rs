@@ -80,6 +80,9 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
     let secret = service.request(Method::PUT, "/v1/secrets/API_KEY");
     let secret = secret.json(&json!({"value": "correct horse"})).send().await;
     assert_eq!(secret.unwrap().status(), 204);
+    let agent = service.request(Method::PUT, "/v1/agents/own");
+    let agent = agent.json(&json!({"soul": "I am."})).send().await;
+    assert_eq!(agent.unwrap().status(), 201);
     schemas.check(
         "Job",
         &service.get(&format!("/v1/jobs/{scheduled}")).await.1,
@@ -88,6 +91,9 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         ("/v1/jobs?limit=1", "JobPage"),
         ("/v1/jobs", "JobPage"),
         ("/v1/skills", "SkillPage"),
+        ("/v1/agents", "AgentPage"),
+        ("/v1/agents/default", "Agent"),
+        ("/v1/agents/own", "Agent"),
         ("/v1/secrets", "SecretPage"),
         ("/v1/keys", "ApiKeyPage"),
         ("/v1/tenants", "TenantPage"),

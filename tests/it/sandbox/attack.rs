@@ -3,12 +3,13 @@
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
 use crate::support::log::data;
-use crate::support::{Service, bash, has_program, is_root};
+use crate::support::{Service, has_program, is_root};
 
 /// A service whose worker confines commands, and one whose worker does not.
 pub(super) struct Worlds {
@@ -16,11 +17,18 @@ pub(super) struct Worlds {
     pub(super) outside: Service,
 }
 
-/// What became of an attack: what a model would have been told, in each world.
+/// What became of an attack in each world.
 pub(super) struct Tried {
     attack: String,
-    pub(super) inside: Value,
-    pub(super) outside: Value,
+    pub(super) inside: Outcome,
+    pub(super) outside: Outcome,
+}
+
+/// How a script ended, and all that it printed.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) code: i32,
+    pub(super) told: String,
 }
 
 impl Worlds {
@@ -54,12 +62,22 @@ impl Worlds {
 
     /// Tries a script of bash, which succeeds if its last command does.
     pub(super) async fn bash(&self, attack: &str) -> Tried {
-        let (inside, outside) = tokio::join!(run(&self.inside, attack), run(&self.outside, attack));
-        Tried {
-            attack: attack.to_owned(),
-            inside,
-            outside,
-        }
+        self.all(&[attack]).await.remove(0)
+    }
+
+    /// Tries several one after the other, in the same workspace.
+    pub(super) async fn all(&self, attacks: &[impl AsRef<str>]) -> Vec<Tried> {
+        let (inside, outside) = tokio::join!(
+            outcomes(&self.inside, attacks),
+            outcomes(&self.outside, attacks)
+        );
+        let pairs = inside.into_iter().zip(outside);
+        let tried = attacks.iter().zip(pairs).map(|(attack, pair)| Tried {
+            attack: attack.as_ref().to_owned(),
+            inside: pair.0,
+            outside: pair.1,
+        });
+        tried.collect()
     }
 
     /// Tries a program of Python, which succeeds unless the system refuses something.
@@ -77,10 +95,10 @@ impl Tried {
     /// It failed in the sandbox, for that reason.
     #[track_caller]
     pub(super) fn fails_inside(self, reason: &str) -> Self {
-        let told = told(&self.inside);
+        let is_refused = !succeeded(&self.attack, &self.inside);
         assert!(
-            !succeeded(&self.attack, &self.inside) && told.contains(reason),
-            "inside, not `{reason}`:\n{}\n{:#}",
+            is_refused && self.inside.told.contains(reason),
+            "inside, not `{reason}`:\n{}\n{:#?}",
             self.attack,
             self.inside
         );
@@ -92,7 +110,7 @@ impl Tried {
     pub(super) fn succeeds_outside(self) -> Self {
         assert!(
             succeeded(&self.attack, &self.outside),
-            "outside:\n{}\n{:#}",
+            "outside:\n{}\n{:#?}",
             self.attack,
             self.outside
         );
@@ -104,13 +122,50 @@ impl Tried {
     pub(super) fn differs_outside(self, reason: &str) -> Self {
         let is_refused = !succeeded(&self.attack, &self.outside);
         assert!(
-            !(is_refused && told(&self.outside).contains(reason)),
-            "outside:\n{}\n{:#}",
+            !(is_refused && self.outside.told.contains(reason)),
+            "outside:\n{}\n{:#?}",
             self.attack,
             self.outside
         );
         self
     }
+}
+
+/// Whether an attack succeeded. One that could not even be tried is a mistake of the test.
+#[track_caller]
+fn succeeded(attack: &str, outcome: &Outcome) -> bool {
+    assert!(
+        !matches!(outcome.code, 2 | 126 | 127),
+        "not tried:\n{attack}\n{outcome:#?}"
+    );
+    outcome.code == 0
+}
+
+/// Runs all in one command, each in a shell of its own.
+async fn outcomes(service: &Service, attacks: &[impl AsRef<str>]) -> Vec<Outcome> {
+    const RUN: &str = r#"
+attack() {
+    bash -c "$1" 2>&1
+    printf '\036%d\037' $?
+}
+"#;
+    let calls = attacks.iter().map(|attack| {
+        let quoted = attack.as_ref().replace('\'', r"'\''");
+        format!("attack '{quoted}'\n")
+    });
+    let script = calls.fold(RUN.to_owned(), |script, call| script + &call);
+    let reply = run(service, &script).await;
+    let stdout = reply["stdout"].as_str().unwrap_or_default();
+    let ended = stdout.split_terminator('\u{1f}').map(|one| {
+        let (told, code) = one.rsplit_once('\u{1e}').expect("each says how it ended");
+        Outcome {
+            code: code.parse().unwrap(),
+            told: told.to_owned(),
+        }
+    });
+    let outcomes: Vec<_> = ended.collect();
+    assert_eq!(outcomes.len(), attacks.len(), "{reply:#}");
+    outcomes
 }
 
 /// Runs a command of a job and returns what its model was told.
@@ -133,16 +188,18 @@ pub(super) async fn replies(service: &Service, job: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Runs commands of one job one after the other, each whatever came of those before it.
-pub(super) async fn run_all(service: &Service, commands: &[String]) -> Vec<Value> {
-    let commands: Vec<_> = commands.iter().map(|command| bash(command)).collect();
-    let job = json!({
-        "skill": "shell", "model": "script/bash", "prompt": commands.join("\n"),
-        "limits": {"max_iterations": commands.len() + 1},
-    });
-    let job = service.create(&job).await;
-    service.finished(&job).await;
-    replies(service, &job).await
+/// Runs a command with nothing around it, in a directory that goes with it.
+pub(super) async fn plainly(command: &str) -> std::process::Output {
+    let home = tempfile::tempdir().unwrap();
+    let mut bash = tokio::process::Command::new("/bin/bash");
+    bash.arg("-c").arg(command).current_dir(home.path());
+    bash.stdin(Stdio::null()).output().await.unwrap()
+}
+
+/// All that the model was told in words.
+pub(super) fn told(reply: &Value) -> String {
+    let texts = ["stdout", "stderr", "note"].map(|field| reply[field].as_str().unwrap_or_default());
+    texts.join("\n")
 }
 
 /// A command that runs a program of Python. What the system refuses ends it with the name of the error.
@@ -151,36 +208,20 @@ pub(super) fn python(program: &str) -> String {
 import ctypes, errno, os, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def call(number, *arguments):
-    result = libc.syscall(ctypes.c_long(number), *arguments)
+    whole = [ctypes.c_long(it) if isinstance(it, int) else it for it in arguments]
+    result = libc.syscall(ctypes.c_long(number), *whole)
     if result < 0:
         raise OSError(ctypes.get_errno(), 'call')
     return result
 def refused(kind, error, trace):
     if issubclass(kind, OSError) and error.errno:
-        print(errno.errorcode[error.errno], flush=True)
+        print(errno.errorcode.get(error.errno), error, flush=True)
         os._exit(1)
     sys.__excepthook__(kind, error, trace)
     os._exit(127)
 sys.excepthook = refused
 ";
     format!("/usr/bin/python3 - <<'END'\n{PRELUDE}{program}\nEND")
-}
-
-/// Whether an attack succeeded. One that could not even be tried is a mistake of the test.
-#[track_caller]
-fn succeeded(attack: &str, reply: &Value) -> bool {
-    let code = reply["exit_code"].as_i64();
-    assert!(
-        !matches!(code, Some(2 | 126 | 127)),
-        "not tried:\n{attack}\n{reply:#}"
-    );
-    code == Some(0)
-}
-
-/// Both streams and the note.
-pub(super) fn told(reply: &Value) -> String {
-    let texts = ["stdout", "stderr", "note"].map(|field| reply[field].as_str().unwrap_or_default());
-    texts.join("\n")
 }
 
 /// A user of this machine that nobody else is.

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::thread;
 
-use super::attack::{User, Worlds};
+use super::attack::{User, Worlds, python};
 use super::unique;
 
 const GREETING: &str = "from outside";
@@ -51,63 +51,46 @@ async fn nothing_that_listens_on_the_machine_can_be_reached() {
     greet(move || unix.accept().unwrap().0);
 
     let path = path.display();
-    let connect = |family: &str, kind: &str, address: &str| {
-        format!(
-            "peer = socket.socket(socket.{family}, socket.{kind})
-peer.settimeout(2)
-peer.connect({address})
-peer.send(b'x')
-assert peer.recv(100) == b'{GREETING}'"
-        )
-    };
     let attacks = [
         (
-            connect(
-                "AF_INET",
-                "SOCK_STREAM",
-                &format!("('127.0.0.1', {tcp_port})"),
-            ),
+            "INET",
+            "STREAM",
+            format!("('127.0.0.1', {tcp_port})"),
             "ECONNREFUSED",
         ),
         (
-            connect(
-                "AF_INET",
-                "SOCK_STREAM",
-                &format!("('0.0.0.0', {tcp_port})"),
-            ),
+            "INET",
+            "STREAM",
+            format!("('0.0.0.0', {tcp_port})"),
             "ECONNREFUSED",
         ),
         (
-            connect(
-                "AF_INET6",
-                "SOCK_STREAM",
-                &format!("('::ffff:127.0.0.1', {tcp_port})"),
-            ),
+            "INET6",
+            "STREAM",
+            format!("('::ffff:127.0.0.1', {tcp_port})"),
             "ECONNREFUSED",
         ),
         (
-            connect(
-                "AF_INET",
-                "SOCK_DGRAM",
-                &format!("('127.0.0.1', {udp_port})"),
-            ),
+            "INET",
+            "DGRAM",
+            format!("('127.0.0.1', {udp_port})"),
             "ECONNREFUSED",
         ),
-        (
-            connect("AF_UNIX", "SOCK_STREAM", &format!("'{path}'")),
-            "ENOENT",
-        ),
-        (
-            connect("AF_UNIX", "SOCK_STREAM", &format!("'\\0{name}'")),
-            "ECONNREFUSED",
-        ),
+        ("UNIX", "STREAM", format!("'{path}'"), "ENOENT"),
+        ("UNIX", "STREAM", format!("'\\0{name}'"), "ECONNREFUSED"),
     ];
-    for (attack, reason) in attacks {
-        worlds
-            .python(&attack)
-            .await
-            .fails_inside(reason)
-            .succeeds_outside();
+    let connect = |(family, kind, address, _): &(&str, &str, String, &str)| {
+        python(&format!(
+            "peer = socket.socket(socket.AF_{family}, socket.SOCK_{kind})
+peer.settimeout(2)
+peer.connect({address})
+'{kind}' == 'DGRAM' and peer.send(b'x')
+assert peer.recv(100) == b'{GREETING}'"
+        ))
+    };
+    let programs = attacks.each_ref().map(connect);
+    for (tried, (.., reason)) in worlds.all(&programs).await.into_iter().zip(attacks) {
+        tried.fails_inside(reason).succeeds_outside();
     }
 }
 
@@ -116,26 +99,29 @@ async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
     let Some(worlds) = Worlds::of_root().await else {
         return;
     };
-    for (family, address) in [
-        ("AF_INET", "169.254.169.254"),
-        ("AF_INET", "192.0.2.1"),
-        ("AF_INET6", "2001:db8::1"),
-        ("AF_INET6", "fd00:ec2::254"),
-    ] {
-        for kind in ["SOCK_STREAM", "SOCK_DGRAM"] {
-            let attack = format!(
-                "peer = socket.socket(socket.{family}, socket.{kind})
-peer.settimeout(0.3)
-try:
-    peer.connect(('{address}', 80))
-except TimeoutError:
-    pass"
-            );
-            let tried = worlds.python(&attack).await.fails_inside("ENETUNREACH");
-            // A machine may have no IPv6 either.
-            if family == "AF_INET" {
-                tried.differs_outside("ENETUNREACH");
-            }
+    let addresses = [
+        ("INET", "169.254.169.254"),
+        ("INET", "192.0.2.1"),
+        ("INET6", "2001:db8::1"),
+        ("INET6", "fd00:ec2::254"),
+    ];
+    let connect = |(family, address)| {
+        python(&format!(
+            "for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    peer = socket.socket(socket.AF_{family}, kind)
+    peer.settimeout(0.3)
+    try:
+        peer.connect(('{address}', 80))
+    except TimeoutError:
+        pass"
+        ))
+    };
+    let tried = worlds.all(&addresses.map(connect)).await;
+    for (tried, (family, _)) in tried.into_iter().zip(addresses) {
+        let tried = tried.fails_inside("ENETUNREACH");
+        // A machine may have no IPv6 either.
+        if family == "INET" {
+            tried.differs_outside("ENETUNREACH");
         }
     }
     worlds
@@ -151,9 +137,9 @@ except TimeoutError:
         .fails_inside("no route")
         .succeeds_outside();
     worlds
-        .python("socket.getaddrinfo('example.com', 80) if os.getuid() == 1000 else None")
+        .python("socket.getaddrinfo('localhost', 80); socket.getaddrinfo('example.com', 80)")
         .await
-        .fails_inside("EAI");
+        .fails_inside("Name or service not known");
 }
 
 #[tokio::test]
@@ -173,9 +159,9 @@ async fn sockets_of_families_that_a_network_namespace_does_not_confine_are_refus
         ("xdp", libc::AF_XDP),
         ("appletalk", libc::AF_APPLETALK),
     ];
-    for (name, family) in families {
-        // SOCK_RAW for a packet socket and those like it, whatever else the family has.
-        let attack = format!(
+    // Whichever kind the family has.
+    let open = |(_, family)| {
+        python(&format!(
             "for kind in (1, 2, 3, 5):
     try:
         socket.socket({family}, kind)
@@ -184,8 +170,11 @@ async fn sockets_of_families_that_a_network_namespace_does_not_confine_are_refus
         last = error
 else:
     raise last"
-        );
-        let tried = worlds.python(&attack).await.fails_inside("EPERM");
+        ))
+    };
+    let tried = worlds.all(&families.map(open)).await;
+    for (tried, (name, _)) in tried.into_iter().zip(families) {
+        let tried = tried.fails_inside("EPERM");
         if name == "packet" {
             tried.succeeds_outside();
         } else {
@@ -193,8 +182,12 @@ else:
             tried.differs_outside("EPERM");
         }
     }
+    let number = libc::SYS_socketpair;
     worlds
-        .python("socket.socketpair(socket.AF_INET) if 0 else call(53, 17, 1, 0, ctypes.create_string_buffer(8))")
+        .python(&format!(
+            "call({number}, {}, 1, 0, b'12345678')",
+            libc::AF_TIPC
+        ))
         .await
         .fails_inside("EPERM")
         .differs_outside("EPERM");
@@ -223,5 +216,5 @@ async fn a_command_can_talk_to_itself() {
         )
         .await
         .succeeds_outside();
-    assert_eq!(tried.inside["exit_code"], 0, "{:#}", tried.inside);
+    assert_eq!(tried.inside.code, 0, "{:#?}", tried.inside);
 }

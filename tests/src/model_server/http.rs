@@ -7,13 +7,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::RETRY_AFTER;
 use actix_web::web::{Data, PayloadConfig, post};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::provider::Provider;
+use super::reply::Failure;
 use super::request::Request;
 use super::stage::{Cue, Line, Stage};
 use super::stream;
@@ -158,17 +158,22 @@ async fn follow(cue: Cue, request: &Request) -> HttpResponse {
                     provider, &given, &events, cue.number, underway,
                 ))
         }
-        Line::Error {
-            status,
-            retry_after_seconds,
-        } => {
+        Line::Error(failure) => {
             underway.complete();
-            let mut response = error(provider, status, "This error is in the script.");
-            if let Some(seconds) = retry_after_seconds {
-                response.headers_mut().insert(RETRY_AFTER, seconds.into());
-            }
-            response
+            fail(provider, failure)
         }
+    }
+}
+
+fn fail(provider: Provider, failure: Failure) -> HttpResponse {
+    let status = StatusCode::from_u16(failure.status).expect("scripts have valid status codes");
+    let mut response = HttpResponse::build(status);
+    for header in failure.headers {
+        response.insert_header(header);
+    }
+    match failure.body {
+        Some(body) => response.content_type("text/html").body(body),
+        None => response.json(provider.error(failure.status, &failure.message)),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::chunk;
 use super::given::{self, Given};
-use super::reply::{Part, Stop, Usage};
+use super::reply::{Manner, Part, Stop, Usage};
 use super::request;
 
 pub(super) use self::check::check;
@@ -15,7 +15,8 @@ pub(super) use self::check::check;
 const CALL_PREFIX: &str = "call";
 
 pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
-    let wants_usage = request["stream_options"]["include_usage"] == true;
+    let is_simple = given.message.manner == Manner::Simple;
+    let wants_usage = !is_simple && request["stream_options"]["include_usage"] == true;
     let event = |choices: Value, usage: Option<Usage>| {
         let mut data = json!({
             "id": format!("chatcmpl-{}", given.id.simple()),
@@ -42,7 +43,9 @@ pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
     if wants_usage {
         events.push(event(json!([]), Some(given.message.usage)));
     }
-    events.push("data: [DONE]\n\n".to_owned());
+    if !is_simple {
+        events.push("data: [DONE]\n\n".to_owned());
+    }
     events
 }
 
@@ -59,6 +62,12 @@ fn deltas(given: &Given) -> Vec<Value> {
                 deltas.extend(pieces.map(|thought| json!({"reasoning_content": thought})));
             }
             Part::RedactedThinking(_) => {}
+            Part::Call { name, arguments } if given.message.manner == Manner::Simple => {
+                let function = json!({"name": name, "arguments": arguments});
+                let id = given.call_id(CALL_PREFIX, index);
+                let call = json!({"index": 0, "id": id, "type": "function", "function": function});
+                deltas.push(json!({"tool_calls": [call]}));
+            }
             Part::Call { name, arguments } => {
                 deltas.push(json!({"tool_calls": [{
                     "index": call_index,

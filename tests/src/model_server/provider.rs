@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::fault::Faults;
 use super::given::Given;
+use super::reply::Manner;
 use super::request::Request;
 use super::{anthropic, openai};
 
@@ -35,10 +36,17 @@ impl Provider {
 
     /// The stream of SSE events, each with its empty line.
     pub(super) fn events(self, given: &Given, request: &Value) -> Vec<String> {
-        match self {
+        let events = match self {
             Self::Anthropic => anthropic::events(given, request),
             Self::OpenAi => openai::events(given, request),
+        };
+        if given.message.manner != Manner::Commenting {
+            return events;
         }
+        let commented = events.into_iter();
+        commented
+            .map(|event| format!(": keep-alive\n\n{event}"))
+            .collect()
     }
 
     /// The body of an error.

@@ -16,11 +16,19 @@ pub struct Reply {
 
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    Error {
-        status: u16,
-        retry_after_seconds: Option<u64>,
-    },
+    Error(Failure),
     Message(Message),
+}
+
+/// An answer with an error status.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) status: u16,
+    /// What the provider says, in its own shape.
+    pub(super) message: String,
+    /// What is sent instead, as a gateway would.
+    pub(super) body: Option<String>,
+    pub(super) headers: Vec<(&'static str, String)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -29,6 +37,19 @@ pub(super) struct Message {
     pub(super) usage: Usage,
     pub(super) stop: Stop,
     pub(super) ending: Ending,
+    pub(super) manner: Manner,
+}
+
+/// In what servers of the same format differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Manner {
+    /// As the provider itself.
+    #[default]
+    Usual,
+    /// With a comment before each event.
+    Commenting,
+    /// As a small server of OpenAI's format: whole calls, no usage and no mark at the end.
+    Simple,
 }
 
 #[derive(Clone, Debug)]
@@ -120,10 +141,12 @@ impl Reply {
     pub fn status(status: u16) -> Self {
         assert!((400..600).contains(&status), "{status} is no error");
         Self {
-            answer: Answer::Error {
+            answer: Answer::Error(Failure {
                 status,
-                retry_after_seconds: None,
-            },
+                message: "This error is in the script.".to_owned(),
+                body: None,
+                headers: Vec::new(),
+            }),
             delay: None,
         }
     }
@@ -214,20 +237,34 @@ impl Reply {
         self
     }
 
+    /// Sends a comment before each event, as servers do that keep a connection alive.
+    pub fn with_comments(self) -> Self {
+        self.edit(|message| message.manner = Manner::Commenting)
+    }
+
+    /// Streams as a small server of OpenAI's format does: whole calls, no usage, no mark at the end.
+    pub fn as_simple_server(self) -> Self {
+        self.edit(|message| message.manner = Manner::Simple)
+    }
+
+    /// Gives, with an error status, these words instead of its own.
+    pub fn saying(self, message: &str) -> Self {
+        self.edit_failure(|failure| failure.message = message.to_owned())
+    }
+
+    /// Answers an error status with this body, in no provider's shape.
+    pub fn with_body(self, body: &str) -> Self {
+        self.edit_failure(|failure| failure.body = Some(body.to_owned()))
+    }
+
+    /// Adds a header to an error status.
+    pub fn header(self, name: &'static str, value: impl ToString) -> Self {
+        self.edit_failure(|failure| failure.headers.push((name, value.to_string())))
+    }
+
     /// Asks, with an error status, to come back after this many seconds.
-    ///
-    /// # Panics
-    ///
-    /// On a message.
-    pub fn retry_after(mut self, seconds: u64) -> Self {
-        match &mut self.answer {
-            Answer::Error {
-                retry_after_seconds,
-                ..
-            } => *retry_after_seconds = Some(seconds),
-            Answer::Message(_) => panic!("only an error status has a Retry-After"),
-        }
-        self
+    pub fn retry_after(self, seconds: u64) -> Self {
+        self.header("retry-after", seconds)
     }
 
     fn part(self, part: Part) -> Self {
@@ -241,7 +278,15 @@ impl Reply {
     fn edit(mut self, edit: impl FnOnce(&mut Message)) -> Self {
         match &mut self.answer {
             Answer::Message(message) => edit(message),
-            Answer::Error { status, .. } => panic!("the status {status} has no message"),
+            Answer::Error(failure) => panic!("the status {} has no message", failure.status),
+        }
+        self
+    }
+
+    fn edit_failure(mut self, edit: impl FnOnce(&mut Failure)) -> Self {
+        match &mut self.answer {
+            Answer::Error(failure) => edit(failure),
+            Answer::Message(_) => panic!("only an error status can do that"),
         }
         self
     }

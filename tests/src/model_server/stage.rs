@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::conversation::{Conversation, Script};
 use super::fault::{Faults, is_name_char};
 use super::given::Given;
-use super::reply::{Answer, Reply};
+use super::reply::{Answer, Failure, Reply};
 use super::request::Request;
 use super::watcher::Watcher;
 
@@ -36,10 +36,7 @@ pub(super) struct Cue {
 
 pub(super) enum Line {
     Message(Given),
-    Error {
-        status: u16,
-        retry_after_seconds: Option<u64>,
-    },
+    Error(Failure),
 }
 
 /// What is wrong with a request, in one text.
@@ -107,13 +104,7 @@ impl Stage {
         let delay = reply.delay.unwrap_or(inner.delay);
         let conversation = inner.conversation(&marker);
         let line = match reply.answer {
-            Answer::Error {
-                status,
-                retry_after_seconds,
-            } => Line::Error {
-                status,
-                retry_after_seconds,
-            },
+            Answer::Error(failure) => Line::Error(failure),
             Answer::Message(message) => {
                 let given = Given::new(message);
                 conversation

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
-use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
+use shared::event::{
+    EventData, JobRetrying, LogLevel, LogLine, RetryCause, ToolCompleted, ToolOutcome,
+};
 use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome, Output};
 
 use super::{Clock, Fault, Interrupt};
@@ -20,6 +22,9 @@ const MAX_MODEL_OUTAGES: i16 = 5;
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause after a fault of ours, doubled each time.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+const UNANSWERED: &str =
+    "The job ended before this call had a result. What it did until then may be there in part.";
 
 /// How an attempt ended.
 pub(super) enum End {
@@ -85,9 +90,10 @@ pub(super) async fn close(
     log: JobLog,
     claimed: &Claimed,
     clock: &Clock,
-    transcript: Option<Transcript>,
+    mut transcript: Option<Transcript>,
     end: End,
 ) -> bool {
+    let unanswered = transcript.as_mut().map(unanswered).unwrap_or_default();
     let (mut events, last, next) = match end {
         End::Lost => return false,
         End::Stopped(stop) => {
@@ -155,11 +161,29 @@ pub(super) async fn close(
     };
     events.push(last);
     let is_over = matches!(next, Next::Finish { .. });
+    if is_over {
+        events.splice(0..0, unanswered);
+    }
     let is_written = log.close(events, next).await.is_ok();
     if !is_written {
         tracing::warn!(job = %claimed.job.id, "the lease was lost before the attempt's end");
     }
     is_over && is_written
+}
+
+/// A result for each call that will have no other.
+fn unanswered(transcript: &mut Transcript) -> Vec<EventData> {
+    let calls = transcript.give_up();
+    let results = calls.map(|call| ToolCompleted {
+        call_id: call.call_id,
+        outcome: ToolOutcome::Cancelled,
+        output: UNANSWERED.to_owned(),
+        exit_code: None,
+        duration_ms: 0,
+        truncated: false,
+        usage: None,
+    });
+    results.map(EventData::ToolCompleted).collect()
 }
 
 type LastWords = (Vec<EventData>, EventData, Next);
@@ -219,6 +243,9 @@ fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
             "the last reply was cut at limits.max_tokens ({})",
             limits.max_tokens
         ),
+        LoopStop::ContextFull => {
+            "the last reply was cut where the model's context was full".to_owned()
+        }
         LoopStop::Refusal => "the model declined to go on".to_owned(),
         LoopStop::MaxIterations => {
             format!(

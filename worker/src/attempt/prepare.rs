@@ -5,7 +5,6 @@ use std::sync::Arc;
 use shared::db::claim::Claimed;
 use shared::event::EventData;
 use shared::job::JobErrorCode;
-use shared::skill::Skill;
 
 use super::Fault;
 use crate::egress::Egress;
@@ -13,6 +12,7 @@ use crate::history::History;
 use crate::log::JobLog;
 use crate::model;
 use crate::prompt;
+use crate::role::Role;
 use crate::run_loop::Conversation;
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
@@ -36,11 +36,11 @@ pub(super) struct Prepared {
 pub(super) async fn prepare(
     shop: &Shop,
     claimed: &Claimed,
-    skill: &Skill,
+    role: &Role,
     log: &JobLog,
 ) -> Result<Prepared, Fault> {
     let keys = shop.master_keys.as_ref();
-    let secrets = JobSecrets::load(&shop.pool, keys, claimed.tenant, &skill.secrets).await?;
+    let secrets = JobSecrets::load(&shop.pool, keys, claimed.tenant, &role.secrets).await?;
     if let Some(redactor) = secrets.redactor() {
         log.hide(redactor);
     }
@@ -52,12 +52,7 @@ pub(super) async fn prepare(
         pairs.find_map(|(it, value)| (it == name).then(|| value.to_owned()))
     };
     let parameters = &claimed.request.parameters;
-    let egress = Egress::new(
-        &skill.network,
-        parameters,
-        find,
-        shop.egress_allowed.clone(),
-    );
+    let egress = Egress::new(&role.network, parameters, find, shop.egress_allowed.clone());
     let egress = egress.map_err(|error| {
         let error = anyhow::Error::from(error);
         JobErrorCode::NetworkUnavailable.with(format!("{error:#}"))
@@ -69,11 +64,16 @@ pub(super) async fn prepare(
     let inputs = staging::stage(shop, claimed, &workspace).await?;
     let request = &claimed.request;
     let first = prompt::first_message(&request.prompt, &request.parameters, &inputs);
+    let files = Workspace::list(&workspace).await.map_err(Fault::ours)?;
+    let reachable = egress.as_ref().map(Egress::allowed);
     let transcript = Transcript::new(first, model.follows_a_script());
     let mut conversation = Conversation {
         model,
-        tools: Toolbox::new(&skill.tools),
-        system: prompt::system(skill, egress.as_ref().map(Egress::allowed).as_deref()),
+        tools: Toolbox::new(&role.tools, role.sent_secrets()).map_err(Fault::ours)?,
+        // Files may be called like anything.
+        system: log
+            .redact(&prompt::system(role, reachable.as_deref(), &files))
+            .into_owned(),
         transcript,
         snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)
             .await

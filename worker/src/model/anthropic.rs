@@ -4,16 +4,20 @@ mod event;
 mod reply;
 mod request;
 
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use futures_util::stream::BoxStream;
+use serde_json::Value;
+use shared::provider::{MediaKind, Provider};
 
 use self::reply::Reply;
+use crate::model::http::{self, Events, Patience};
+use crate::model::media::Takes;
 use crate::model::name::ToolNames;
-use crate::model::{Model, ModelError, ModelEvent, Request, http};
+use crate::model::{Addressee, Model, ModelError, ModelEvent, Request};
 
-/// Anthropic pings while the model thinks, so a minute of silence is a dead connection.
-const SILENCE: Duration = Duration::from_secs(60);
+/// The files that the API has blocks for.
+const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
 
 /// A model behind Anthropic's Messages API. It has no `Debug`, as it holds the key.
 pub struct Anthropic {
@@ -22,28 +26,69 @@ pub struct Anthropic {
     key: String,
     model_id: String,
     name: String,
+    patience: Patience,
+    /// Less after a file was refused.
+    takes: Mutex<Takes>,
 }
 
 impl Anthropic {
-    /// A model by its id at Anthropic and its `name` for us, `provider/id`. The client must neither
+    /// A model by its id at the provider and its `name` for us, `provider/id`. The client must neither
     /// follow redirects (the key would go with them) nor limit the time of a whole call.
     pub fn new(
         http: reqwest::Client,
-        base_url: &str,
+        provider: &Provider,
         api_key: &str,
         model_id: &str,
         name: String,
     ) -> Self {
-        let base = base_url
-            .trim()
-            .trim_end_matches('/')
-            .trim_end_matches("/v1");
+        let base = provider.base_url.trim().trim_end_matches('/');
+        let base = base.trim_end_matches("/v1");
         Self {
             http,
             url: format!("{base}/v1/messages"),
             key: api_key.trim().to_owned(),
             model_id: model_id.to_owned(),
             name,
+            // Pings come while the model thinks.
+            patience: Patience::with_pings(provider.stall_seconds),
+            takes: Mutex::new(Takes::of(&TAKES, provider.takes.as_deref())),
+        }
+    }
+
+    /// What is sent for a request.
+    pub(super) fn body(&self, request: &Request<'_>) -> Value {
+        let addressee = Addressee {
+            model_id: &self.model_id,
+            name: &self.name,
+            names: &ToolNames::of(request.tools),
+            takes: self.takes(),
+        };
+        request::render(request, &addressee)
+    }
+
+    fn takes(&self) -> Takes {
+        *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks, and if the model cannot take a file, once more without it.
+    async fn ask(&self, request: Request<'_>) -> Result<Events, ModelError> {
+        loop {
+            let takes = self.takes();
+            let call = self
+                .http
+                .post(&self.url)
+                .header("x-api-key", &self.key)
+                .header("anthropic-version", "2023-06-01")
+                .json(&self.body(&request));
+            let error = match http::post(call, self.patience).await {
+                Ok(events) => return Ok(events),
+                Err(error) => error,
+            };
+            let Some(corrected) = takes.corrected(&error, request.messages) else {
+                return Err(error);
+            };
+            tracing::info!(model = self.name, "asked again without what was refused");
+            *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
 }
@@ -51,14 +96,8 @@ impl Anthropic {
 impl Model for Anthropic {
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
-        let call = self
-            .http
-            .post(&self.url)
-            .header("x-api-key", &self.key)
-            .header("anthropic-version", "2023-06-01")
-            .json(&request::render(&request, &names, &self.model_id));
-        let fold = Reply::new(names, self.name.clone());
-        super::reply::stream(&self.key, http::post(call, SILENCE), fold)
+        let fold = Reply::new(names, self.name.clone(), request.messages);
+        super::reply::stream(&self.key, self.ask(request), fold)
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) fn parse(text: &str, cut: bool) -> (Value, Option<String>) {
     match serde_json::from_str(text) {
         Ok(input @ Value::Object(_)) => (input, None),
         Ok(Value::Null) => (none(), None),
+        // Some servers quote them once more.
+        Ok(Value::String(quoted)) if is_object(&quoted) => parse(&quoted, cut),
         Ok(_) => (none(), Some("the arguments are not a JSON object".into())),
         Err(_) if cut => {
             let reason = "the reply was cut at its token limit before the arguments were complete";
@@ -19,6 +21,10 @@ pub(super) fn parse(text: &str, cut: bool) -> (Value, Option<String>) {
         }
         Err(error) => (none(), Some(format!("the arguments are not JSON: {error}"))),
     }
+}
+
+fn is_object(text: &str) -> bool {
+    matches!(serde_json::from_str(text), Ok(Value::Object(_)))
 }
 
 #[cfg(test)]
@@ -33,6 +39,7 @@ mod tests {
             (r#"{"a":1}"#, false, json!({"a": 1}), None),
             (r#"{"a":1}"#, true, json!({"a": 1}), None),
             ("", false, json!({}), None),
+            (r#""{\"a\":1}""#, false, json!({"a": 1}), None),
             (" null ", false, json!({}), None),
             ("[1]", false, json!({}), Some("not a JSON object")),
             (r#""text""#, false, json!({}), Some("not a JSON object")),

@@ -26,17 +26,11 @@ pub fn open(
     Ok(match provider.kind {
         ProviderKind::Anthropic => {
             let key = key.unwrap_or_default();
-            Box::new(Anthropic::new(
-                http,
-                &provider.base_url,
-                &key,
-                name.id(),
-                full_name,
-            ))
+            Box::new(Anthropic::new(http, provider, &key, name.id(), full_name))
         }
         ProviderKind::Openai => Box::new(OpenAi::new(
             http,
-            &provider.base_url,
+            provider,
             key.as_deref(),
             name.id(),
             full_name,

@@ -8,20 +8,16 @@ mod request;
 mod thought;
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
+use shared::provider::Provider;
 
 use self::dialect::Dialect;
 use self::reply::Reply;
-use crate::model::http::Events;
+use crate::model::http::{self, Events, Patience};
 use crate::model::name::ToolNames;
-use crate::model::{Model, ModelError, ModelEvent, Request, http};
-
-/// Nothing is sent while the model thinks, and some servers hold a call back until it is whole, so
-/// only a long silence tells a dead connection.
-const SILENCE: Duration = Duration::from_secs(300);
+use crate::model::{Addressee, Model, ModelError, ModelEvent, Request};
 
 /// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
 pub struct OpenAi {
@@ -31,6 +27,7 @@ pub struct OpenAi {
     key: String,
     model_id: String,
     name: String,
+    patience: Patience,
     /// Corrected when the server refuses it.
     dialect: Mutex<Dialect>,
 }
@@ -40,38 +37,55 @@ impl OpenAi {
     /// follow redirects nor limit the time of a whole call.
     pub fn new(
         http: reqwest::Client,
-        base_url: &str,
+        provider: &Provider,
         api_key: Option<&str>,
         model_id: &str,
         name: String,
     ) -> Self {
-        let base = base_url.trim().trim_end_matches('/');
+        let base = provider.base_url.trim().trim_end_matches('/');
         Self {
             http,
             url: format!("{base}/chat/completions"),
             key: api_key.unwrap_or_default().trim().to_owned(),
             model_id: model_id.to_owned(),
             name,
-            dialect: Mutex::new(Dialect::of(base)),
+            patience: Patience::with_silent_start(provider.stall_seconds),
+            dialect: Mutex::new(Dialect::of(provider)),
         }
     }
 
-    /// Asks, and if the server does not know a parameter, once more without it.
-    async fn ask(&self, mut body: Value, max_tokens: u32) -> Result<Events, ModelError> {
+    /// What is sent for a request.
+    pub(super) fn body(&self, request: &Request<'_>) -> Value {
+        let dialect = self.dialect();
+        let addressee = Addressee {
+            model_id: &self.model_id,
+            name: &self.name,
+            names: &ToolNames::of(request.tools),
+            takes: dialect.takes,
+        };
+        request::render(request, &addressee, dialect)
+    }
+
+    fn dialect(&self) -> Dialect {
+        *self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks, and if the server does not know a parameter or cannot take a file, once more without it.
+    async fn ask(&self, request: Request<'_>) -> Result<Events, ModelError> {
         loop {
-            let dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
-            dialect.apply(&mut body, max_tokens);
-            let mut call = self.http.post(&self.url).json(&body);
+            let dialect = self.dialect();
+            let mut call = self.http.post(&self.url).json(&self.body(&request));
             if !self.key.is_empty() {
                 call = call.bearer_auth(&self.key);
             }
-            let error = match http::post(call, SILENCE).await {
+            let error = match http::post(call, self.patience).await {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
-            let Some(corrected) = dialect.corrected(&error) else {
+            let Some(corrected) = dialect.corrected(&error, request.messages) else {
                 return Err(error);
             };
+            tracing::info!(model = self.name, "asked again without what was refused");
             *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
@@ -80,9 +94,8 @@ impl OpenAi {
 impl Model for OpenAi {
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
-        let body = request::render(&request, &names, &self.model_id);
         let fold = Reply::new(names, self.name.clone(), request.messages);
-        super::reply::stream(&self.key, self.ask(body, request.max_tokens), fold)
+        super::reply::stream(&self.key, self.ask(request), fold)
     }
 }
 

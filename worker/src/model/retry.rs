@@ -11,8 +11,8 @@ use crate::model::{Model, ModelError, ModelEvent, Request};
 /// The most times that one request is sent; the error of the last is the caller's.
 const MAX_TRIES: u32 = 5;
 
-/// The wait before the second try, doubled for each further one.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest random wait before the second try, doubled for each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest wait, even if the provider asks for more: the caller knows better what to do then.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -99,13 +99,12 @@ impl Asking<'_> {
     }
 }
 
-/// How long to wait after so many tries: at least what the provider asked for, and never in step
-/// with the other workers.
+/// How long to wait after so many tries: what the provider asked for, and on top of it any part of
+/// the backoff, so that the workers which were turned away together do not come back together.
 fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
     let backoff = FIRST_WAIT * 2_u32.pow(tries - 1);
     let asked = retry_after.unwrap_or_default().min(MAX_WAIT);
-    let jitter = rand::rng().random_range(0.0..1.0);
-    asked.max(backoff / 2) + (backoff / 2).mul_f64(jitter)
+    asked + backoff.mul_f64(rand::rng().random_range(0.0..1.0))
 }
 
 /// What was shown of one kind of delta, and how far the current try repeats it.

@@ -1,7 +1,11 @@
 //! Why this machine has no sandbox, and what its operator can do about it.
 
 use std::fs;
+use std::io;
 use std::path::Path;
+
+use rustix::process::geteuid;
+use shared::sandbox::Isolation;
 
 use super::spec::{SetupFailed, Step};
 
@@ -26,19 +30,30 @@ impl From<SetupFailed> for Unavailable {
 
 impl Unavailable {
     /// It was set up, and something that it should have kept in got out.
-    pub(super) fn leaks(holes: &str) -> Self {
+    pub(super) fn leaks(isolation: Isolation, holes: &str) -> Self {
+        let remedy = match isolation {
+            Isolation::Landlocked => OLD_LANDLOCK,
+            _ => "That should be impossible: please report it with the kernel's version.",
+        };
         Self {
             reason: format!("a sandbox was set up, but these got out of it: {holes}"),
-            remedy: "That should be impossible: please report it with the kernel's version."
-                .to_owned(),
+            remedy: remedy.to_owned(),
         }
     }
 
     /// Something of ours failed.
     pub(super) fn other(error: &anyhow::Error) -> Self {
+        let is_denied = error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        let remedy = if is_denied && geteuid().is_root() {
+            format!("{IDENTITY}\n\n{ALTERNATIVES}")
+        } else {
+            ALTERNATIVES.to_owned()
+        };
         Self {
             reason: format!("{error:#}"),
-            remedy: ALTERNATIVES.to_owned(),
+            remedy,
         }
     }
 }
@@ -48,6 +63,8 @@ struct Host {
     container: Option<Container>,
     /// The sysctls that stand in the way, as they would have to be.
     sysctls: Vec<&'static str>,
+    /// AppArmor denies them to programs without a profile, as Ubuntu does. Containers have one.
+    has_restricted_namespaces: bool,
     has_masked_proc: bool,
 }
 
@@ -82,11 +99,6 @@ impl Host {
                 "0",
                 "user.max_user_namespaces=65536",
             ),
-            (
-                "kernel/apparmor_restrict_unprivileged_userns",
-                "1",
-                "kernel.apparmor_restrict_unprivileged_userns=0",
-            ),
         ];
         let sysctls = wrong
             .into_iter()
@@ -96,6 +108,7 @@ impl Host {
         Self {
             container,
             sysctls: sysctls.map(|(_, _, right)| right).collect(),
+            has_restricted_namespaces: is_set("kernel/apparmor_restrict_unprivileged_userns", "1"),
             has_masked_proc: targets
                 .into_iter()
                 .any(|target| target.starts_with("/proc/")),
@@ -105,16 +118,20 @@ impl Host {
 
 const ALTERNATIVES: &str = "If there can be no namespaces here, `--sandbox allow-landlocked` confines with Landlock \
 instead, without any network. On a machine for development only, `--sandbox off` runs commands as the worker's own user.";
-const IDENTITY: &str = "The worker is root and cannot become another user, for its user namespace lacks the numbers 60706 to 61183: \
-run it as an ordinary user, or give the namespace 65536 users.";
+const IDENTITY: &str = "The worker is root and cannot become another user: its user namespace lacks the numbers 60706 to 61183, or it \
+lacks capabilities. Run it as an ordinary user, which needs neither; in a container, as the image's own.";
+const OLD_LANDLOCK: &str = "Landlock keeps signals in from Linux 6.12 on. With an older kernel it is enough only if the worker is root \
+and gives each job a user of its own.";
 const DOCKER: &str = "Give the container the profiles in deploy/ (docker-compose.yml shows how):\n  \
 --security-opt seccomp=deploy/seccomp.json --security-opt apparmor=skillet-worker --security-opt systempaths=unconfined\n\
-(first, where the host has AppArmor: apparmor_parser -r deploy/apparmor.profile). No capability and no --privileged is \
-needed, and neither would be right.";
+(first, where the host has AppArmor, as root: apparmor_parser -r -W deploy/apparmor.profile). No capability and no \
+--privileged is needed, and neither would be right.";
 const KUBERNETES: &str = "In the pod's specification set `hostUsers: false`, and for the container's securityContext \
 `procMount: Unmasked`, `seccompProfile: {type: Localhost, localhostProfile: …}` with deploy/seccomp.json, and \
-`appArmorProfile: {type: Unconfined}`; or give the pod a runtimeClass with a kernel of its own (gVisor, Kata) and use \
-`--sandbox allow-landlocked` in it.";
+`appArmorProfile: {type: Localhost, localhostProfile: skillet-worker}` (deploy/kubernetes.yaml shows how); or give the pod a \
+runtimeClass with a kernel of its own (gVisor, Kata) and use `--sandbox allow-landlocked` in it.";
+const APPARMOR: &str = "AppArmor restricts user namespaces here to programs with a profile. As root: copy deploy/apparmor-host.profile to \
+/etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. It is for /usr/local/bin/skillet.";
 
 fn remedy(step: Step, errno: i32, host: &Host) -> String {
     let mut parts = Vec::new();
@@ -128,26 +145,50 @@ fn remedy(step: Step, errno: i32, host: &Host) -> String {
         ));
     }
     match host.container {
-        Some(Container::Docker) => parts.push(DOCKER.to_owned()),
-        Some(Container::Kubernetes) => parts.push(KUBERNETES.to_owned()),
-        None if parts.is_empty() => parts.extend(bare(step, errno)),
+        Some(container) => parts.push(in_container(container, step)),
+        None if host.has_restricted_namespaces => parts.push(APPARMOR.to_owned()),
+        None if parts.is_empty() => parts.extend(bare(step, errno, host)),
         None => {}
-    }
-    if step == Step::Proc && host.has_masked_proc && host.container.is_none() {
-        parts.push("Something is mounted below /proc, as container engines do: run the worker where it is not.".to_owned());
     }
     parts.push(ALTERNATIVES.to_owned());
     parts.join("\n\n")
 }
 
-fn bare(step: Step, errno: i32) -> Option<String> {
+/// All that a container needs, and what of it is missed first.
+fn in_container(container: Container, step: Step) -> String {
+    let (all, names) = match container {
+        Container::Docker => (DOCKER, ["seccomp", "apparmor", "systempaths"]),
+        Container::Kubernetes => (
+            KUBERNETES,
+            ["seccompProfile", "appArmorProfile", "procMount"],
+        ),
+    };
+    let missing = match step {
+        Step::Namespaces => names[0],
+        Step::Mounts => names[1],
+        Step::Proc => names[2],
+        _ => return all.to_owned(),
+    };
+    format!("{all} What is missing now is `{missing}`, or it is not the one in deploy/.")
+}
+
+fn bare(step: Step, errno: i32, host: &Host) -> Option<String> {
     let text = match step {
         Step::Namespaces if errno == libc::ENOSPC => {
             "There are too many user namespaces: as root, sysctl -w user.max_user_namespaces=65536."
         }
-        Step::Namespaces | Step::UserMap | Step::Mounts | Step::Proc | Step::Root => {
-            "Unprivileged user namespaces are needed: a kernel of 5.14 or newer with CONFIG_USER_NS, and no seccomp filter or \
-             security module around the worker that denies them."
+        Step::Proc if host.has_masked_proc => {
+            "Something is mounted below /proc, as container engines do: run the worker where it is not."
+        }
+        Step::Namespaces
+        | Step::UserMap
+        | Step::Mounts
+        | Step::Proc
+        | Step::Root
+        | Step::Network
+        | Step::Privileges => {
+            "Unprivileged user namespaces are needed: a kernel of 5.14 or newer with CONFIG_USER_NS, and around the worker no \
+             seccomp filter (of a systemd unit, RestrictNamespaces or ProtectHostname) and no security module that denies them."
         }
         Step::Landlock => {
             "Landlock needs a kernel of 5.19 or newer that was booted with it (lsm=landlock,…)."
@@ -161,29 +202,47 @@ fn bare(step: Step, errno: i32) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn host(container: Option<Container>, sysctls: &[&'static str]) -> Host {
+    const BARE: Host = Host {
+        container: None,
+        sysctls: Vec::new(),
+        has_restricted_namespaces: false,
+        has_masked_proc: false,
+    };
+
+    fn contained(container: Container) -> Host {
         Host {
-            container,
-            sysctls: sysctls.to_vec(),
-            has_masked_proc: container.is_some(),
+            container: Some(container),
+            has_masked_proc: true,
+            ..BARE
         }
     }
 
     #[test]
     fn each_host_is_told_its_own_remedy() {
         let told = |step, host: &Host| remedy(step, libc::EPERM, host);
-        let ubuntu = told(
-            Step::Mounts,
-            &host(None, &["kernel.apparmor_restrict_unprivileged_userns=0"]),
-        );
-        assert!(ubuntu.contains("sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"));
-        let docker = told(Step::Namespaces, &host(Some(Container::Docker), &[]));
+        let debian = Host {
+            sysctls: vec!["kernel.unprivileged_userns_clone=1"],
+            ..BARE
+        };
+        let debian = told(Step::Namespaces, &debian);
+        assert!(debian.contains("sysctl -w kernel.unprivileged_userns_clone=1"));
+        let ubuntu = Host {
+            has_restricted_namespaces: true,
+            ..BARE
+        };
+        let ubuntu = told(Step::Mounts, &ubuntu);
+        assert!(ubuntu.contains("deploy/apparmor-host.profile"));
+        let docker = told(Step::Namespaces, &contained(Container::Docker));
         assert!(docker.contains("systempaths=unconfined") && !docker.contains("procMount"));
-        let pod = told(Step::Proc, &host(Some(Container::Kubernetes), &[]));
+        assert!(docker.contains("missing now is `seccomp`"));
+        let pod = told(Step::Proc, &contained(Container::Kubernetes));
         assert!(pod.contains("procMount: Unmasked") && !pod.contains("systempaths"));
-        let bare = told(Step::Namespaces, &host(None, &[]));
+        assert!(pod.contains("missing now is `procMount`"));
+        let bare = told(Step::Namespaces, &BARE);
         assert!(bare.contains("CONFIG_USER_NS"));
-        for text in [ubuntu, docker, pod, bare] {
+        let root = told(Step::Identity, &contained(Container::Docker));
+        assert!(root.contains("as an ordinary user") && !root.contains("seccomp"));
+        for text in [debian, ubuntu, docker, pod, bare, root] {
             assert!(text.ends_with(ALTERNATIVES));
         }
     }

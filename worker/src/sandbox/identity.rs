@@ -4,6 +4,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::thread::{CapabilitySet, capabilities};
+
 /// Numbers that neither distributions nor systemd give to anyone.
 const FIRST: u32 = 60_706;
 const COUNT: u32 = 478;
@@ -21,7 +23,7 @@ pub(crate) struct Identity {
 }
 
 impl Identities {
-    /// If this process is root, and of a namespace that has those users (user_namespaces(7)).
+    /// If this process is root, may be others, and is of a namespace that has those users (user_namespaces(7)).
     pub(super) fn available() -> Option<Self> {
         let is_root = rustix::process::geteuid().is_root();
         let has_all = |map| {
@@ -30,7 +32,8 @@ impl Identities {
                 range.inside <= FIRST && FIRST + COUNT <= range.inside.saturating_add(range.count)
             })
         };
-        (is_root && has_all("uid_map") && has_all("gid_map")).then(|| Self {
+        let may = is_root && may_change_users() && has_all("uid_map") && has_all("gid_map");
+        may.then(|| Self {
             next: AtomicU32::new(0),
         })
     }
@@ -55,6 +58,12 @@ impl Identities {
             })
         })
     }
+}
+
+/// Containers have roots that may not.
+fn may_change_users() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::SETGID | CapabilitySet::SETUID;
+    capabilities(None).is_ok_and(|own| own.effective.contains(needed))
 }
 
 /// Whether this process is root to the kernel, and not only in its namespace.

@@ -1,10 +1,10 @@
 //! The launcher, `skillet sandbox-init`: a small process of one thread that forks each command, with nothing
 //! in its memory or environment that a command could want.
 //!
-//! The worker starts it once and sends it, for each command, a message with five descriptors: the control
-//! channel, standard output and error, the job's directory, and the specification. The control channel is a
-//! lifeline, too: when the worker's end closes, everything of that command dies, also when the worker was
-//! killed.
+//! The worker starts it once and sends it, for each command, a message with three descriptors: the control
+//! channel, the job's directory, and what kind of sandbox is wanted. When that is ready, the command itself comes
+//! over the control channel. The channel is a lifeline, too: when the worker's end closes, everything of that
+//! command dies, also when the worker was killed.
 
 mod family;
 mod filesystem;
@@ -25,18 +25,19 @@ use std::process::ExitCode;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
-use rustix::fs::{Uid, fchown};
 use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
 use seccompiler::BpfProgram;
+use serde::de::DeserializeOwned;
 use shared::sandbox::Isolation;
 
 use super::channel::{self, Message};
 use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
-use super::spec::{Report, SetupFailed, Spec, Step};
+use super::spec::{Report, Setup, SetupFailed, Step};
 use family::Family;
 use filesystem::Layout;
 pub(super) use filesystem::shows;
+use watch::Watch;
 
 /// What does not change from command to command.
 struct Prepared {
@@ -45,13 +46,11 @@ struct Prepared {
     no_sockets: BpfProgram,
 }
 
-/// A command as it was handed over.
+/// A sandbox as it was asked for.
 struct Handed {
     control: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
     directory: OwnedFd,
-    spec: File,
+    setup: File,
 }
 
 /// Serves until the worker is gone. Standard input is its channel.
@@ -91,82 +90,75 @@ fn serve() -> anyhow::Result<()> {
 
 impl Handed {
     fn from_message(message: Message) -> anyhow::Result<Self> {
-        let descriptors: [OwnedFd; 5] = message
+        let descriptors: [OwnedFd; 3] = message
             .descriptors
             .try_into()
             .map_err(|_| anyhow::anyhow!("a message without its descriptors"))?;
-        let [control, stdout, stderr, directory, spec] = descriptors;
+        let [control, directory, setup] = descriptors;
         Ok(Self {
             control,
-            stdout,
-            stderr,
             directory,
-            spec: spec.into(),
+            setup: setup.into(),
         })
     }
 }
 
+/// What a file without a name holds.
+fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
+    let mut json = Vec::new();
+    file.read_to_end(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
 /// From here on in a process of the command's own.
-fn begin(mut handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
+fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(Step::Begin))?;
     // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
-    rustix::stdio::dup2_stdin(File::open("/dev/null").map_err(at(Step::Begin))?)
-        .map_err(at(Step::Begin))?;
-    let mut json = Vec::new();
-    handed
-        .spec
-        .read_to_end(&mut json)
-        .map_err(at(Step::Begin))?;
-    let spec: Spec =
-        serde_json::from_slice(&json).map_err(|error| at(Step::Begin)(io::Error::from(error)))?;
-    if let Some(cgroup) = &spec.cgroup {
+    let null = File::open("/dev/null").map_err(at(Step::Begin))?;
+    rustix::stdio::dup2_stdin(null).map_err(at(Step::Begin))?;
+    let Handed {
+        control,
+        directory,
+        setup,
+    } = handed;
+    let setup: Setup = read_json(setup).map_err(at(Step::Begin))?;
+    if let Some(cgroup) = &setup.cgroup {
         std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(Step::Begin))?;
     }
     // While we are root, if we are. Namespaces made later take this directory along.
-    fchdir(&handed.directory).map_err(at(Step::Begin))?;
-    if let Some(identity) = spec.identity {
-        // Whoever opens /dev/stderr opens the pipe anew, and has to be its owner.
-        for pipe in [&handed.stdout, &handed.stderr] {
-            fchown(pipe, Some(Uid::from_raw(identity)), None).map_err(at(Step::Identity))?;
-        }
+    fchdir(&directory).map_err(at(Step::Begin))?;
+    if let Some(identity) = setup.identity {
         namespace::become_user(identity).map_err(at(Step::Identity))?;
     }
     // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
-    if spec.isolation != Isolation::Off && is_host_root() {
+    if setup.isolation != Isolation::Off && is_host_root() {
         return Err(at(Step::Identity)(io::Error::from_raw_os_error(
             libc::EPERM,
         )));
     }
-    match spec.isolation {
+    match setup.isolation {
         Isolation::Namespaced => {
             namespace::make()?;
             // Only a child is in the new process namespace, as its first process.
             if fork_child().map_err(at(Step::Namespaces))?.is_some() {
                 exit(0);
             }
-            filesystem::build(&prepared.layout, &spec)?;
-            let listeners = network::listen(&spec.listeners).map_err(at(Step::Network))?;
+            filesystem::build(&prepared.layout, &setup)?;
+            let listeners = network::listen(&setup.listeners).map_err(at(Step::Network))?;
             namespace::seal().map_err(at(Step::Privileges))?;
             set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
-            supervise::supervise(
-                handed,
-                &spec,
-                &prepared.confined,
-                listeners,
-                Family::Namespace,
-            )
+            let family = Family::Namespace;
+            let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
+            let filter = &prepared.confined;
+            supervise::supervise(&control, &setup, filter, listeners, watch, family)
         }
         Isolation::Landlocked | Isolation::Off => {
             set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Begin))?;
             rustix::process::chdir("workspace").map_err(at(Step::Begin))?;
-            let listeners = Vec::new();
-            supervise::supervise(
-                handed,
-                &spec,
-                &prepared.no_sockets,
-                listeners,
-                Family::Descendants,
-            )
+            let family = Family::Descendants;
+            let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
+            let filter = &prepared.no_sockets;
+            supervise::supervise(&control, &setup, filter, Vec::new(), watch, family)
         }
     }
 }

@@ -47,7 +47,7 @@ async fn attack(sandbox: &Sandbox, home: &Path) -> Result<(), Unavailable> {
         .map_err(|_| Unavailable::other(&anyhow::anyhow!("the self-test did not end")))?;
     match printed {
         Ok(text) if text.trim() == PASSED => Ok(()),
-        Ok(text) => Err(Unavailable::leaks(text.trim())),
+        Ok(text) => Err(Unavailable::leaks(sandbox.isolation(), text.trim())),
         Err(error) => match error.downcast::<LaunchError>() {
             Ok(LaunchError::Setup(failed)) => Err(failed.into()),
             Ok(error) => Err(Unavailable::other(&error.into())),

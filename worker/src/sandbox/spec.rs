@@ -7,31 +7,36 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use shared::sandbox::Isolation;
 
-/// A command to be started.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Spec {
-    /// How it is confined.
+/// A sandbox to be made, for one command.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Setup {
+    /// How the command is confined.
     pub(crate) isolation: Isolation,
     /// The user to become first, where the worker is root.
     pub(crate) identity: Option<u32>,
     /// The cgroup to enter first.
     pub(crate) cgroup: Option<PathBuf>,
-    /// What bash runs.
-    pub(crate) script: String,
-    /// All the variables that it sees.
-    pub(crate) environment: Vec<(String, String)>,
-    /// Directories of the host that it sees beside the usual ones, and cannot change.
+    /// Directories of the host that the command sees beside the usual ones, and cannot change.
     pub(crate) read_only: Vec<PathBuf>,
     /// Where to listen for the worker, inside.
     pub(crate) listeners: Vec<SocketAddr>,
     /// More lines for /etc/hosts.
     pub(crate) hosts: String,
-    /// What it may take.
+    /// What the command may take.
     pub(crate) limits: Limits,
 }
 
+/// A command for a sandbox that is ready. Its message brings the pipes for what it prints.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// What bash runs.
+    pub(crate) script: String,
+    /// All the variables that it sees.
+    pub(crate) environment: Vec<(String, String)>,
+}
+
 /// What a command may take of the machine, beside its time and its output.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Limits {
     /// Processes and threads at once.
     pub(crate) processes: u64,
@@ -64,11 +69,11 @@ impl Limits {
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
-/// What comes back, in order: `Started` or `Failed`, and after `Started` an `Ended`.
+/// What comes back, in order: `Ready`, and when the command was ordered, `Ended`; or `Failed` instead of either.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// Everything is set up. The listeners' descriptors come along.
-    Started,
+    Ready,
     /// It could not be set up.
     Failed(SetupFailed),
     /// The command has ended, and nothing of it runs any more.

@@ -1,25 +1,26 @@
+//! Runs calls. Whatever happens in a tool, each call gets exactly one result, in the order of the calls.
+
 use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use futures_util::stream::FuturesOrdered;
+use futures_util::{FutureExt, StreamExt};
 use shared::event::{EventData, ToolCompleted, ToolOutcome, ToolStarted};
 use shared::message::ToolCall;
 use tokio::time::timeout;
 
-use super::{Call, Done, Tool, ToolError};
+use super::{Call, Done, ToolError, Toolbox};
 use crate::attempt::Attempt;
 use crate::capture::Capture;
 use crate::log::LeaseLost;
-use crate::model::ToolSpec;
+use crate::spill::Spill;
 use crate::transcript::Transcript;
 
+/// Calls of one job that run at once, if they change nothing; the others wait.
+const MAX_PARALLEL: usize = 8;
 /// What a tool gets beyond its time to end by itself and say what it has.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// The tools of a job.
-pub(crate) struct Toolbox {
-    tools: Vec<(ToolSpec, Box<dyn Tool>)>,
-}
 
 /// The attempt cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -30,113 +31,161 @@ pub(crate) enum ExecuteError {
     Tool(#[source] anyhow::Error),
 }
 
+/// A call that has its result.
+struct Ran {
+    done: Done,
+    took: Duration,
+}
+
 impl Toolbox {
-    /// The tools of those names; names that are none of ours are left out.
-    pub(crate) fn new(names: &[String]) -> Self {
-        let tools = names.iter().filter_map(|name| super::find(name));
-        Self {
-            tools: tools.map(|tool| (tool.spec(), tool)).collect(),
-        }
-    }
-
-    /// How the model sees them.
-    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().map(|(spec, _)| spec.clone()).collect()
-    }
-
-    /// Runs the transcript's next call and gives it its one result.
+    /// Runs the transcript's next call, and those after it if none of them changes anything. Each gets
+    /// its one result.
     pub(crate) async fn run_next(
         &self,
         attempt: &Attempt<'_>,
         transcript: &mut Transcript,
     ) -> Result<(), ExecuteError> {
-        let Some(call) = transcript.next_call().cloned() else {
+        let calls = self.next_calls(transcript);
+        let Some((last, before)) = calls.split_last() else {
             return Ok(());
         };
-        let started = ToolStarted {
-            call_id: call.call_id.clone(),
-            tool: call.tool.clone(),
-            input: call.input.clone(),
-        };
-        // Committed before it runs: whoever takes over knows that it may have.
-        attempt.log.commit(EventData::ToolStarted(started)).await?;
+        // Committed before any runs: whoever takes over knows that they may have.
+        for call in before {
+            attempt.log.append(started(call)).await;
+        }
+        attempt.log.commit(started(last)).await?;
+        let number = transcript.usage.tool_calls + 1;
+        let mut results = FuturesOrdered::new();
+        for (call, number) in calls.iter().zip(number..) {
+            results.push_back(self.run(attempt, call, number));
+        }
+        for call in &calls {
+            let Some(ran) = results.next().await else {
+                break;
+            };
+            conclude(attempt, transcript, call, ran?).await;
+        }
+        Ok(())
+    }
+
+    /// The next call; if it changes nothing, with those after it of which that is also true. Two equal
+    /// ones do not go together: the transcript counts repetitions between them.
+    fn next_calls(&self, transcript: &Transcript) -> Vec<ToolCall> {
+        let mut calls: Vec<ToolCall> = Vec::new();
+        for call in transcript.open_calls().take(MAX_PARALLEL) {
+            let goes_along = calls.last().is_none_or(|last| {
+                self.is_read_only(&last.tool)
+                    && self.is_read_only(&call.tool)
+                    && (&last.tool, &last.input) != (&call.tool, &call.input)
+            });
+            if !goes_along {
+                break;
+            }
+            calls.push(call.clone());
+        }
+        calls
+    }
+
+    async fn run(
+        &self,
+        attempt: &Attempt<'_>,
+        call: &ToolCall,
+        number: u32,
+    ) -> Result<Ran, ExecuteError> {
         let begun_at = Instant::now();
-        let mut done = match self.call(attempt, &call).await {
+        let mut done = match self.call(attempt, call, number).await {
             Ok(done) => done,
-            Err(ToolError::Reply(text)) => Done {
-                text,
-                is_error: true,
-                ..Done::default()
-            },
+            Err(ToolError::Reply(text)) => Done::error(text),
+            Err(error @ ToolError::Panicked) => {
+                tracing::error!(job = %attempt.claimed.job.id, tool = call.tool, "{error}");
+                let text = "the tool broke down; that is not your fault. Try another way";
+                Done::error(text.to_owned())
+            }
             Err(ToolError::Abort(error)) => return Err(ExecuteError::Tool(error)),
         };
-        if let Some(created) = done.created.take() {
-            if transcript.add_output(created.clone()) {
-                attempt.log.append(EventData::AssetCreated(created)).await;
-            } else {
-                done = Done {
-                    text: "there are too many outputs".to_owned(),
-                    is_error: true,
-                    ..done
-                };
-            }
-        }
         // Before it is capped: a value that the cap cuts in two could not be recognised.
         if let Cow::Owned(text) = attempt.log.redact(&done.text) {
             done.text = text;
         }
-        let done = cap(done, attempt.skill.max_output_chars);
-        let completed = ToolCompleted {
-            call_id: call.call_id,
-            outcome: outcome(&done),
-            output: done.text.clone(),
-            exit_code: done.exit_code,
-            duration_ms: u64::try_from(begun_at.elapsed().as_millis()).unwrap_or(u64::MAX),
-            truncated: done.truncated,
-            usage: done.usage,
-        };
-        attempt
-            .log
-            .append(EventData::ToolCompleted(completed))
-            .await;
-        transcript.add_result(done.text, done.is_error);
-        Ok(())
+        Ok(Ran {
+            done: cap(done, attempt, number).await,
+            took: begun_at.elapsed(),
+        })
     }
 
-    async fn call(&self, attempt: &Attempt<'_>, call: &ToolCall) -> Result<Done, ToolError> {
-        if let Some(problem) = &call.malformed {
-            return Err(ToolError::Reply(format!("the call was not run: {problem}")));
-        }
-        let Some((_, tool)) = self.tools.iter().find(|(spec, _)| spec.name == call.tool) else {
-            let known: Vec<_> = self.tools.iter().map(|(spec, _)| spec.name).collect();
-            let text = format!(
-                "there is no tool `{}`; there are: {}",
-                call.tool,
-                known.join(", ")
-            );
-            return Err(ToolError::Reply(text));
-        };
+    async fn call(
+        &self,
+        attempt: &Attempt<'_>,
+        call: &ToolCall,
+        number: u32,
+    ) -> Result<Done, ToolError> {
+        let redactor = attempt.log.redactor();
+        let tool = self.admit(call, redactor.as_deref());
+        let tool = tool.map_err(ToolError::Reply)?;
         let limit = tool.timeout().min(attempt.time_left());
-        let input: &Value = &call.input;
-        let running = tool.call(Call {
-            attempt,
-            id: &call.call_id,
-            input,
-            timeout: limit,
-        });
-        match timeout(limit + GRACE, running).await {
-            Ok(done) => done,
-            Err(_) => {
-                let text = format!("no result after {} s", limit.as_secs());
-                Ok(Done {
-                    text,
-                    is_error: true,
-                    timed_out: true,
-                    ..Done::default()
-                })
-            }
+        let running = async {
+            let call = Call {
+                attempt,
+                id: &call.call_id,
+                number,
+                input: &call.input,
+                timeout: limit,
+            };
+            tool.call(call).await
+        };
+        guard(limit, running).await
+    }
+}
+
+/// Waits for a tool until its time is over, whatever it does.
+async fn guard(
+    limit: Duration,
+    running: impl Future<Output = Result<Done, ToolError>>,
+) -> Result<Done, ToolError> {
+    // Nothing of the attempt is left half changed: what tools share are the log, which takes whole
+    // events, and the workspace, which is the model's.
+    let running = AssertUnwindSafe(running).catch_unwind();
+    match timeout(limit + GRACE, running).await {
+        Ok(done) => done.unwrap_or(Err(ToolError::Panicked)),
+        Err(_) => Ok(Done {
+            timed_out: true,
+            ..Done::error(format!("no result after {} s", limit.as_secs()))
+        }),
+    }
+}
+
+fn started(call: &ToolCall) -> EventData {
+    EventData::ToolStarted(ToolStarted {
+        call_id: call.call_id.clone(),
+        tool: call.tool.clone(),
+        input: call.input.clone(),
+    })
+}
+
+/// Writes a result down, in the log and in the transcript.
+async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
+    let Ran { mut done, took } = ran;
+    if let Some(created) = done.created.take() {
+        if transcript.add_output(created.clone()) {
+            attempt.log.append(EventData::AssetCreated(created)).await;
+        } else {
+            done = Done::error("there are too many outputs".to_owned());
         }
     }
+    let completed = ToolCompleted {
+        call_id: call.call_id.clone(),
+        outcome: outcome(&done),
+        output: done.text.clone(),
+        exit_code: done.exit_code,
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        truncated: done.truncated,
+        usage: done.usage,
+    };
+    attempt
+        .log
+        .append(EventData::ToolCompleted(completed))
+        .await;
+    transcript.add_result(done.text, done.is_error);
 }
 
 fn outcome(done: &Done) -> ToolOutcome {
@@ -147,16 +196,55 @@ fn outcome(done: &Done) -> ToolOutcome {
     }
 }
 
-/// Twice the cap leaves room for the escapes of a reply whose text is at the cap already.
-fn cap(done: Done, max_bytes: usize) -> Done {
-    if done.text.len() <= 2 * max_bytes {
+/// Cuts what is larger than what the model reads, and keeps the whole in the workspace.
+async fn cap(done: Done, attempt: &Attempt<'_>, number: u32) -> Done {
+    let shown = attempt.role.max_output_chars;
+    let most = if done.is_cut_json { 2 * shown } else { shown };
+    if done.text.len() <= most {
         return done;
     }
-    let mut capture = Capture::new(max_bytes);
+    let mut capture = Capture::new(shown);
     capture.push(done.text.as_bytes());
+    let part = capture.finish().text;
+    // Without secrets already.
+    let mut spill = Spill::new(attempt.workspace.clone(), &format!("{number}.txt"), None);
+    spill.push(done.text.as_bytes()).await;
+    let rest = match spill.finish().await {
+        Some(spilled) => format!(
+            "all {} bytes of it are in the workspace file {}",
+            spilled.bytes, spilled.path
+        ),
+        None => "what was left out could not be kept in a file".to_owned(),
+    };
     Done {
-        text: capture.finish().text,
+        text: format!("{part}\n\n[This is a part of the result; {rest}.]"),
         truncated: true,
         ..done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::blocking;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn a_tool_that_panics_has_a_result_all_the_same() {
+        let broken = async { panic!("a fault of ours") };
+        let ended = guard(LIMIT, broken).await;
+        assert!(matches!(ended, Err(ToolError::Panicked)));
+        let broken = async { blocking(|| panic!("another, on another thread")).await? };
+        let ended = guard(LIMIT, broken).await;
+        assert!(matches!(ended, Err(ToolError::Panicked)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_that_hangs_is_given_up_after_its_time() {
+        let begun_at = tokio::time::Instant::now();
+        let done = guard(LIMIT, std::future::pending()).await.ok().unwrap();
+        assert_eq!(begun_at.elapsed(), LIMIT + GRACE);
+        assert!(done.is_error && done.timed_out && done.text == "no result after 30 s");
     }
 }

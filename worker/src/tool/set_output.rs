@@ -86,7 +86,7 @@ async fn store(
 ) -> Result<Result<AssetCreated, AssetRejection>, ToolError> {
     let (file, size) = match call.attempt.workspace.open_file(path) {
         Ok(opened) => opened,
-        Err(reason) => return Ok(Err(reason)),
+        Err(error) => return Ok(Err(error.into())),
     };
     if size > MAX_BYTES {
         return Ok(Err(AssetRejection::TooLarge));

@@ -27,7 +27,7 @@ impl Workspace {
     }
 
     /// Makes a new directory that the job's user owns.
-    pub(super) fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
+    pub(crate) fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         mkdirat(&parent, name, Mode::RWXU)?;
         // The process's umask has no say.
@@ -43,7 +43,7 @@ impl Workspace {
     }
 
     /// Removes a file.
-    pub(super) fn remove_file(&self, path: &str) -> io::Result<()> {
+    pub(crate) fn remove_file(&self, path: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         Ok(unlinkat(&parent, name, AtFlags::empty())?)
     }
@@ -62,7 +62,8 @@ impl Workspace {
         Ok((parent, name))
     }
 
-    fn give(&self, parent: impl AsFd, name: &OsStr) -> io::Result<()> {
+    /// Makes it the job's user's.
+    pub(super) fn give(&self, parent: impl AsFd, name: &OsStr) -> io::Result<()> {
         let Some(id) = self.identity() else {
             return Ok(());
         };

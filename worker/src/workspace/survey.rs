@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat2, readlinkat, statat};
 
@@ -65,7 +66,34 @@ impl Stamp {
     }
 }
 
+/// A file as it lies there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileSize {
+    pub(crate) path: String,
+    /// Bytes.
+    pub(crate) size: u64,
+}
+
 impl Workspace {
+    /// All files, by path.
+    pub(crate) async fn list(workspace: &Arc<Self>) -> anyhow::Result<Vec<FileSize>> {
+        let workspace = workspace.clone();
+        let survey = tokio::task::spawn_blocking(move || workspace.survey()).await??;
+        let files = survey
+            .found
+            .into_iter()
+            .filter_map(|found| match found.kind {
+                Kind::File { stamp, .. } => Some(FileSize {
+                    path: found.path,
+                    size: stamp.size.unsigned_abs(),
+                }),
+                Kind::Link { .. } | Kind::Directory { .. } => None,
+            });
+        let mut files: Vec<_> = files.collect();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
     /// Looks at everything. Blocks.
     pub(super) fn survey(&self) -> io::Result<Survey> {
         let mut survey = Survey::default();

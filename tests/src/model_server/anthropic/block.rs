@@ -1,9 +1,17 @@
 //! What Anthropic would refuse in the content of a message.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::model_server::fault::{Faults, is_name_char};
 use crate::model_server::given;
+
+/// The largest image, as base64.
+const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
+
+/// The longest edge of an image.
+const MAX_IMAGE_EDGE: u32 = 8_000;
 
 /// The calls that a message makes and the results that it brings, by the ids of the calls.
 #[derive(Default)]
@@ -91,6 +99,13 @@ fn image(place: &str, block: &Value, faults: &mut Faults) {
             let media_type = source["media_type"].as_str().unwrap_or_default();
             let data = source["data"].as_str().unwrap_or_default();
             faults.image(&format!("An image of {place}"), media_type, data);
+            faults.unless(data.len() <= MAX_IMAGE_BYTES, || {
+                format!("An image of {place} has {} bytes of base64.", data.len())
+            });
+            let edge = longest_edge(media_type, data);
+            faults.unless(edge <= MAX_IMAGE_EDGE, || {
+                format!("An image of {place} has an edge of {edge} pixels.")
+            });
         }
         Some("url") => faults.fields(place, source, &["type", "url"]),
         _ => faults.add(format!(
@@ -98,6 +113,19 @@ fn image(place: &str, block: &Value, faults: &mut Faults) {
             source["type"]
         )),
     }
+}
+
+/// The longest edge of a PNG; of other formats it is not known.
+fn longest_edge(media_type: &str, base64: &str) -> u32 {
+    let head = base64.get(..32).filter(|_| media_type == "image/png");
+    let head = head.and_then(|head| STANDARD.decode(head).ok());
+    let edges = head.as_deref().and_then(|head| head.get(16..24));
+    let edges = edges.into_iter().flat_map(|edges| edges.chunks(4));
+    let edges = edges.map(|edge| {
+        edge.iter()
+            .fold(0, |edge, byte| edge << 8 | u32::from(*byte))
+    });
+    edges.max().unwrap_or_default()
 }
 
 fn document(place: &str, block: &Value, faults: &mut Faults) {

@@ -35,6 +35,24 @@ async fn an_error_is_answered_once_and_in_the_providers_shape() {
 }
 
 #[actix_web::test]
+async fn an_error_says_what_the_script_wants_or_is_a_gateways() {
+    for provider in BOTH {
+        let model = ModelServer::start();
+        let worded = Reply::status(400).saying("No such thing.");
+        let gateway = Reply::status(502)
+            .with_body("<html>Bad gateway</html>")
+            .header("retry-after-ms", 20);
+        model.script("words", [worded, gateway]);
+        let body = first(provider, "words");
+        let error: Value = post(&model, provider, &body).await.json().await.unwrap();
+        assert_eq!(error["error"]["message"], "No such thing.");
+        let response = post(&model, provider, &body).await;
+        assert_eq!(response.headers()["retry-after-ms"], "20");
+        assert_eq!(response.text().await.unwrap(), "<html>Bad gateway</html>");
+    }
+}
+
+#[actix_web::test]
 async fn a_cut_reply_breaks_off_within_an_event() {
     for provider in BOTH {
         let model = ModelServer::start();

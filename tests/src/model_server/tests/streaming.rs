@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::client::{BOTH, ask, first, post, read};
+use super::client::{BOTH, ask, first, heard, post, read};
 use crate::model_server::{ModelServer, Provider, Reply, given};
 
 #[actix_web::test]
@@ -103,4 +103,41 @@ async fn a_reply_out_of_tokens_has_half_a_call() {
         assert_eq!(heard.calls[0].2, r#"{"command":"echo"#);
         assert!(["max_tokens", "length"].contains(&heard.stop_reason.as_str()));
     }
+}
+
+#[actix_web::test]
+async fn comments_stand_between_the_events_and_change_nothing() {
+    for provider in BOTH {
+        let model = ModelServer::start();
+        model.script("alive", [Reply::text("Here.").with_comments()]);
+        let (bytes, _) = read(post(&model, provider, &first(provider, "alive")).await).await;
+        let text = String::from_utf8(bytes).unwrap();
+        let comments = text.matches(": keep-alive\n\n").count();
+        assert!(comments > 4, "{text}");
+        let rest = text.replace(": keep-alive\n\n", "");
+        assert_eq!(rest.matches("\n\n").count(), comments);
+        assert_eq!(heard(provider, rest.as_bytes()).text, "Here.");
+    }
+}
+
+#[actix_web::test]
+async fn a_simple_server_sends_whole_calls_and_neither_usage_nor_an_end() {
+    let model = ModelServer::start();
+    let input = json!({"command": "ls"});
+    let call = Reply::call("execute_bash", input.clone()).then_call("execute_bash", input);
+    model.script("simple", [call.as_simple_server()]);
+    let body = first(Provider::OpenAi, "simple");
+    let (bytes, _) = read(post(&model, Provider::OpenAi, &body).await).await;
+    let text = String::from_utf8(bytes).unwrap();
+    assert_eq!(
+        text.matches(r#""index":0,"id":"call_"#).count(),
+        2,
+        "{text}"
+    );
+    assert_eq!(
+        text.matches(r#""arguments":"{\"command\":\"ls\"}""#)
+            .count(),
+        2
+    );
+    assert!(!text.contains("usage") && !text.contains("[DONE]"));
 }

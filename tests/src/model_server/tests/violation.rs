@@ -1,3 +1,5 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::client::{BOTH, CLIENT, Heard, ask, builder, first, post, request, user};
@@ -272,6 +274,30 @@ async fn an_image_is_what_it_says() {
                 model.violations()
             );
         }
+    }
+}
+
+#[actix_web::test]
+async fn an_image_is_not_too_large() {
+    let png = |width: u32| {
+        let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        STANDARD.encode([&head[..], &width.to_be_bytes(), &[0, 0, 0, 1]].concat())
+    };
+    let heavy = STANDARD.encode([b"\x89PNG\r\n\x1a\n".as_slice(), &[0; 4_000_000]].concat());
+    for (data, fault) in [
+        (png(8_000), ""),
+        (png(8_001), "has an edge of 8001 pixels."),
+        (heavy, "has 5333344 bytes of base64."),
+    ] {
+        let model = ModelServer::start();
+        model.script("v", [Reply::text("Nice.")]);
+        let content =
+            json!([{"type": "text", "text": "Look #v"}, anthropic_image("image/png", &data)]);
+        let body = request(Anthropic, json!([{"role": "user", "content": content}]));
+        post(&model, Anthropic, &body).await;
+        let violations = model.violations().concat();
+        assert_eq!(violations.is_empty(), fault.is_empty(), "{violations}");
+        assert!(violations.contains(fault), "{violations}");
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) enum Start {
     },
     RedactedThinking,
     ToolUse {
+        /// Some proxies have none.
+        #[serde(default)]
         id: String,
         name: String,
         /// Empty, but for proxies that do not stream it.
@@ -119,6 +121,8 @@ impl Usage {
             output_tokens: self.output_tokens.unwrap_or_default(),
             cache_read_tokens,
             cache_write_tokens,
+            // Counted as output and not told apart.
+            reasoning_tokens: 0,
         }
     }
 }

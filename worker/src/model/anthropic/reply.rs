@@ -7,14 +7,16 @@ use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
 
 use super::event::{Delta, Event, Start, Usage};
+use crate::model::call_id::CallIds;
 use crate::model::name::ToolNames;
 use crate::model::reply::Fold;
-use crate::model::{ModelError, ModelEvent, arguments, failure};
+use crate::model::{Message, ModelError, ModelEvent, arguments, failure};
 
 /// A reply in the making.
 pub(super) struct Reply {
     names: ToolNames,
     name: String,
+    ids: CallIds,
     /// By the index that the provider gave, in the order of arrival.
     drafts: Vec<(u64, Draft)>,
     stop_reason: Option<String>,
@@ -40,11 +42,12 @@ enum Draft {
 }
 
 impl Reply {
-    /// An empty reply of the model called `name`.
-    pub(super) fn new(names: ToolNames, name: String) -> Self {
+    /// An empty reply of the model called `name` to `messages`.
+    pub(super) fn new(names: ToolNames, name: String, messages: &[Message]) -> Self {
         Self {
             names,
             name,
+            ids: CallIds::after(messages),
             drafts: Vec::new(),
             stop_reason: None,
             usage: Usage::default(),
@@ -115,15 +118,12 @@ impl Reply {
         let stop_reason = stop_reason(self.stop_reason.as_deref());
         let drafts = std::mem::take(&mut self.drafts);
         let last = drafts.len().saturating_sub(1);
+        let is_cut = matches!(stop_reason, StopReason::MaxTokens | StopReason::ContextFull);
         let blocks = drafts
             .into_iter()
             .enumerate()
             .filter_map(|(position, (_, draft))| {
-                // Only the last block can have been cut.
-                self.block(
-                    draft,
-                    stop_reason == StopReason::MaxTokens && position == last,
-                )
+                self.block(draft, position, position == last, is_cut)
             });
         AssistantMessage {
             content: blocks.collect(),
@@ -133,14 +133,24 @@ impl Reply {
         }
     }
 
-    fn block(&self, draft: Draft, cut: bool) -> Option<Block> {
+    /// The finished block. Only the last of a reply can have been cut.
+    fn block(
+        &mut self,
+        draft: Draft,
+        position: usize,
+        is_last: bool,
+        is_cut: bool,
+    ) -> Option<Block> {
         match draft {
             Draft::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
             Draft::Thinking { text, signature } => {
-                // A thought without a signature was cut, and the API would refuse it.
-                let provider = (!signature.is_empty()).then(
-                    || json!({ "type": "thinking", "thinking": text, "signature": signature }),
-                );
+                let mut form = json!({ "type": "thinking", "thinking": text });
+                if !signature.is_empty() {
+                    form["signature"] = signature.into();
+                }
+                // The API refuses a thought that was cut; other servers of this format sign none.
+                let is_whole = form.get("signature").is_some() || !is_last;
+                let provider = is_whole.then_some(form);
                 Some(Block::Reasoning { text, provider })
             }
             Draft::Redacted(block) => Some(Block::Reasoning {
@@ -157,11 +167,11 @@ impl Reply {
                 let (input, malformed) = if whole {
                     (input, None)
                 } else {
-                    arguments::parse(&json, cut)
+                    arguments::parse(&json, is_last && is_cut)
                 };
                 let tool = self.names.to_canonical(&name);
                 Some(Block::ToolCall(ToolCall {
-                    call_id: id,
+                    call_id: self.ids.unique(id, position),
                     tool,
                     input,
                     malformed,
@@ -214,7 +224,9 @@ fn stop_reason(reason: Option<&str>) -> StopReason {
     match reason {
         Some("end_turn" | "stop_sequence") => StopReason::EndTurn,
         Some("tool_use") => StopReason::ToolUse,
-        Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+        Some("max_tokens") => StopReason::MaxTokens,
+        Some("model_context_window_exceeded") => StopReason::ContextFull,
+        Some("pause_turn") => StopReason::Paused,
         Some("refusal") => StopReason::Refusal,
         _ => StopReason::Other,
     }

@@ -1,30 +1,30 @@
 //! What we ask, as the Messages API wants it.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block};
 
+use crate::model::call_id::WireIds;
+use crate::model::media::{Form, Takes};
 use crate::model::name::ToolNames;
-use crate::model::{Media, Message, Part, Request, ToolResult, ToolSpec};
+use crate::model::{Addressee, Media, Message, Part, Request, ToolResult, ToolSpec};
 
 /// How many user messages at the end carry a cache marker: the last writes the cache, the one before
-/// finds what the call before has written. With the one for tools and system prompt these are three
-/// of the four that the API allows.
+/// finds what the call before has written. With those of the tools and of the system prompt, which
+/// other jobs may share, these are the four that the API allows.
 const MARKED_MESSAGES: usize = 2;
 
 /// Renders the body of the request.
-pub(super) fn render(request: &Request<'_>, names: &ToolNames, model_id: &str) -> Value {
+pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>) -> Value {
     let mut body = json!({
-        "model": model_id,
+        "model": to.model_id,
         "max_tokens": request.max_tokens,
         "stream": true,
-        "messages": messages(request.messages, names),
+        "messages": messages(request.messages, to),
     });
-    let mut tools: Vec<Value> = request.tools.iter().map(|spec| tool(spec, names)).collect();
-    if is_blank(request.system) {
-        tools.last_mut().into_iter().for_each(mark);
-    } else {
+    let tools = request.tools.iter().map(|spec| tool(spec, to.names));
+    let mut tools: Vec<Value> = tools.collect();
+    tools.last_mut().into_iter().for_each(mark);
+    if !is_blank(request.system) {
         let mut system = json!({ "type": "text", "text": request.system });
         mark(&mut system);
         body["system"] = json!([system]);
@@ -43,12 +43,13 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     })
 }
 
-fn messages(messages: &[Message], names: &ToolNames) -> Vec<Value> {
+fn messages(messages: &[Message], to: &Addressee<'_>) -> Vec<Value> {
+    let ids = WireIds::of(messages, to.name);
     let mut rendered: Vec<Value> = Vec::new();
     for message in messages {
         let (role, content) = match message {
-            Message::User(parts) => ("user", user(parts)),
-            Message::Assistant(message) => ("assistant", assistant(message, names)),
+            Message::User(parts) => ("user", user(parts, &ids, to.takes)),
+            Message::Assistant(message) => ("assistant", assistant(message, &ids, to)),
         };
         // The API refuses a message without content; the neighbours of a missing one become one.
         match rendered.last_mut() {
@@ -77,28 +78,31 @@ fn messages(messages: &[Message], names: &ToolNames) -> Vec<Value> {
 }
 
 /// Results come first, or the API misses them.
-fn user(parts: &[Part]) -> Vec<Value> {
+fn user(parts: &[Part], ids: &WireIds<'_>, takes: Takes) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(tool_result(result)),
+        Part::ToolResult(result) => Some(tool_result(result, ids)),
         _ => None,
     });
     let others = parts.iter().filter_map(|part| match part {
         Part::Text(text) => text_block(text),
-        Part::Media(file) => Some(media(file)),
+        Part::Media(file) => Some(media(file, takes)),
         Part::ToolResult(_) => None,
     });
     results.chain(others).collect()
 }
 
 /// The blocks of a reply, handed back; none if only thoughts were left, which the API refuses.
-fn assistant(message: &AssistantMessage, names: &ToolNames) -> Vec<Value> {
+fn assistant(message: &AssistantMessage, ids: &WireIds<'_>, to: &Addressee<'_>) -> Vec<Value> {
+    let is_own = message.model == to.name;
     let blocks = message.content.iter().filter_map(|block| match block {
         Block::Text { text } => text_block(text),
-        Block::Reasoning { provider, .. } => provider.clone().filter(is_thought),
+        Block::Reasoning { provider, .. } => {
+            provider.clone().filter(|form| is_own && is_thought(form))
+        }
         Block::ToolCall(call) => Some(json!({
             "type": "tool_use",
-            "id": call.call_id,
-            "name": names.to_wire(&call.tool),
+            "id": ids.to_wire(&call.call_id),
+            "name": to.names.to_wire(&call.tool),
             "input": call.input,
         })),
     });
@@ -110,13 +114,14 @@ fn assistant(message: &AssistantMessage, names: &ToolNames) -> Vec<Value> {
     }
 }
 
-/// Whether this is a thought of this API: another provider's would be refused.
+/// Whether this is a thought in the form of this API.
 fn is_thought(block: &Value) -> bool {
     block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
 
-fn tool_result(result: &ToolResult) -> Value {
-    let mut block = json!({ "type": "tool_result", "tool_use_id": result.call_id });
+fn tool_result(result: &ToolResult, ids: &WireIds<'_>) -> Value {
+    let id = ids.to_wire(&result.call_id);
+    let mut block = json!({ "type": "tool_result", "tool_use_id": id });
     if !is_blank(&result.text) {
         block["content"] = json!(result.text);
     }
@@ -135,17 +140,15 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn media(file: &Media) -> Value {
-    let source = |media_type| json!({ "type": "base64", "media_type": media_type, "data": STANDARD.encode(&file.data) });
-    match file.essence() {
-        "image/jpeg" | "image/jpg" => json!({ "type": "image", "source": source("image/jpeg") }),
-        image @ ("image/png" | "image/gif" | "image/webp") => {
-            json!({ "type": "image", "source": source(image) })
+fn media(file: &Media, takes: Takes) -> Value {
+    let source =
+        |media_type| json!({ "type": "base64", "media_type": media_type, "data": file.base64() });
+    match file.form(takes) {
+        Form::Image(media_type) => json!({ "type": "image", "source": source(media_type) }),
+        Form::Pdf => {
+            json!({ "type": "document", "source": source("application/pdf"), "title": file.name })
         }
-        pdf @ "application/pdf" => {
-            json!({ "type": "document", "source": source(pdf), "title": file.name })
-        }
-        _ => json!({ "type": "text", "text": file.mention() }),
+        Form::Audio(_) | Form::Mention => json!({ "type": "text", "text": file.mention() }),
     }
 }
 

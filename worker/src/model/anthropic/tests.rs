@@ -1,5 +1,6 @@
 use futures_util::stream::StreamExt;
 use serde_json::json;
+use shared::provider::ProviderKind;
 
 use super::*;
 use crate::model::fake_server::{Answer, FakeServer, client};
@@ -19,7 +20,7 @@ const STOP: &str = r#"{"type":"message_stop"}"#;
 fn model(base_url: &str) -> Anthropic {
     Anthropic::new(
         client(),
-        base_url,
+        &Provider::new(ProviderKind::Anthropic, base_url.into(), None),
         " sk-ant-secret\n",
         "claude-x",
         "anthropic/claude-x".into(),

@@ -1,13 +1,12 @@
 //! Calls in the making, put together from pieces that not every server numbers.
 
-use std::collections::HashSet;
-
 use serde_json::{Map, Value};
 use shared::message::ToolCall;
 
 use super::chunk::CallDelta;
+use crate::model::arguments;
+use crate::model::call_id::CallIds;
 use crate::model::name::ToolNames;
-use crate::model::{Message, arguments};
 
 /// The calls of one reply in order.
 #[derive(Default)]
@@ -115,37 +114,5 @@ impl Draft {
         }
         let whole = serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok();
         whole && !arguments.is_empty()
-    }
-}
-
-/// Makes the ids of calls unique within the job, as some servers send none, or the same again.
-pub(super) struct CallIds {
-    taken: HashSet<String>,
-    turn: usize,
-}
-
-impl CallIds {
-    /// With the ids of this transcript taken.
-    pub(super) fn after(messages: &[Message]) -> Self {
-        let calls = messages.iter().filter_map(|message| match message {
-            Message::Assistant(message) => Some(message.tool_calls()),
-            Message::User(_) => None,
-        });
-        let taken = calls.flatten().map(|call| call.call_id.clone()).collect();
-        Self {
-            taken,
-            turn: messages.len(),
-        }
-    }
-
-    fn unique(&mut self, wanted: String, position: usize) -> String {
-        let mut id = wanted;
-        let mut position = position;
-        while id.is_empty() || self.taken.contains(&id) {
-            id = format!("call_{}_{position}", self.turn);
-            position += 1;
-        }
-        self.taken.insert(id.clone());
-        id
     }
 }

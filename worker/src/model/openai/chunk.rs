@@ -1,6 +1,7 @@
 //! The chunks of a Chat Completions stream, read with the leniency that its many servers need.
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shared::message::Tokens;
 
@@ -8,6 +9,7 @@ use shared::message::Tokens;
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) usage: Option<Usage>,
 }
 
@@ -17,6 +19,7 @@ pub(super) struct Choice {
     pub(super) delta: Option<Delta>,
     /// In place of `delta` where a server does not stream.
     pub(super) message: Option<Delta>,
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) finish_reason: Option<String>,
 }
 
@@ -24,12 +27,16 @@ pub(super) struct Choice {
 #[derive(Deserialize)]
 pub(super) struct Delta {
     pub(super) content: Option<Content>,
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) refusal: Option<String>,
     /// DeepSeek, vLLM and others.
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning_content: Option<String>,
     /// OpenRouter, Groq, Ollama and newer vLLM.
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning: Option<String>,
     /// OpenRouter: the thoughts with their signatures.
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning_details: Option<Vec<Value>>,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
     /// The predecessor of `tool_calls`.
@@ -54,7 +61,9 @@ pub(super) struct ContentPart {
 /// A piece of a call, or a whole one; everything may be missing.
 #[derive(Default, Deserialize)]
 pub(super) struct CallDelta {
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) index: Option<u64>,
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) id: Option<String>,
     pub(super) function: Option<Function>,
     /// Gemini's thought signature, wanted back with the call.
@@ -64,6 +73,7 @@ pub(super) struct CallDelta {
 /// A piece of name and arguments.
 #[derive(Default, Deserialize)]
 pub(super) struct Function {
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) name: Option<String>,
     /// Text in JSON; some servers send the object itself.
     pub(super) arguments: Option<Value>,
@@ -78,6 +88,7 @@ pub(super) struct Usage {
     prompt_tokens_details: Option<PromptDetails>,
     /// DeepSeek's name for cached tokens.
     prompt_cache_hit_tokens: Option<u64>,
+    completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Default, Deserialize)]
@@ -85,6 +96,18 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
     /// OpenRouter.
     cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+/// What is not of the expected type is left out: no reply is lost for its trimmings.
+fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
 impl Usage {
@@ -97,6 +120,7 @@ impl Usage {
             .unwrap_or_default()
             .saturating_sub(input_tokens);
         let details = self.prompt_tokens_details.as_ref();
+        let thought = self.completion_tokens_details.as_ref();
         let cached = details.and_then(|details| details.cached_tokens);
         Tokens {
             input_tokens,
@@ -105,6 +129,7 @@ impl Usage {
             cache_write_tokens: details
                 .and_then(|d| d.cache_write_tokens)
                 .unwrap_or_default(),
+            reasoning_tokens: thought.and_then(|d| d.reasoning_tokens).unwrap_or_default(),
         }
     }
 }

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
-use super::call::{CallIds, Calls};
+use super::call::Calls;
 use super::chunk::{CallDelta, Chunk, Content, ContentPart, Delta};
 use super::thought::Thought;
+use crate::model::call_id::CallIds;
 use crate::model::name::ToolNames;
 use crate::model::reply::Fold;
 use crate::model::{Message, ModelError, ModelEvent, failure};

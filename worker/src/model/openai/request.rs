@@ -1,34 +1,65 @@
 //! What we ask, as Chat Completions wants it.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, ToolCall};
 
+use super::dialect::Dialect;
 use super::thought;
+use crate::model::call_id::WireIds;
+use crate::model::media::{Form, Takes};
 use crate::model::name::ToolNames;
-use crate::model::{Media, Message, Part, Request, ToolResult, ToolSpec};
+use crate::model::{Addressee, Media, Message, Part, Request, ToolResult, ToolSpec};
 
-/// Renders the body of the request, but for what depends on the dialect.
-pub(super) fn render(request: &Request<'_>, names: &ToolNames, model_id: &str) -> Value {
-    let mut messages = Vec::new();
-    if !request.system.trim().is_empty() {
-        messages.push(json!({ "role": "system", "content": request.system }));
+/// Renders the body of the request.
+pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect) -> Value {
+    let mut body = json!({
+        "model": to.model_id,
+        "stream": true,
+        "messages": messages(request, to, dialect),
+    });
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|spec| tool(spec, to.names));
+        body["tools"] = tools.collect();
     }
+    dialect.apply(&mut body, request.max_tokens);
+    body
+}
+
+/// The messages; what lies between two replies becomes one message of the user, as some servers
+/// refuse two in a row.
+fn messages(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect) -> Vec<Value> {
+    let ids = WireIds::of(request.messages, to.name);
+    let mut rendered = Vec::new();
+    if !request.system.trim().is_empty() {
+        rendered.push(json!({ "role": "system", "content": request.system }));
+    }
+    let mut parts = Vec::new();
     for message in request.messages {
         match message {
-            Message::User(parts) => {
-                messages.extend(results(parts));
-                messages.extend(user(parts));
+            Message::User(more) => parts.extend(more),
+            Message::Assistant(message) => {
+                if let Some(reply) = assistant(message, &ids, to, dialect) {
+                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.takes));
+                    rendered.push(reply);
+                }
             }
-            Message::Assistant(message) => messages.extend(assistant(message, names)),
         }
     }
-    let mut body = json!({ "model": model_id, "stream": true, "messages": messages });
-    if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(|spec| tool(spec, names)).collect();
-    }
-    body
+    rendered.extend(our_side(&parts, &ids, to.takes));
+    rendered
+}
+
+/// Results must directly follow the message with the calls, so they precede all else.
+fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: Takes) -> Vec<Value> {
+    let results = parts.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(json!({
+            "role": "tool",
+            "tool_call_id": ids.to_wire(&result.call_id),
+            "content": result_text(result),
+        })),
+        _ => None,
+    });
+    results.chain(user(parts, takes)).collect()
 }
 
 fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
@@ -39,18 +70,6 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
             "description": spec.description,
             "parameters": spec.input_schema,
         },
-    })
-}
-
-/// Results must directly follow the message with the calls, so they precede all else.
-fn results(parts: &[Part]) -> impl Iterator<Item = Value> {
-    parts.iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(json!({
-            "role": "tool",
-            "tool_call_id": result.call_id,
-            "content": result_text(result),
-        })),
-        _ => None,
     })
 }
 
@@ -67,12 +86,12 @@ fn result_text(result: &ToolResult) -> String {
     }
 }
 
-fn user(parts: &[Part]) -> Option<Value> {
+fn user(parts: &[&Part], takes: Takes) -> Option<Value> {
     let content: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
             Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
-            Part::Media(file) => Some(media(file)),
+            Part::Media(file) => Some(media(file, takes)),
             Part::ToolResult(_) => None,
         })
         .collect();
@@ -89,12 +108,17 @@ fn user(parts: &[Part]) -> Option<Value> {
 }
 
 /// The reply, handed back; nothing if it said nothing, which some servers refuse.
-fn assistant(message: &AssistantMessage, names: &ToolNames) -> Option<Value> {
-    let text = message.text();
-    let calls: Vec<Value> = message
-        .tool_calls()
-        .map(|call| tool_call(call, names))
-        .collect();
+fn assistant(
+    message: &AssistantMessage,
+    ids: &WireIds<'_>,
+    to: &Addressee<'_>,
+    dialect: Dialect,
+) -> Option<Value> {
+    let is_own = message.model == to.name;
+    // Its own text was one string before thoughts and calls were taken out of it.
+    let text = message.text_with(if is_own { "" } else { "\n\n" });
+    let calls = message.tool_calls();
+    let calls: Vec<Value> = calls.map(|call| tool_call(call, ids, to.names)).collect();
     if text.is_empty() && calls.is_empty() {
         return None;
     }
@@ -105,13 +129,15 @@ fn assistant(message: &AssistantMessage, names: &ToolNames) -> Option<Value> {
     if !calls.is_empty() {
         rendered["tool_calls"] = Value::Array(calls);
     }
-    thought::hand_back(&message.content, &mut rendered);
+    if is_own && dialect.thoughts {
+        thought::hand_back(&message.content, &mut rendered);
+    }
     Some(rendered)
 }
 
-fn tool_call(call: &ToolCall, names: &ToolNames) -> Value {
+fn tool_call(call: &ToolCall, ids: &WireIds<'_>, names: &ToolNames) -> Value {
     json!({
-        "id": call.call_id,
+        "id": ids.to_wire(&call.call_id),
         "type": "function",
         "function": { "name": names.to_wire(&call.tool), "arguments": call.input.to_string() },
     })
@@ -121,24 +147,21 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn media(file: &Media) -> Value {
-    let data_url = |media_type| format!("data:{media_type};base64,{}", STANDARD.encode(&file.data));
-    let image =
-        |media_type| json!({ "type": "image_url", "image_url": { "url": data_url(media_type) } });
-    let audio = |format| {
-        let data = STANDARD.encode(&file.data);
-        json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } })
-    };
-    match file.essence() {
-        "image/jpeg" | "image/jpg" => image("image/jpeg"),
-        other @ ("image/png" | "image/gif" | "image/webp") => image(other),
-        pdf @ "application/pdf" => json!({
+fn media(file: &Media, takes: Takes) -> Value {
+    let data_url = |media_type| format!("data:{media_type};base64,{}", file.base64());
+    match file.form(takes) {
+        Form::Image(media_type) => {
+            json!({ "type": "image_url", "image_url": { "url": data_url(media_type) } })
+        }
+        Form::Pdf => json!({
             "type": "file",
-            "file": { "filename": file.name, "file_data": data_url(pdf) },
+            "file": { "filename": file.name, "file_data": data_url("application/pdf") },
         }),
-        "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => audio("wav"),
-        "audio/mpeg" | "audio/mp3" => audio("mp3"),
-        _ => text_part(&file.mention()),
+        Form::Audio(format) => json!({
+            "type": "input_audio",
+            "input_audio": { "data": file.base64(), "format": format },
+        }),
+        Form::Mention => text_part(&file.mention()),
     }
 }
 

@@ -1,6 +1,9 @@
 use futures_util::stream::StreamExt;
 use serde_json::json;
+use std::time::Duration;
+
 use shared::message::AssistantMessage;
+use shared::provider::ProviderKind;
 
 use super::*;
 use crate::model::fake_server::{Answer, FakeServer, client};
@@ -10,7 +13,8 @@ const HELLO: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hello"}}]}"#;
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
 
 fn model(base_url: &str, key: Option<&str>) -> OpenAi {
-    OpenAi::new(client(), base_url, key, "gpt-x", "openai/gpt-x".into())
+    let provider = Provider::new(ProviderKind::Openai, base_url.into(), None);
+    OpenAi::new(client(), &provider, key, "gpt-x", "openai/gpt-x".into())
 }
 
 async fn ask(model: &OpenAi) -> Result<AssistantMessage, ModelError> {

@@ -16,7 +16,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::at;
 use super::namespace::USER;
-use crate::sandbox::spec::{SetupFailed, Spec, Step};
+use crate::sandbox::spec::{Setup, SetupFailed, Step};
 
 /// Where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
@@ -157,14 +157,14 @@ impl Layout {
 
 /// Builds the file system and makes it the root. The working directory must be the job's; afterwards it is the
 /// workspace.
-pub(super) fn build(layout: &Layout, spec: &Spec) -> Result<(), SetupFailed> {
-    populate(layout, spec).map_err(at(Step::Mounts))?;
+pub(super) fn build(layout: &Layout, setup: &Setup) -> Result<(), SetupFailed> {
+    populate(layout, setup).map_err(at(Step::Mounts))?;
     let flags = HIDDEN | MountFlags::NOEXEC;
     mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(Step::Proc))?;
     enter().map_err(at(Step::Root))
 }
 
-fn populate(layout: &Layout, spec: &Spec) -> io::Result<()> {
+fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
     // Nothing that we mount is seen outside.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private)?;
@@ -182,8 +182,8 @@ fn populate(layout: &Layout, spec: &Spec) -> io::Result<()> {
     for (path, target) in &layout.binds {
         mount_bind_recursive(path, target)?;
     }
-    spec.read_only.iter().try_for_each(show)?;
-    own_files(&spec.hosts)?;
+    setup.read_only.iter().try_for_each(show)?;
+    own_files(&setup.hosts)?;
     // All that is there until now, at one stroke.
     restrict(&under_root("/"), libc::MOUNT_ATTR_RDONLY)?;
     for path in devices() {

@@ -15,32 +15,60 @@ use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
 use shared::sandbox::Isolation;
 
-use super::{at, handle, landlock};
-use crate::sandbox::spec::{SetupFailed, Spec, Step};
+use super::{at, handle, landlock, read_json};
+use crate::sandbox::channel;
+use crate::sandbox::spec::{Order, Setup, SetupFailed, Step};
 
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
+/// A command, and the pipes for what it prints.
+pub(super) struct Ordered {
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    order: Order,
+}
+
+impl Ordered {
+    /// Waits for it; `None` if the worker is gone.
+    pub(super) fn receive(control: &OwnedFd) -> io::Result<Option<Self>> {
+        let Some(message) = channel::receive(control)? else {
+            return Ok(None);
+        };
+        let descriptors: Result<[OwnedFd; 3], _> = message.descriptors.try_into();
+        let [stdout, stderr, order] = descriptors.map_err(|_| io::ErrorKind::InvalidData)?;
+        Ok(Some(Self {
+            stdout,
+            stderr,
+            order: read_json(order.into())?,
+        }))
+    }
+}
+
 /// Becomes bash.
 pub(super) fn exec(
-    spec: &Spec,
+    setup: &Setup,
+    ordered: &Ordered,
     filter: &BpfProgram,
-    stdout: &OwnedFd,
-    stderr: &OwnedFd,
 ) -> Result<Infallible, SetupFailed> {
+    let Ordered {
+        stdout,
+        stderr,
+        order,
+    } = ordered;
     setsid().map_err(at(Step::Exec))?;
     redirect(stdout, stderr).map_err(at(Step::Exec))?;
     handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
     go_first().map_err(at(Step::Limits))?;
-    limit(spec).map_err(at(Step::Limits))?;
+    limit(setup).map_err(at(Step::Limits))?;
     close_from(3).map_err(at(Step::Exec))?;
-    let script = CString::new(spec.script.as_str());
+    let script = CString::new(order.script.as_str());
     let script = script.map_err(|error| at(Step::Exec)(io::Error::from(error)))?;
     let arguments = [c"bash".to_owned(), c"-c".to_owned(), script];
-    let environment = variables(spec)?;
-    match spec.isolation {
+    let environment = variables(order)?;
+    match setup.isolation {
         Isolation::Namespaced => {}
-        Isolation::Landlocked => landlock::restrict(&spec.read_only)?,
+        Isolation::Landlocked => landlock::restrict(&setup.read_only)?,
         Isolation::Off => return shell(&arguments, &environment),
     }
     set_no_new_privs(true).map_err(at(Step::Privileges))?;
@@ -58,8 +86,8 @@ fn shell(arguments: &[CString], environment: &[CString]) -> Result<Infallible, S
     Err(at(Step::Exec)(failed))
 }
 
-fn variables(spec: &Spec) -> Result<Vec<CString>, SetupFailed> {
-    let pairs = spec.environment.iter();
+fn variables(order: &Order) -> Result<Vec<CString>, SetupFailed> {
+    let pairs = order.environment.iter();
     pairs
         .map(|(name, value)| CString::new(format!("{name}={value}")))
         .collect::<Result<_, _>>()
@@ -83,8 +111,8 @@ fn go_first() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "1000")
 }
 
-fn limit(spec: &Spec) -> io::Result<()> {
-    let limits = &spec.limits;
+fn limit(setup: &Setup) -> io::Result<()> {
+    let limits = &setup.limits;
     let mut all = vec![
         (Resource::Core, 0),
         (Resource::Nofile, limits.open_files),
@@ -92,9 +120,9 @@ fn limit(spec: &Spec) -> io::Result<()> {
         (Resource::Fsize, limits.file_bytes),
     ];
     // Counted in this user namespace, or for a user of its own. Where neither is, others would be counted in.
-    let is_own_user = spec.isolation == Isolation::Namespaced || spec.identity.is_some();
+    let is_own_user = setup.isolation == Isolation::Namespaced || setup.identity.is_some();
     // A cgroup counts the same, and remembers when there were too many.
-    if is_own_user && spec.cgroup.is_none() {
+    if is_own_user && setup.cgroup.is_none() {
         all.push((Resource::Nproc, limits.processes));
     }
     for (resource, most) in all {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,20 +16,23 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use seccompiler::BpfProgram;
 
 use super::family::Family;
+use super::payload::Ordered;
 use super::watch::{self, Watch};
-use super::{Handed, at, exit, payload, report};
+use super::{at, exit, payload, report};
 use crate::sandbox::channel;
-use crate::sandbox::spec::{Ended, Limit, Report, SetupFailed, Spec, Step};
+use crate::sandbox::spec::{Ended, Limit, Report, Setup, SetupFailed, Step};
 
 /// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
 const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
 
-/// Starts the command, waits for its end, ends everything that it left, reports, and ends.
+/// Says that the sandbox is ready, waits for its command, runs it, ends everything that it left, reports, and
+/// ends.
 pub(super) fn supervise(
-    handed: Handed,
-    spec: &Spec,
+    control: &OwnedFd,
+    setup: &Setup,
     filter: &BpfProgram,
     listeners: Vec<TcpListener>,
+    watch: Watch,
     family: Family,
 ) -> Result<Infallible, SetupFailed> {
     // Before there is a child, so that none goes unheard.
@@ -38,18 +41,19 @@ pub(super) fn supervise(
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&child_ended), None).map_err(at(Step::Exec))?;
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals = SignalFd::with_flags(&child_ended, flags).map_err(at(Step::Exec))?;
-    let watch = Watch::new(&handed.directory, spec, family).map_err(at(Step::Limits))?;
-    let watch = Arc::new(watch);
-
-    announce(&handed, listeners).map_err(at(Step::Exec))?;
+    announce(control, listeners).map_err(at(Step::Exec))?;
+    let Some(order) = Ordered::receive(control).map_err(at(Step::Exec))? else {
+        // It is not needed any more.
+        exit(0);
+    };
     let Some(shell) = super::fork_child().map_err(at(Step::Exec))? else {
-        let failed = payload::exec(spec, filter, &handed.stdout, &handed.stderr)
-            .expect_err("it returns in trouble only");
-        report(&handed.control, &Report::Failed(failed));
+        let failed = payload::exec(setup, &order, filter).expect_err("it returns in trouble only");
+        report(control, &Report::Failed(failed));
         exit(127);
     };
     // The pipes end with the command's own processes.
-    let Handed { control, .. } = handed;
+    drop(order);
+    let watch = Arc::new(watch);
     // Most commands have ended before there is anything to watch.
     let wait = |patience| wait_for_end(&signals, control.as_fd(), shell, patience);
     let end = match wait(Some(watch::INTERVAL)) {
@@ -75,14 +79,14 @@ pub(super) fn supervise(
             .peak_memory_bytes()
             .max(usage.max_rss().unsigned_abs() * 1024),
     };
-    report(&control, &Report::Ended(ended));
+    report(control, &Report::Ended(ended));
     exit(0);
 }
 
-fn announce(handed: &Handed, listeners: Vec<TcpListener>) -> io::Result<()> {
-    let json = serde_json::to_vec(&Report::Started)?;
+fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
+    let json = serde_json::to_vec(&Report::Ready)?;
     let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
-    channel::send(&handed.control, &json, &descriptors)
+    channel::send(control, &json, &descriptors)
 }
 
 /// Whether the limit was kept by killing everything. The others let the program go on, with an error.

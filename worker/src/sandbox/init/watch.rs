@@ -15,10 +15,12 @@ use rustix::process::Pid;
 use super::family::Family;
 use super::tree::{self, TreeUse};
 use super::unnamed::{self, Unnamed};
-use crate::sandbox::spec::{Limit, Limits, Spec};
+use crate::sandbox::spec::{Limit, Limits, Setup};
 
 /// How often memory and processes are looked at, and at most the disk.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
+/// The threads that look after a command count as its own: the first, and the one that watches.
+const OWN_THREADS: u64 = 2;
 /// Looking at the disk takes at most one part in this many of the time.
 const DISK_SHARE: u32 = 5;
 /// With less than this the disk that all jobs share counts as full, in bytes.
@@ -37,16 +39,21 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Over the job's directories.
-    pub(super) fn new(job: &OwnedFd, spec: &Spec, family: Family) -> io::Result<Self> {
-        let open = |name| {
+    pub(super) fn new(job: &OwnedFd, setup: &Setup, family: Family) -> io::Result<Self> {
+        let open = |place: &str| {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(job, name, flags, Mode::empty())
+            openat(job, place, flags, Mode::empty())
+        };
+        // Inside, `..` leads no further than the command itself gets.
+        let places = match family {
+            Family::Namespace => ["/workspace", "/tmp"],
+            Family::Descendants => ["workspace", "tmp"],
         };
         Ok(Self {
-            directories: [open("workspace")?, open("tmp")?],
-            limits: spec.limits,
+            directories: [open(places[0])?, open(places[1])?],
+            limits: setup.limits,
             family,
-            has_cgroup: spec.cgroup.is_some(),
+            has_cgroup: setup.cgroup.is_some(),
             reached: OnceLock::new(),
             peak_memory_bytes: AtomicU64::new(0),
         })
@@ -99,9 +106,8 @@ impl Watch {
         if memory > self.limits.memory_bytes && !self.has_cgroup {
             return Some(Limit::Memory);
         }
-        // One is ours.
         let threads: u64 = members.iter().map(|pid| threads(*pid)).sum();
-        (threads + 1 >= self.limits.processes).then_some(Limit::Processes)
+        (threads + OWN_THREADS >= self.limits.processes).then_some(Limit::Processes)
     }
 
     /// What they hold, each page counted once. That is dear to find out, so first each page is counted for
@@ -180,4 +186,49 @@ fn number(pid: Pid, file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok()?;
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_full_when_there_are_too_many_bytes_or_names_in_either_directory() {
+        let job = tempfile::tempdir().unwrap();
+        let places = ["workspace", "tmp"].map(|name| job.path().join(name));
+        places
+            .iter()
+            .for_each(|place| fs::create_dir(place).unwrap());
+        let watch = Watch {
+            directories: places
+                .each_ref()
+                .map(|place| fs::File::open(place).unwrap().into()),
+            limits: Limits {
+                disk_bytes: 100 * KIB,
+                disk_entries: 20,
+                ..Limits::DEFAULT
+            },
+            family: Family::Descendants,
+            has_cgroup: false,
+            reached: OnceLock::new(),
+            peak_memory_bytes: AtomicU64::new(0),
+        };
+        let [workspace, tmp] = places;
+        let none = Unnamed::default();
+        for number in 0..10 {
+            fs::write(workspace.join(number.to_string()), "x").unwrap();
+            fs::hard_link(workspace.join("0"), tmp.join(number.to_string())).unwrap();
+        }
+        assert_eq!(watch.check_disk(&none), None);
+        let unnamed = Unnamed {
+            disk_bytes: 101 * KIB,
+            ..none
+        };
+        assert_eq!(watch.check_disk(&unnamed), Some(Limit::Disk));
+        fs::write(tmp.join("0"), vec![0; 101 * 1024]).unwrap();
+        assert_eq!(watch.check_disk(&none), Some(Limit::Disk));
+        fs::write(tmp.join("0"), "x").unwrap();
+        fs::create_dir(workspace.join("one more")).unwrap();
+        assert_eq!(watch.check_disk(&none), Some(Limit::DiskEntries));
+    }
 }

@@ -2,7 +2,7 @@ use shared::message::Tokens;
 
 use super::*;
 use crate::model::ToolSpec;
-use crate::model::replay::{replay_broken, replay_whole};
+use crate::model::replay::{replay_broken, replay_samples, replay_whole};
 
 const START: &str = r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
@@ -13,7 +13,7 @@ fn reply() -> Reply {
         description: String::new(),
         input_schema: Value::Null,
     };
-    Reply::new(ToolNames::of(&[spec]), "anthropic/x".into())
+    Reply::new(ToolNames::of(&[spec]), "anthropic/x".into(), &[])
 }
 
 fn block_start(index: u64, block: &str) -> String {
@@ -127,6 +127,7 @@ async fn a_reply_with_thoughts_text_and_calls_arrives_in_order() {
             "output_tokens": 77,
             "cache_read_tokens": 3000,
             "cache_write_tokens": 200,
+            "reasoning_tokens": 0,
         },
         "model": "anthropic/x",
     });
@@ -156,9 +157,9 @@ async fn every_reason_to_stop_has_a_name_of_ours() {
         ("stop_sequence", StopReason::EndTurn),
         ("tool_use", StopReason::ToolUse),
         ("max_tokens", StopReason::MaxTokens),
-        ("model_context_window_exceeded", StopReason::MaxTokens),
+        ("model_context_window_exceeded", StopReason::ContextFull),
         ("refusal", StopReason::Refusal),
-        ("pause_turn", StopReason::Other),
+        ("pause_turn", StopReason::Paused),
         ("new_one", StopReason::Other),
     ] {
         let (_, message) = replay_whole(reply, &lines(&reply_of(&[], reason))).await;
@@ -171,6 +172,11 @@ async fn a_call_that_cannot_be_read_says_why() {
     for (json, reason, expected) in [
         (r#"{"path":"a"#, "max_tokens", "cut at its token limit"),
         ("", "max_tokens", "cut at its token limit"),
+        (
+            "",
+            "model_context_window_exceeded",
+            "cut at its token limit",
+        ),
         (r#"{"path":"a"#, "tool_use", "not JSON"),
         (r#"["a"]"#, "tool_use", "not a JSON object"),
     ] {
@@ -223,4 +229,12 @@ async fn a_stream_without_its_end_is_broken_and_nonsense_is_not_read() {
         let error = replay_broken(reply(), &[START, nonsense]).await;
         assert!(matches!(error, ModelError::Protocol(_)), "{nonsense}");
     }
+}
+
+#[tokio::test]
+async fn recorded_streams_are_heard_as_they_were_meant() {
+    assert_eq!(
+        replay_samples(reply, "src/model/anthropic/samples").await,
+        13
+    );
 }

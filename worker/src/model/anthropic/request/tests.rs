@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use shared::message::{StopReason, Tokens, ToolCall};
+use shared::provider::MediaKind;
 
 use super::*;
 
@@ -48,7 +49,17 @@ fn rendered(system: &str, tools: &[ToolSpec], messages: &[Message]) -> Value {
         messages,
         max_tokens: 4096,
     };
-    render(&request, &ToolNames::of(tools), "claude-x")
+    let to = Addressee {
+        model_id: "claude-x",
+        name: "anthropic/x",
+        names: &ToolNames::of(tools),
+        takes: takes(),
+    };
+    render(&request, &to)
+}
+
+fn takes() -> Takes {
+    Takes::of(&[MediaKind::Image, MediaKind::Pdf], None)
 }
 
 #[test]
@@ -120,13 +131,14 @@ fn a_transcript_is_rendered_in_order_with_its_thoughts_and_cache_markers() {
             "name": "files_read",
             "description": "Reads.",
             "input_schema": { "type": "object" },
+            "cache_control": ephemeral,
         }],
     });
     assert_eq!(rendered("Be brief.", &tools(), &messages), expected);
 }
 
 #[test]
-fn without_a_system_prompt_the_tools_carry_the_marker_and_there_are_never_more_than_four() {
+fn there_are_never_more_than_four_cache_markers() {
     let turns: Vec<Message> = (0..9)
         .flat_map(|_| {
             [
@@ -141,7 +153,9 @@ fn without_a_system_prompt_the_tools_carry_the_marker_and_there_are_never_more_t
         body["tools"][0]["cache_control"],
         json!({ "type": "ephemeral" })
     );
-    assert_eq!(body.to_string().matches("cache_control").count(), 3);
+    let marks = |body: &Value| body.to_string().matches("cache_control").count();
+    assert_eq!(marks(&body), 3);
+    assert_eq!(marks(&rendered("s", &tools(), &turns)), 4);
     assert_eq!(rendered("s", &[], &turns).get("tools"), None);
 }
 
@@ -178,6 +192,39 @@ fn what_the_api_refuses_is_not_sent() {
 }
 
 #[test]
+fn what_another_model_said_goes_without_its_thoughts_and_under_ids_that_fit() {
+    let thinking = json!({ "type": "thinking", "thinking": "hm", "signature": "of another" });
+    let call = ToolCall {
+        call_id: "functions.read:0".into(),
+        tool: "files.read".into(),
+        input: json!({}),
+        malformed: None,
+    };
+    let mut other = said(vec![
+        Block::Reasoning {
+            text: "hm".into(),
+            provider: Some(thinking),
+        },
+        Block::ToolCall(call),
+    ]);
+    if let Message::Assistant(message) = &mut other {
+        message.model = "groq/kimi".into();
+    }
+    let messages = [
+        Message::User(vec![text("go")]),
+        other,
+        Message::User(vec![result("functions.read:0", "abc", false)]),
+    ];
+    let body = rendered("", &tools(), &messages);
+    let expected = json!([
+        { "type": "tool_use", "id": "call00001", "name": "files_read", "input": {} },
+    ]);
+    assert_eq!(body["messages"][1]["content"], expected);
+    let answered = &body["messages"][2]["content"][0]["tool_use_id"];
+    assert_eq!(answered, "call00001");
+}
+
+#[test]
 fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
     let source = |media_type| json!({ "type": "base64", "media_type": media_type, "data": "YWJj" });
     for (name, content_type, expected) in [
@@ -207,6 +254,7 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
             json!({ "type": "text", "text": "[file a.svg (image/svg+xml) is in the workspace]" }),
         ),
     ] {
-        assert_eq!(user(&[file(name, content_type)]), [expected]);
+        let ids = WireIds::of(&[], "anthropic/x");
+        assert_eq!(user(&[file(name, content_type)], &ids, takes()), [expected]);
     }
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::ToolSpec;
-use crate::model::replay::{replay_broken, replay_whole};
+use crate::model::replay::{replay_broken, replay_samples, replay_whole};
 
 fn reply_after(messages: &[Message]) -> Reply {
     let spec = ToolSpec {
@@ -60,7 +60,7 @@ async fn a_reply_with_thought_text_and_parallel_calls_arrives_in_order() {
         delta(r#"{"tool_calls":[{"index":1,"id":"c2","function":{"name":"other","arguments":"{}"}}]}"#),
         delta(r#"{"tool_calls":[{"index":0,"function":{"arguments":"\"a\"}"}}]}"#),
         finish("tool_calls"),
-        r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":64}}}"#.into(),
+        r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":12}}}"#.into(),
         "[DONE]".into(),
     ];
     let (deltas, message) = replay_whole(reply, &lines.each_ref().map(String::as_str)).await;
@@ -78,6 +78,7 @@ async fn a_reply_with_thought_text_and_parallel_calls_arrives_in_order() {
             "output_tokens": 20,
             "cache_read_tokens": 64,
             "cache_write_tokens": 0,
+            "reasoning_tokens": 12,
         },
         "model": "openai/x",
     });
@@ -174,6 +175,21 @@ async fn a_call_without_an_id_or_with_a_used_one_gets_one_of_its_own() {
     let ids: Vec<&str> = calls(&message).iter().map(|call| call.0).collect();
     assert_eq!(ids, ["call_2_0", "call_2_1", "call_2_2", "fresh"]);
     assert_eq!(message.stop_reason, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn what_is_of_another_type_than_expected_costs_no_reply() {
+    let deltas = [
+        r#"{"content":"a","refusal":false,"reasoning":{"effort":"low"},"reasoning_details":{}}"#,
+        r#"{"tool_calls":[{"index":"0","id":7,"type":"function","function":{"name":"a","arguments":"{}"}}]}"#,
+        r#"{"content":null,"tool_calls":null,"function_call":null}"#,
+    ];
+    let mut lines = deltas.map(delta).to_vec();
+    lines.push(r#"{"choices":[{"delta":null,"finish_reason":"tool_calls"}],"usage":[]}"#.into());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let (shown, message) = replay_whole(reply, &lines).await;
+    assert_eq!(shown, ["a"]);
+    assert_eq!(calls(&message), [("call_0_0", "a", "{}".into())]);
 }
 
 #[tokio::test]
@@ -355,4 +371,9 @@ async fn an_error_in_mid_stream_is_sorted() {
         let message = replay_broken(reply(), &[&text, error]).await.to_string();
         assert!(message.contains(expected), "{message}");
     }
+}
+
+#[tokio::test]
+async fn recorded_streams_are_heard_as_they_were_meant() {
+    assert_eq!(replay_samples(reply, "src/model/openai/samples").await, 19);
 }

@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use shared::message::{Block, StopReason, Tokens};
+use shared::provider::{Provider, ProviderKind};
 
 use super::*;
 
@@ -57,7 +58,22 @@ fn rendered(system: &str, tools: &[ToolSpec], messages: &[Message]) -> Value {
         messages,
         max_tokens: 4096,
     };
-    render(&request, &ToolNames::of(tools), "gpt-x")
+    render_for(&request, dialect())
+}
+
+fn render_for(request: &Request<'_>, dialect: Dialect) -> Value {
+    let to = Addressee {
+        model_id: "gpt-x",
+        name: "openai/x",
+        names: &ToolNames::of(request.tools),
+        takes: dialect.takes,
+    };
+    render(request, &to, dialect)
+}
+
+fn dialect() -> Dialect {
+    let base_url = "http://localhost/v1".into();
+    Dialect::of(&Provider::new(ProviderKind::Openai, base_url, None))
 }
 
 #[test]
@@ -127,6 +143,8 @@ fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
                 "parameters": { "type": "object" },
             },
         }],
+        "max_tokens": 4096,
+        "stream_options": { "include_usage": true },
     });
     assert_eq!(rendered("Be brief.", &tools, &messages), expected);
 }
@@ -138,6 +156,8 @@ fn without_tools_or_system_prompt_there_is_no_empty_field() {
         "model": "gpt-x",
         "stream": true,
         "messages": [{ "role": "user", "content": "a" }],
+        "max_tokens": 4096,
+        "stream_options": { "include_usage": true },
     });
     assert_eq!(body, expected);
 }
@@ -168,6 +188,7 @@ fn thoughts_go_back_where_they_came_from() {
 #[test]
 fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
     let data_url = "data:application/pdf;base64,YWJj";
+    let takes = dialect().takes;
     for (name, content_type, expected) in [
         (
             "a.jpg",
@@ -191,9 +212,9 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
         ),
     ] {
         let expected = json!({ "role": "user", "content": [expected] });
-        assert_eq!(user(&[file(name, content_type)]), Some(expected));
+        assert_eq!(user(&[&file(name, content_type)], takes), Some(expected));
     }
     let named =
         json!({ "role": "user", "content": "[file in/a.ogg (audio/ogg) is in the workspace]" });
-    assert_eq!(user(&[file("in/a.ogg", "audio/ogg")]), Some(named));
+    assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], takes), Some(named));
 }

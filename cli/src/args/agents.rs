@@ -1,0 +1,43 @@
+//! What commands take that have to do with agents.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Remote, Skills};
+
+#[derive(Args)]
+pub(crate) struct Agents {
+    #[command(subcommand)]
+    pub(crate) command: AgentsCommand,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List agents
+    List(Skills),
+    /// Show an agent as JSON
+    Get(OneAgent),
+    /// Make an agent, or a new version of it
+    Put(PutAgent),
+    /// Remove an agent; of `default`, the built-in one comes back
+    Delete(OneAgent),
+}
+
+#[derive(Args)]
+pub(crate) struct OneAgent {
+    /// Its name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct PutAgent {
+    /// Its name
+    pub(crate) name: String,
+    /// What it is, as JSON: `soul`, `model`, `tools`, …; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}

@@ -1,0 +1,161 @@
+//! JSON Schemas that are compiled once, and what is wrong with a value in words.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+/// The most that is said of one value; more of it would not help.
+const MAX_FAULTS: usize = 20;
+/// The longest that one fault is said at: its words may repeat the value.
+const MAX_FAULT_BYTES: usize = 300;
+
+/// A JSON Schema.
+#[derive(Clone)]
+pub struct Schema {
+    source: Value,
+    validator: Arc<Validator>,
+}
+
+impl Schema {
+    /// Compiles a schema; an error says why it is none.
+    pub fn compile(source: Value) -> Result<Self, String> {
+        let validator = jsonschema::validator_for(&source).map_err(|error| error.to_string())?;
+        Ok(Self {
+            source,
+            validator: Arc::new(validator),
+        })
+    }
+
+    /// The schema as JSON.
+    pub fn as_value(&self) -> &Value {
+        &self.source
+    }
+
+    /// The names of its properties.
+    pub fn properties(&self) -> impl Iterator<Item = &str> {
+        let properties = self.source["properties"].as_object();
+        properties.into_iter().flatten().map(|(name, _)| &**name)
+    }
+
+    /// The names of the properties that must be there.
+    pub fn required(&self) -> impl Iterator<Item = &str> {
+        let names = self.source["required"].as_array().into_iter().flatten();
+        names.filter_map(Value::as_str)
+    }
+
+    /// Checks a value. The errors name where (a JSON Pointer, RFC 6901) and what would be right.
+    pub fn check(&self, value: &Value) -> Result<(), Vec<(String, String)>> {
+        let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
+        let faults: Vec<_> = errors.flat_map(|error| self.faults(&error)).collect();
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn faults(&self, error: &ValidationError) -> Vec<(String, String)> {
+        let place = error.instance_path().to_string();
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let known: Vec<_> = self.properties().collect();
+                let remedy = if place.is_empty() && !known.is_empty() {
+                    format!("is not known; there are: {}", known.join(", "))
+                } else {
+                    "is not known".to_owned()
+                };
+                let names = unexpected.iter().take(MAX_FAULTS);
+                names
+                    .map(|name| (format!("{place}/{}", escape(name)), remedy.clone()))
+                    .collect()
+            }
+            _ => {
+                let mut words = error.to_string();
+                if words.len() > MAX_FAULT_BYTES {
+                    // What would be right comes after the value.
+                    words = error.masked().to_string();
+                    words.truncate(words.floor_char_boundary(MAX_FAULT_BYTES));
+                }
+                vec![(place, words)]
+            }
+        }
+    }
+}
+
+/// A name as a part of a JSON Pointer.
+fn escape(name: &str) -> String {
+    let name = &name[..name.floor_char_boundary(MAX_FAULT_BYTES)];
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.source).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        let source = json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string"},
+                "timeout": {"type": "integer", "minimum": 1},
+                "tags": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        });
+        Schema::compile(source).unwrap()
+    }
+
+    fn faults(value: &Value) -> Vec<(String, String)> {
+        schema().check(value).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        schema()
+            .check(&json!({"command": "ls", "timeout": 3}))
+            .unwrap();
+        let wrong = json!({"comand": "ls", "a/b~c": 1, "timeout": 0, "tags": ["a", 5]});
+        let faults = faults(&wrong);
+        let said = |place: &str, words: &str| {
+            let found = |(it, what): &(String, String)| it == place && what.contains(words);
+            assert!(faults.iter().any(found), "{place}: {words}\n{faults:#?}");
+        };
+        said("/comand", "is not known; there are: command, timeout, tags");
+        said("/a~1b~0c", "is not known");
+        said("/timeout", "0 is less than the minimum of 1");
+        said("/tags/1", r#"5 is not of type "string""#);
+        said("", r#""command" is a required property"#);
+        assert_eq!(faults.len(), 5);
+    }
+
+    #[test]
+    fn a_huge_value_makes_no_huge_error() {
+        let huge = json!({"command": vec!["x".repeat(1000); 1000], "tags": vec![0; 100_000]});
+        let faults = faults(&huge);
+        assert!(faults.len() <= MAX_FAULTS);
+        assert!(faults.iter().all(|(_, what)| what.len() <= MAX_FAULT_BYTES));
+        assert!(faults[0].1.contains(r#"is not of type "string""#));
+        let wide: serde_json::Map<_, _> = (0..1000)
+            .map(|n| (format!("{n}{}", "x".repeat(1000)), json!(n)))
+            .collect();
+        assert!(format!("{:?}", schema().check(&wide.into())).len() < 20_000);
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused() {
+        let error = Schema::compile(json!({"type": "objekt"})).unwrap_err();
+        assert!(error.contains("objekt"), "{error}");
+    }
+}

@@ -1,0 +1,17 @@
+//! Agents: stored under names, and run by jobs.
+
+mod job;
+mod refused;
+mod stored;
+
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::support::Service;
+
+/// Puts an agent; the status, and the agent as it is answered.
+async fn put(service: &Service, name: &str, body: &Value) -> (StatusCode, Value) {
+    let request = service.request(Method::PUT, &format!("/v1/agents/{name}"));
+    let response = request.json(body).send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
+}

@@ -1,0 +1,143 @@
+//! A thousand commands, fifty at a time: afterwards all is as it was.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::{processes_named, unique};
+use crate::support::log::data;
+use crate::support::{Service, bash, is_root, until};
+
+const JOBS: usize = 50;
+const ROUNDS: usize = 5;
+/// Of each job, one after the other.
+const COMMANDS: usize = 4;
+
+#[tokio::test]
+async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
+    // What another process has open is told to root alone.
+    if !is_root() {
+        return;
+    }
+    let mut service = Service::without_worker().await;
+    service.add_worker(&[("SKILLET_SLOTS", "50")]).await;
+    let name = unique("left");
+    // Once, so that all that is made once and kept is there.
+    run(&service, &name).await;
+    let before = Traces::of(&service, &name).await;
+    assert!(before.descriptors.contains_key("socket"), "{before:?}");
+    for _ in 0..ROUNDS {
+        run(&service, &name).await;
+    }
+    until(async || Traces::of(&service, &name).await == before).await;
+    assert_eq!(before.processes, 0);
+    assert_eq!(before.workspaces, [""; 0]);
+}
+
+/// Runs a round of jobs, all at once.
+async fn run(service: &Service, name: &str) {
+    let command = format!(
+        "(exec -a {name} sleep 1000) & echo x | cat > \"file-$RANDOM\"; [[ $$ -lt 10 ]] && echo fine"
+    );
+    let prompt = vec![bash(&command); COMMANDS].join("\n");
+    let job = json!({
+        "skill": "shell", "model": "script/bash", "prompt": prompt,
+        "limits": {"max_iterations": COMMANDS + 1},
+    });
+    let ended = join_all((0..JOBS).map(|_| service.run(&job))).await;
+    for job in ended {
+        assert_eq!(job["text"], "fine", "{job:#}");
+        let events = service.events(job["id"].as_str().unwrap()).await;
+        assert_eq!(data(&events, "tool.completed").len(), COMMANDS);
+    }
+}
+
+/// All that a command might leave on the machine.
+#[derive(Debug, PartialEq, Eq)]
+struct Traces {
+    processes: usize,
+    /// Of the worker and its children, by kind.
+    descriptors: BTreeMap<String, usize>,
+    children: usize,
+    mounts: String,
+    workspaces: Vec<String>,
+    cgroups: Vec<String>,
+}
+
+impl Traces {
+    async fn of(service: &Service, name: &str) -> Self {
+        let worker = service.workers[0].id();
+        let children = children(worker);
+        let mut descriptors = BTreeMap::new();
+        for process in children.iter().copied().chain([worker]) {
+            for entry in entries(Path::new(&format!("/proc/{process}/fd"))) {
+                let Ok(target) = std::fs::read_link(&entry) else {
+                    continue;
+                };
+                let target = target.display().to_string();
+                let kind = target.split(':').next().unwrap().to_owned();
+                *descriptors.entry(kind).or_default() += 1;
+            }
+        }
+        // The pool opens and closes connections as it sees fit.
+        let connections = "select count(*) from pg_stat_activity where datname = current_database() and application_name <> 'test'";
+        let connections: i64 = sqlx::query_scalar(connections)
+            .fetch_one(&service.pool)
+            .await
+            .unwrap();
+        let sockets: &mut usize = descriptors.entry("socket".to_owned()).or_default();
+        *sockets = sockets.saturating_sub(usize::try_from(connections).unwrap());
+        let workspaces = entries(&service.home.path().join("worker-0/workspaces"));
+        Self {
+            processes: processes_named(name).len(),
+            descriptors,
+            children: children.len(),
+            mounts: std::fs::read_to_string("/proc/self/mountinfo").unwrap(),
+            workspaces: workspaces
+                .iter()
+                .flat_map(|folder| entries(folder))
+                .map(|path| path.display().to_string())
+                .collect(),
+            cgroups: cgroups(Path::new("/sys/fs/cgroup"), &format!("command-{worker}-")),
+        }
+    }
+}
+
+/// All processes below that one, also those that it was given because their parent ended.
+fn children(process: u32) -> Vec<u32> {
+    let parent = |id: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        stat.rsplit_once(')')?
+            .1
+            .split_whitespace()
+            .nth(1)?
+            .parse()
+            .ok()
+    };
+    let all = entries(Path::new("/proc"));
+    let all = all
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str()?.parse().ok());
+    let is_below =
+        |id: &u32| std::iter::successors(parent(*id), |it| parent(*it)).any(|it| it == process);
+    all.filter(is_below).collect()
+}
+
+fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn cgroups(folder: &Path, prefix: &str) -> Vec<String> {
+    let folders = entries(folder).into_iter();
+    let folders = folders.filter(|path| path.is_dir() && !path.is_symlink());
+    folders
+        .flat_map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let own = name.starts_with(prefix).then_some(name);
+            own.into_iter().chain(cgroups(&path, prefix))
+        })
+        .collect()
+}

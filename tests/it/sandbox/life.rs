@@ -1,0 +1,257 @@
+//! Processes: how many there may be, and that none outlives what it belongs to.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::attack::{can_attack, plainly, python, run};
+use super::{processes_named, unique};
+use crate::support::{Service, bash, until};
+
+/// How long what belongs to a worker may live after it.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Starts processes that want to stay, all with that name, each in another way.
+fn stayers(name: &str) -> String {
+    python(&format!(
+        "import signal, time
+def stay(sessions, deaf, closed):
+    for _ in range(sessions):
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+    if deaf:
+        for number in set(signal.Signals) - {{signal.SIGKILL, signal.SIGSTOP}}:
+            signal.signal(number, signal.SIG_IGN)
+    if closed:
+        os.closerange(0, 100)
+    os.execv('/bin/sleep', ['{name}', '1000'])
+for sessions in range(3):
+    for deaf in (False, True):
+        for closed in (False, True):
+            if os.fork() == 0:
+                stay(sessions, deaf, closed)
+def names():
+    for number in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            yield open(f'/proc/{{number}}/cmdline').read()
+        except OSError:
+            pass
+while sum(name.startswith('{name}') for name in names()) < 12:
+    time.sleep(0.01)
+print('started')"
+    ))
+}
+
+#[tokio::test]
+async fn no_process_outlives_its_command_whatever_it_does() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    let name = unique("stayer");
+    let begun_at = Instant::now();
+    let reply = run(&service, &stayers(&name)).await;
+    assert_eq!(reply["stdout"], "started\n", "{reply:#}");
+    assert!(begun_at.elapsed() < Duration::from_secs(10));
+    assert_eq!(processes_named(&name), []);
+    // Outside they stay.
+    let name = unique("stayer");
+    plainly(&format!("{{ {}\n}} > /dev/null 2>&1", stayers(&name))).await;
+    assert_eq!(kill_all(&name), 12);
+}
+
+#[tokio::test]
+async fn no_process_outlives_the_time_of_its_job_or_its_cancellation() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    let name = unique("stayer");
+    // All cores are busy, and nobody listens to anyone.
+    let burn = "trap '' TERM; for i in 1 2 3 4; do (while :; do :; done) & done; wait";
+    let prompt = bash(&format!("{}\n{burn}", stayers(&name)));
+    let job = |limits| json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": limits});
+    let begun_at = Instant::now();
+    let ended = service.run(&job(json!({"timeout_seconds": 2}))).await;
+    assert_eq!(ended["error"]["code"], "timeout");
+    assert!(begun_at.elapsed() < Duration::from_secs(10));
+    until(async || processes_named(&name).is_empty()).await;
+
+    let job = service.create(&job(json!({}))).await;
+    until(async || processes_named(&name).len() == 12).await;
+    let (status, _) = service
+        .post(&format!("/v1/jobs/{job}/cancel"), &json!({}))
+        .await;
+    assert!(status.is_success(), "{status}");
+    service.until_status(&job, &["cancelled"]).await;
+    until(async || processes_named(&name).is_empty()).await;
+    // One that is told to end, outside: it does not hear it.
+    let name = unique("stayer");
+    let outside = format!(
+        "timeout 2 bash -c \"{}\"",
+        "trap '' TERM; exec -a NAME sleep 4; wait"
+    );
+    let begun_at = Instant::now();
+    plainly(&outside.replace("NAME", &name)).await;
+    assert!(begun_at.elapsed() > Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn no_process_outlives_a_worker_that_is_killed() {
+    if !can_attack() {
+        return;
+    }
+    let mut service = Service::start().await;
+    let names = [unique("stayer"), unique("stayer")];
+    for name in &names {
+        service
+            .create_shell(&format!("{}\nsleep 1000", stayers(name)))
+            .await;
+    }
+    let counts = || names.each_ref().map(|name| processes_named(name).len());
+    until(async || counts() == [12, 12]).await;
+    let launcher = launcher(&service);
+    service.workers[0].kill();
+    let killed_at = Instant::now();
+    until(async || counts() == [0, 0]).await;
+    assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
+    until(async || !exists(launcher)).await;
+    // Outside, nothing happens to those whose parent is killed.
+    let name = unique("stayer");
+    plainly(&format!(
+        "{{ {}\n}} > /dev/null 2>&1; kill -KILL $$",
+        stayers(&name)
+    ))
+    .await;
+    assert_eq!(kill_all(&name), 12);
+}
+
+#[tokio::test]
+async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
+    if !can_attack() {
+        return;
+    }
+    let mut service = Service::start().await;
+    let name = unique("stayer");
+    let job = service
+        .create_shell(&format!("{}\nsleep 2; echo ended", stayers(&name)))
+        .await;
+    until(async || processes_named(&name).len() == 12).await;
+    let first = launcher(&service);
+    kill_process(first, Signal::KILL).unwrap();
+    // While the other command still runs.
+    let begun_at = Instant::now();
+    let next = run(&service, "echo next").await;
+    assert_eq!(next["stdout"], "next\n", "{next:#}");
+    assert!(
+        begun_at.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        begun_at.elapsed()
+    );
+    assert!(!processes_named(&name).is_empty());
+    assert_eq!(service.finished(&job).await["text"], "started\nended");
+    assert_eq!(processes_named(&name), []);
+    assert_ne!(launcher(&service), first);
+
+    // Both of them, one right after the other.
+    service
+        .create_shell(&format!("{}\nsleep 1000", stayers(&name)))
+        .await;
+    until(async || processes_named(&name).len() == 12).await;
+    kill_process(launcher(&service), Signal::KILL).unwrap();
+    service.workers[0].kill();
+    let killed_at = Instant::now();
+    until(async || processes_named(&name).is_empty()).await;
+    assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
+}
+
+#[tokio::test]
+async fn a_bomb_of_processes_harms_only_its_own_command() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    let name = unique("bomb");
+    let bomb = python(&format!(
+        "import time
+if os.fork() == 0:
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        try:
+            os.fork()
+        except OSError as error:
+            pass
+    os.execv('/bin/sleep', ['{name}', '1000'])
+time.sleep(3)
+count = sum(entry.isdigit() for entry in os.listdir('/proc'))
+print(count)"
+    ));
+    let job = service.create_shell(&bomb).await;
+    service.until_event(&job, "tool.started").await;
+    let neighbour = run(&service, "for i in 1 2 3; do sleep 0.5; done; echo fine").await;
+    assert_eq!(neighbour["stdout"], "fine\n", "{neighbour:#}");
+    service.finished(&job).await;
+    let reply = super::attack::replies(&service, &job).await.remove(0);
+    let count: u32 = reply["stdout"].as_str().unwrap().trim().parse().unwrap();
+    assert!((200..=257).contains(&count), "{count}");
+    let note = "it had 256 processes and threads, the most there may be";
+    assert_eq!(reply["note"], note);
+    assert_eq!(processes_named(&name), []);
+    // Outside there may be more.
+    let many = "for i in {1..400}; do sleep 3 & done 2>&1; jobs -pr | wc -l";
+    assert_eq!(plainly(many).await.stdout, b"400\n");
+    let threads = python(
+        "import threading, time
+for number in range(400):
+    try:
+        threading.Thread(target=time.sleep, args=(3,), daemon=True).start()
+    except RuntimeError:
+        break
+print(number)",
+    );
+    let reply = run(&service, &threads).await;
+    let count: u32 = reply["stdout"].as_str().unwrap().trim().parse().unwrap();
+    assert!((200..=256).contains(&count), "{count}");
+    assert_eq!(plainly(&threads).await.stdout, b"399\n");
+}
+
+/// Kills all with that name, and says how many there were.
+fn kill_all(name: &str) -> usize {
+    let found = processes_named(name);
+    for process in &found {
+        kill_process(*process, Signal::KILL).unwrap();
+    }
+    found.len()
+}
+
+fn exists(process: Pid) -> bool {
+    rustix::process::test_kill_process(process).is_ok()
+}
+
+/// The process that starts the first worker's commands.
+fn launcher(service: &Service) -> Pid {
+    let children = |parent: u32| {
+        let path = format!("/proc/{parent}/task/{parent}/children");
+        std::fs::read_to_string(path).unwrap_or_default()
+    };
+    let worker = service.workers[0].id();
+    let tasks = std::fs::read_dir(format!("/proc/{worker}/task"))
+        .unwrap()
+        .flatten();
+    let all = tasks.map(|task| {
+        let path = task.path().join("children");
+        std::fs::read_to_string(path).unwrap_or_default()
+    });
+    let all: Vec<String> = all.chain([children(worker)]).collect();
+    let is_launcher = |id: &i32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"sandbox-init")
+    };
+    let ids = all.iter().flat_map(|line| line.split_whitespace());
+    ids.filter_map(|id| id.parse().ok())
+        .find(is_launcher)
+        .and_then(Pid::from_raw)
+        .expect("a worker that ran a command has a launcher")
+}

@@ -1,0 +1,108 @@
+//! What tools do, and that each call gets its one result, whatever happens.
+
+mod api;
+mod file;
+mod order;
+mod output;
+mod shell;
+mod site;
+mod web;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tests::model_server::Reply;
+
+use crate::support::Service;
+use crate::support::log::data;
+
+const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
+
+/// A service with the skills of the tests, whose models say what a test tells them.
+struct Bench {
+    service: Service,
+    jobs: AtomicUsize,
+}
+
+/// What came of one call.
+#[derive(Debug)]
+struct Ran {
+    outcome: String,
+    output: String,
+    truncated: bool,
+}
+
+impl Bench {
+    async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    async fn with(environment: &[(&str, &str)]) -> Self {
+        let environment = [&[("SKILLET_SKILLS_DIR", SKILLS)], environment].concat();
+        let mut service = Service::with_environment(&environment).await;
+        service.add_worker(&[]).await;
+        Self {
+            service,
+            jobs: AtomicUsize::new(0),
+        }
+    }
+
+    /// Runs calls of one reply in a job of the skill, by their names on the wire.
+    async fn run(&self, skill: &str, calls: &[(&str, Value)]) -> Vec<Ran> {
+        self.run_with(skill, calls, json!({})).await
+    }
+
+    /// The same in a job that has parameters.
+    async fn run_with(&self, skill: &str, calls: &[(&str, Value)], parameters: Value) -> Vec<Ran> {
+        let marker = format!("bench-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
+        let mut reply = Reply::text("I try.");
+        for (tool, input) in calls {
+            reply = reply.then_call(tool, input.clone());
+        }
+        self.service
+            .model
+            .script(&marker, [reply, Reply::text("Done.")]);
+        let job = self
+            .service
+            .run(&json!({
+                "skill": skill, "model": "anthropic/m", "prompt": format!("Go. #{marker}"), "parameters": parameters,
+            }))
+            .await;
+        assert_eq!(job["text"], "Done.", "{job:#}\n{}", self.service.logs());
+        assert_eq!(self.service.model.violations(), [""; 0]);
+        let events = self.service.events(job["id"].as_str().unwrap()).await;
+        let ran: Vec<_> = data(&events, "tool.completed")
+            .into_iter()
+            .map(|data| Ran {
+                outcome: data["outcome"].as_str().unwrap().to_owned(),
+                output: data["output"].as_str().unwrap().to_owned(),
+                truncated: data["truncated"].as_bool().unwrap(),
+            })
+            .collect();
+        assert_eq!(ran.len(), calls.len());
+        ran
+    }
+}
+
+impl Ran {
+    /// Checks that it is an error, in these words.
+    fn assert_error(&self, words: &str) {
+        assert!(
+            self.outcome == "error" && self.output.contains(words),
+            "{words}\n{self:?}"
+        );
+    }
+
+    /// What a command printed.
+    fn stdout(&self) -> String {
+        self.json()["stdout"].as_str().unwrap().to_owned()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.output).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+}
+
+fn sh(command: &str) -> (&'static str, Value) {
+    ("shell_exec", json!({"command": command}))
+}

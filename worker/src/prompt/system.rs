@@ -1,0 +1,201 @@
+//! The system prompt: who the model is and what it works with.
+
+use std::borrow::Cow;
+
+use shared::tool::ToolName;
+
+use crate::role::{Brief, Role};
+use crate::workspace::FileSize;
+
+/// Files that are named; more are only counted.
+const MAX_NAMED: usize = 50;
+
+/// The system prompt of a job. `reachable` says which hosts its commands can reach, if any; `files` are
+/// those that it begins with.
+pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
+    match &role.brief {
+        Brief::Skill { instructions } => {
+            format!(
+                "{instructions}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
+                 Use relative paths; `/tmp` is there for what need not be kept. {} {}",
+                network(reachable),
+                finish(role)
+            )
+        }
+        Brief::Agent { soul, instructions } => {
+            let sections = [
+                soul.trim().to_owned(),
+                tools(&role.tools),
+                instructions.trim().to_owned(),
+                workspace(role, reachable, files),
+            ];
+            let sections: Vec<_> = sections
+                .into_iter()
+                .filter(|section| !section.is_empty())
+                .collect();
+            sections.join("\n\n")
+        }
+    }
+}
+
+/// What tools there are, and when to use them.
+fn tools(tools: &[ToolName]) -> String {
+    let lines = tools
+        .iter()
+        .map(|tool| format!("\n- `{tool}` {}", purpose(*tool)));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("# Tools\n{lines}")
+    }
+}
+
+/// When to use a tool. No word of it may depend on another.
+fn purpose(tool: ToolName) -> Cow<'static, str> {
+    let text = match tool {
+        ToolName::ExecuteBash | ToolName::ShellExec => {
+            "runs commands: to compute, to convert, to search, and to check what you have made."
+        }
+        ToolName::FileRead => {
+            "reads a text file: to see what is there before you rely on it or change it."
+        }
+        ToolName::FileWrite => {
+            "writes a whole text file: for new ones, and for those that change all over."
+        }
+        ToolName::FileEdit => "replaces a piece of a text file: for changes to a part of it.",
+        ToolName::FileList => "lists files: to find your way around the workspace.",
+        ToolName::WebFetch => {
+            "reads a page of the web: for what the workspace does not have, or what may have changed."
+        }
+        ToolName::HttpRequest => "sends a request to an API: for work with a service that has one.",
+        ToolName::SetOutput(kind) => {
+            let kind = kind.as_str();
+            return format!("gives a finished file of kind {kind} to the person who asked.").into();
+        }
+    };
+    text.into()
+}
+
+fn workspace(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
+    let shell = if role.has_shell() {
+        let network = network(reachable);
+        format!(" Commands run in it; `/tmp` is there for what need not be kept. {network}")
+    } else {
+        String::new()
+    };
+    format!(
+        "# Workspace\n\nThe workspace is a directory of your own; name its files by relative paths.{shell} {}\n\n{}",
+        finish(role),
+        list(files)
+    )
+}
+
+fn network(reachable: Option<&str>) -> String {
+    match reachable {
+        None => "Commands have no network.".to_owned(),
+        Some(hosts) => format!(
+            "Of the network, commands reach {hosts} and nothing else, through the proxy that the environment names."
+        ),
+    }
+}
+
+fn finish(role: &Role) -> &'static str {
+    if role.outputs.is_empty() {
+        "Nobody can answer questions while you work: decide, and say what you assumed. When the work is done, answer \
+         in plain text: what you did and what came of it."
+    } else {
+        "Nobody can answer questions while you work: decide, and say what you assumed. Files reach the person only \
+         through the set_output tools. When the work is done, answer in plain text: what you made and what they \
+         should know about it."
+    }
+}
+
+fn list(files: &[FileSize]) -> String {
+    if files.is_empty() {
+        return "When you began, it was empty.".to_owned();
+    }
+    let named = files.iter().take(MAX_NAMED);
+    let lines = named.map(|file| format!("\n- {} ({} bytes)", plain(&file.path), file.size));
+    let lines: String = lines.collect();
+    let more = match files.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!("\n- and {more} more"),
+    };
+    format!("When you began, these files were there:\n{lines}{more}")
+}
+
+/// The path on a line of its own, whatever it is called.
+fn plain(path: &str) -> String {
+    let chars = path.chars().map(|char| match char.is_control() {
+        true => '\u{fffd}',
+        false => char,
+    });
+    chars.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::agent::Agent;
+
+    use super::*;
+
+    fn prompt_with(tools: &[ToolName]) -> String {
+        let mut settings = Agent::built_in().settings;
+        settings.tools = tools.to_vec();
+        system(&Role::from(&settings), None, &[])
+    }
+
+    #[test]
+    fn an_agent_is_told_of_the_tools_that_it_has_and_of_no_other() {
+        for &only in &ToolName::ALL {
+            let prompt = prompt_with(&[only]);
+            for tool in ToolName::ALL {
+                let is_named = prompt.contains(&format!("`{tool}`"));
+                assert_eq!(is_named, tool == only, "{tool} in {prompt}");
+            }
+        }
+        let prompt = prompt_with(&[]);
+        assert!(!prompt.contains("# Tools"), "{prompt}");
+        assert!(!prompt.contains("ommands"), "{prompt}");
+    }
+
+    #[test]
+    fn the_parts_come_in_order_and_blank_ones_do_not_come() {
+        let mut settings = Agent::built_in().settings;
+        settings.soul = "\nI am.\n".to_owned();
+        let prompt = system(&Role::from(&settings), None, &[]);
+        assert!(
+            prompt.starts_with("I am.\n\n# Tools\n\n- `shell.exec` runs"),
+            "{prompt}"
+        );
+        assert!(
+            prompt.ends_with("When you began, it was empty."),
+            "{prompt}"
+        );
+
+        settings.instructions = "# Manners\n\nSay please.".to_owned();
+        let files: Vec<_> = (0..52)
+            .map(|number| FileSize {
+                path: format!("a\n{number}"),
+                size: number,
+            })
+            .collect();
+        let prompt = system(&Role::from(&settings), Some("github.com"), &files);
+        let at = |text: &str| {
+            prompt
+                .find(text)
+                .unwrap_or_else(|| panic!("{text}: {prompt}"))
+        };
+        let order = [
+            "I am.",
+            "# Tools",
+            "# Manners",
+            "# Workspace",
+            "reach github.com",
+            "- a\u{fffd}0 (0 bytes)",
+        ];
+        assert!(order.map(at).is_sorted());
+        assert!(prompt.ends_with("(49 bytes)\n- and 2 more"), "{prompt}");
+    }
+}

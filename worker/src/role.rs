@@ -1,0 +1,94 @@
+//! As what a model works: a skill or an agent, in the form that a loop needs.
+
+use shared::agent::AgentSettings;
+use shared::db::claim::Claimed;
+use shared::job::OutputKind;
+use shared::secret::SecretNeed;
+use shared::skill::{Catalog, Network, Skill};
+use shared::tool::ToolName;
+
+/// How much of a result an agent reads, in bytes. The rest it can page through.
+const AGENT_OUTPUT_BYTES: usize = 50_000;
+
+/// As what a model works.
+pub(crate) struct Role {
+    pub(crate) brief: Brief,
+    /// The tools that it gets.
+    pub(crate) tools: Vec<ToolName>,
+    /// The kinds of files that it makes.
+    pub(crate) outputs: Vec<OutputKind>,
+    /// How much of a tool's output the model reads, in bytes.
+    pub(crate) max_output_chars: usize,
+    /// What of the network its commands may reach.
+    pub(crate) network: Network,
+    /// The secrets that it is handed, and no others.
+    pub(crate) secrets: Vec<SecretNeed>,
+}
+
+/// What the model is told of itself and its work.
+pub(crate) enum Brief {
+    /// What to do, and how.
+    Skill { instructions: String },
+    /// Who it is, and how it works, if there is anything to say of that.
+    Agent { soul: String, instructions: String },
+}
+
+impl Role {
+    /// The role in which a job is to be done; `None` if it is that of a skill that is not here.
+    pub(crate) fn of(claimed: &Claimed, catalog: &Catalog) -> Option<Self> {
+        match (&claimed.job.skill, &claimed.request.agent) {
+            (Some(name), _) => catalog.get(name).map(|skill| Self::from(&**skill)),
+            (None, agent) => agent.as_ref().map(|agent| Self::from(&agent.settings)),
+        }
+    }
+
+    /// The secrets that may be sent to hosts: none, unless it says to which.
+    pub(crate) fn sent_secrets(&self) -> &[SecretNeed] {
+        match self.network {
+            Network::Hosts(_) => &self.secrets,
+            Network::None | Network::Public => &[],
+        }
+    }
+
+    /// Whether it runs commands.
+    pub(crate) fn has_shell(&self) -> bool {
+        let is_shell =
+            |tool: &ToolName| matches!(tool, ToolName::ExecuteBash | ToolName::ShellExec);
+        self.tools.iter().any(is_shell)
+    }
+}
+
+impl From<&Skill> for Role {
+    fn from(skill: &Skill) -> Self {
+        Self {
+            brief: Brief::Skill {
+                instructions: skill.instructions.clone(),
+            },
+            tools: skill.tools.clone(),
+            outputs: skill.outputs.clone(),
+            max_output_chars: skill.max_output_chars,
+            network: skill.network.clone(),
+            secrets: skill.secrets.clone(),
+        }
+    }
+}
+
+impl From<&AgentSettings> for Role {
+    fn from(agent: &AgentSettings) -> Self {
+        let outputs = agent.tools.iter().filter_map(|tool| match tool {
+            ToolName::SetOutput(kind) => Some(*kind),
+            _ => None,
+        });
+        Self {
+            brief: Brief::Agent {
+                soul: agent.soul.clone(),
+                instructions: agent.instructions.clone(),
+            },
+            tools: agent.tools.clone(),
+            outputs: outputs.collect(),
+            max_output_chars: AGENT_OUTPUT_BYTES,
+            network: agent.network.clone(),
+            secrets: agent.secrets.clone(),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A sandbox from the worker's side: made, then given its command, then ended.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, SeekFrom, Uid, fchown, memfd_create, seek};
+use rustix::net::{Shutdown, shutdown};
+use rustix::pipe::{PipeFlags, pipe_with};
+use serde::Serialize;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::cgroup::Cgroup;
+use super::channel;
+use super::spec::{Ended, Order, Report, SetupFailed};
+
+/// How long everything of a command may take to die. After it the worker goes on without knowing.
+const DEATH_PATIENCE: Duration = Duration::from_secs(2);
+/// Reports of one sandbox: two at most.
+const REPORTS: usize = 2;
+
+/// Why a command did not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaunchError {
+    /// This machine does not allow it.
+    #[error("the sandbox could not be set up")]
+    Setup(#[from] SetupFailed),
+    /// The launcher is gone, or died.
+    #[error("the launcher does not answer")]
+    Io(#[from] io::Error),
+}
+
+/// A sandbox that waits for its command. All of it goes when this is dropped.
+pub(crate) struct Idle {
+    control: Arc<UnixStream>,
+    reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
+    kill: CancellationToken,
+    kill_on_drop: DropGuard,
+}
+
+/// A command in its sandbox. Everything of it dies when this is dropped.
+pub(crate) struct Running {
+    output: Option<(Receiver, Receiver)>,
+    listeners: Vec<TcpListener>,
+    reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
+    kill: CancellationToken,
+    _kill_on_drop: DropGuard,
+}
+
+impl Idle {
+    /// Holds the worker's end of a sandbox's control channel. `tracker` knows when all of it is gone.
+    pub(super) fn hold(
+        control: OwnedFd,
+        cgroup: Option<Cgroup>,
+        tracker: &TaskTracker,
+    ) -> io::Result<Self> {
+        let control = Arc::new(register(control)?);
+        let (heard, reports) = mpsc::channel(REPORTS);
+        let kill = CancellationToken::new();
+        let lifeline = Lifeline {
+            control: control.clone(),
+            kill: kill.clone(),
+            cgroup,
+        };
+        tracker.spawn(lifeline.hold(heard));
+        Ok(Self {
+            control,
+            reports,
+            kill_on_drop: kill.clone().drop_guard(),
+            kill,
+        })
+    }
+
+    /// Gives it its command, when it is ready. `owner` is the user that it runs as, if that is not ours.
+    pub(super) async fn run(
+        mut self,
+        order: &Order,
+        owner: Option<u32>,
+    ) -> Result<Running, LaunchError> {
+        let listeners = match next(&mut self.reports).await? {
+            (Report::Ready, listeners) => listeners.into_iter().map(Into::into).collect(),
+            _ => return Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+        };
+        let (stdout, their_stdout) = pipe(owner)?;
+        let (stderr, their_stderr) = pipe(owner)?;
+        let written = in_memory(order)?;
+        let descriptors = [their_stdout.as_fd(), their_stderr.as_fd(), written.as_fd()];
+        let send = || channel::send(&*self.control, b"run", &descriptors);
+        self.control.async_io(Interest::WRITABLE, send).await?;
+        Ok(Running {
+            output: Some((stdout, stderr)),
+            listeners,
+            reports: self.reports,
+            kill: self.kill,
+            _kill_on_drop: self.kill_on_drop,
+        })
+    }
+}
+
+impl Running {
+    /// What it prints on standard output and standard error.
+    ///
+    /// # Panics
+    ///
+    /// If it was taken before.
+    pub(crate) fn take_output(&mut self) -> (Receiver, Receiver) {
+        self.output.take().expect("output is taken once")
+    }
+
+    /// The sockets that listen inside.
+    pub(crate) fn take_listeners(&mut self) -> Vec<TcpListener> {
+        std::mem::take(&mut self.listeners)
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&mut self) -> Result<Ended, LaunchError> {
+        match next(&mut self.reports).await? {
+            (Report::Ended(ended), _) => Ok(ended),
+            _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+        }
+    }
+
+    /// Has everything of it die. `ended` says when that is done.
+    pub(crate) fn kill(&self) {
+        self.kill.cancel();
+    }
+}
+
+async fn next(
+    reports: &mut mpsc::Receiver<(Report, Vec<OwnedFd>)>,
+) -> Result<(Report, Vec<OwnedFd>), LaunchError> {
+    match reports.recv().await {
+        Some((Report::Failed(failed), _)) => Err(failed.into()),
+        Some(report) => Ok(report),
+        None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+    }
+}
+
+/// The worker's end of a control channel, held until all of the sandbox is gone.
+struct Lifeline {
+    control: Arc<UnixStream>,
+    kill: CancellationToken,
+    cgroup: Option<Cgroup>,
+}
+
+impl Lifeline {
+    /// Passes reports on until then.
+    async fn hold(self, heard: mpsc::Sender<(Report, Vec<OwnedFd>)>) {
+        {
+            let reporting = self.pass_on(&heard);
+            tokio::pin!(reporting);
+            tokio::select! {
+                () = &mut reporting => {}
+                () = self.kill.cancelled() => {
+                    let _ = shutdown(&*self.control, Shutdown::Write);
+                    if timeout(DEATH_PATIENCE, &mut reporting).await.is_err() {
+                        tracing::error!("a command does not die");
+                    }
+                }
+            }
+        }
+        if let Some(cgroup) = self.cgroup {
+            cgroup.remove().await;
+        }
+    }
+
+    async fn pass_on(&self, heard: &mpsc::Sender<(Report, Vec<OwnedFd>)>) {
+        let receive = || channel::receive(&*self.control);
+        let mut has_ended = false;
+        while let Ok(Some(message)) = self.control.async_io(Interest::READABLE, receive).await {
+            let Ok(mut report) = serde_json::from_slice(&message.bytes) else {
+                return;
+            };
+            if let Report::Ended(ended) = &mut report {
+                has_ended = true;
+                if let Some(cgroup) = &self.cgroup {
+                    cgroup.complete(ended);
+                }
+            }
+            // Nobody listens to a command that was dropped.
+            let _ = heard.try_send((report, message.descriptors));
+        }
+        let killed = self.cgroup.as_ref().and_then(Cgroup::killed);
+        if let Some(ended) = killed.filter(|_| !has_ended) {
+            let _ = heard.try_send((Report::Ended(ended), Vec::new()));
+        }
+    }
+}
+
+/// A pipe for what a command prints. Whoever opens /dev/stderr opens it anew, and has to be its owner.
+fn pipe(owner: Option<u32>) -> io::Result<(Receiver, OwnedFd)> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    fchown(&theirs, owner.map(Uid::from_raw), None)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    Ok((Receiver::from_owned_fd(ours)?, theirs))
+}
+
+/// The runtime's handle of a channel. To it a socket is one, whatever its type.
+pub(super) fn register(channel: OwnedFd) -> io::Result<UnixStream> {
+    rustix::io::ioctl_fionbio(&channel, true)?;
+    UnixStream::from_std(channel.into())
+}
+
+/// A value as a file that has no name. It may hold secrets, and goes with its last descriptor.
+pub(super) fn in_memory(value: &impl Serialize) -> io::Result<OwnedFd> {
+    let memory = memfd_create("skillet", MemfdFlags::CLOEXEC)?;
+    File::from(memory.try_clone()?).write_all(&serde_json::to_vec(value)?)?;
+    seek(&memory, SeekFrom::Start(0))?;
+    Ok(memory)
+}

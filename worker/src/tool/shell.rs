@@ -1,0 +1,119 @@
+//! Tools that run commands in the workspace.
+
+mod exec;
+mod execute_bash;
+mod reply;
+
+use std::time::Duration;
+
+use shared::event::{EventData, ToolOutput};
+use tokio::sync::mpsc;
+
+pub(super) use exec::ShellExec;
+pub(super) use execute_bash::ExecuteBash;
+
+use super::{Call, Done, ToolError};
+use crate::command::{self, CommandLimits, Finished, Outlets};
+use crate::sandbox::{self, LaunchError};
+
+/// The longest that a command may run.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The longest script: the kernel hands a program no longer argument (execve(2), `MAX_ARG_STRLEN`).
+const MAX_SCRIPT_BYTES: usize = 128 * 1024 - 1;
+/// Pieces of live output on their way to the log.
+const LIVE_PIECES: usize = 16;
+
+/// What both tools say of themselves.
+const ABOUT: &str = "Each call is a new shell: the working directory and variables do not carry over, files do. Nothing \
+                     is on standard input, and processes left in the background end with the call. The result is \
+                     JSON: success, exit_code, stdout, stderr, duration_ms, truncated, and a note if something stands \
+                     out. Of long output the head and the tail are shown, and the note names the file that has all of \
+                     it.";
+
+/// Runs a script by bash and tells the model what came of it.
+async fn run(script: &str, timeout: Duration, call: &Call<'_>) -> Result<Done, ToolError> {
+    check(script)?;
+    let limits = CommandLimits {
+        timeout,
+        output_bytes: call.shown_bytes() / 2,
+    };
+    let _permit = call
+        .attempt
+        .shop
+        .commands
+        .acquire()
+        .await
+        .map_err(|error| ToolError::Abort(error.into()))?;
+    let finished = follow(script, limits, call).await;
+    let finished = finished.map_err(|error| ToolError::Abort(error.into()))?;
+    Ok(reply::done(&finished, timeout, call))
+}
+
+/// Bash cannot be given everything.
+fn check(script: &str) -> Result<(), ToolError> {
+    let refused = |text: &str| Err(ToolError::Reply(text.to_owned()));
+    if script.contains('\0') {
+        return refused("the command was not run: it has a NUL byte, which no command can have");
+    }
+    if script.len() > MAX_SCRIPT_BYTES {
+        return refused(
+            "the command was not run: it is longer than 128 KiB; write long texts to files, piece by piece",
+        );
+    }
+    Ok(())
+}
+
+/// Runs it to its end, its output going to the log as it comes.
+async fn follow(
+    script: &str,
+    limits: CommandLimits,
+    call: &Call<'_>,
+) -> Result<Finished, LaunchError> {
+    let attempt = call.attempt;
+    let secrets = attempt.secrets.environment();
+    let mut command = sandbox::Command {
+        script,
+        environment: secrets
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        listeners: Vec::new(),
+        hosts: String::new(),
+        limits: sandbox::Limits::DEFAULT,
+    };
+    if let Some(egress) = attempt.egress {
+        command.environment.extend(egress.environment());
+        command.listeners = egress.listeners();
+        command.hosts = egress.hosts();
+    }
+    let mut running = attempt
+        .shop
+        .sandbox
+        .start(command, &attempt.workspace)
+        .await?;
+    let listeners = running.take_listeners();
+    let (live, mut pieces) = mpsc::channel(LIVE_PIECES);
+    let outlets = Outlets {
+        live,
+        stdout: call.spill("stdout.txt"),
+        stderr: call.spill("stderr.txt"),
+    };
+    let show = async {
+        while let Some((stream, text)) = pieces.recv().await {
+            let output = ToolOutput {
+                call_id: call.id.to_owned(),
+                stream,
+                text,
+            };
+            attempt.log.append(EventData::ToolOutput(output)).await;
+        }
+    };
+    let follow = async { tokio::join!(command::follow(running, limits, outlets), show).0 };
+    match attempt.egress {
+        None => follow.await,
+        Some(egress) => tokio::select! {
+            finished = follow => finished,
+            // It never ends by itself.
+            () = egress.serve(listeners) => Err(std::io::Error::from(std::io::ErrorKind::NotConnected).into()),
+        },
+    }
+}

@@ -1,0 +1,100 @@
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use reqwest::{Client, Request, Response, Url, redirect};
+
+use crate::address::AddressPolicy;
+use crate::fetch::FetchError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The words of an error that the model reads.
+const MAX_CAUSE_BYTES: usize = 500;
+
+/// What asks servers for the jobs of this worker.
+pub(crate) struct WebClients {
+    /// For jobs that may ask any public host.
+    pub(super) public: WebClient,
+    /// For jobs whose skill says which hosts: its commands may reach them in these networks, too.
+    pub(super) declared: WebClient,
+}
+
+/// Asks servers at permitted addresses. It follows no redirect and decodes nothing.
+pub(super) struct WebClient {
+    http: Client,
+    policy: AddressPolicy,
+}
+
+impl WebClients {
+    /// `fetch` are private networks that the operator opened for what is fetched, `egress` those that
+    /// commands may reach.
+    pub(crate) fn new(fetch: &[IpNet], egress: &[IpNet]) -> reqwest::Result<Self> {
+        Ok(Self {
+            public: WebClient::new(fetch.into())?,
+            declared: WebClient::new([fetch, egress].concat().into())?,
+        })
+    }
+}
+
+impl WebClient {
+    fn new(opened: Arc<[IpNet]>) -> reqwest::Result<Self> {
+        let policy = AddressPolicy::new(opened);
+        // Nothing else can be decoded here, and a body is counted while it is.
+        let encodings = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))]);
+        let http = Client::builder()
+            .user_agent(concat!("skillet/", env!("CARGO_PKG_VERSION")))
+            .default_headers(encodings)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(redirect::Policy::none())
+            // A proxy would resolve names where nobody looks at the addresses.
+            .no_proxy()
+            .dns_resolver(policy.clone())
+            .build()?;
+        Ok(Self { http, policy })
+    }
+
+    /// Whether that URL is of the web and its address, if it names one, is permitted. Names are judged
+    /// when they are resolved.
+    pub(super) fn check(&self, url: &Url) -> Result<(), FetchError> {
+        self.policy.permits_url(url)
+    }
+
+    /// The builder of a request.
+    pub(super) fn http(&self) -> &Client {
+        &self.http
+    }
+
+    /// Sends a request. An error is for the model.
+    pub(super) async fn send(&self, request: Request) -> Result<Response, String> {
+        let host = request.url().host_str().unwrap_or_default().to_owned();
+        let answer = self.http.execute(request).await;
+        answer.map_err(|error| explain(&host, error))
+    }
+}
+
+/// What went wrong, in the words of whoever noticed, without the URL: it may hold a secret.
+pub(super) fn explain(host: &str, error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = || std::iter::successors(error.source(), |&cause| cause.source());
+    let is_ours = |cause: &(dyn Error + 'static)| {
+        matches!(
+            cause.downcast_ref::<FetchError>(),
+            Some(FetchError::NotPublic)
+        )
+    };
+    if causes().any(is_ours) {
+        return format!("{host} is refused: its address is not public");
+    }
+    let mut told = causes()
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    told.truncate(told.floor_char_boundary(MAX_CAUSE_BYTES));
+    let what = if error.is_connect() {
+        "cannot be reached"
+    } else {
+        "gave no proper answer"
+    };
+    format!("{host} {what}: {told}")
+}
