@@ -163,7 +163,7 @@ impl CreateJob {
                 ),
             },
             (None, Some(name)) => match agent {
-                Some(agent) => return Some(Found::Agent(agent)),
+                Some(agent) => return Some(Found::Agent(Box::new(agent))),
                 None => FieldError::new(
                     "/agent",
                     format!(

@@ -13,7 +13,7 @@ use crate::problem::FieldError;
 /// What a job is to run, found by its name.
 pub(super) enum Found<'a> {
     Skill(&'a Skill),
-    Agent(Agent),
+    Agent(Box<Agent>),
 }
 
 impl Found<'_> {
@@ -25,8 +25,8 @@ impl Found<'_> {
                 timeout_seconds: skill.timeout_seconds,
                 ..default
             },
-            Self::Agent(Agent { settings, .. }) => {
-                let limits = settings.limits;
+            Self::Agent(agent) => {
+                let limits = agent.settings.limits;
                 Limits {
                     timeout_seconds: limits.timeout_seconds.unwrap_or(default.timeout_seconds),
                     max_iterations: limits.max_iterations.unwrap_or(default.max_iterations),
