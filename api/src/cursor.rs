@@ -102,6 +102,7 @@ pub(crate) fn id<T: From<Uuid>>(cursor: Option<&str>) -> Result<Option<T>, ApiEr
         .map_err(|_| invalid())
 }
 
-fn invalid() -> ApiError {
+/// The error for a cursor that is none of the list's.
+pub(crate) fn invalid() -> ApiError {
     ApiError::Malformed("`cursor` must be a `next_cursor` of this list".to_owned())
 }

@@ -6,7 +6,9 @@ use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
-use crate::v1::{agents, assets, jobs, keys, queue, secrets, skills, tenants, workers};
+use crate::v1::{
+    agents, assets, conversations, jobs, keys, queue, secrets, skills, tenants, workers,
+};
 
 /// All that needs a key. Authentication is wrapped around it where it is served.
 pub(crate) fn v1() -> Scope<
@@ -37,6 +39,10 @@ pub(crate) fn v1() -> Scope<
         .service(agents::get_agent)
         .service(agents::delete_agent)
         .service(agents::list_agents)
+        .service(conversations::create_conversation)
+        .service(conversations::list_conversations)
+        .service(conversations::get_conversation)
+        .service(conversations::delete_conversation)
         .service(secrets::put_secret)
         .service(secrets::delete_secret)
         .service(secrets::list_secrets)

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod assets;
+pub(crate) mod conversations;
 pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod queue;

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod asset;
 pub mod claim;
+pub mod conversation;
 pub mod event;
 pub mod idempotency;
 pub mod job;

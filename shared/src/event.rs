@@ -12,7 +12,7 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::asset::Asset;
 use crate::id::{JobId, WorkerId};
 use crate::job::{Job, OutputKind};
-use crate::message::AssistantMessage;
+use crate::message::{AssistantMessage, Tokens};
 use crate::sandbox::{CommandUsage, Isolation};
 
 /// One entry of a job's log, as it is stored and replayed.
@@ -102,6 +102,8 @@ event_data! {
     AssetRejected(AssetRejected) = "asset.rejected",
     /// The workspace can be restored to this point.
     WorkspaceSaved(WorkspaceSaved) = "workspace.saved",
+    /// What was said before has become a summary.
+    ConversationCompacted(ConversationCompacted) = "conversation.compacted",
     /// Something to know.
     Log(LogLine) = "log",
     /// An attempt ended and another will follow.
@@ -293,6 +295,28 @@ pub struct WorkspaceSaved {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// Data of `conversation.compacted`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ConversationCompacted {
+    /// What the model has in place of all that was said before, but for the prompt of the job that
+    /// `up_to` names.
+    pub summary: String,
+    /// The last entry that the summary covers.
+    pub up_to: LogPlace,
+    /// What the summary cost.
+    pub usage: Tokens,
+}
+
+/// An entry of a job's log, and with it all before it: in that log, and in those of earlier jobs of the
+/// conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LogPlace {
+    /// The job.
+    pub job: JobId,
+    /// The entry's number.
+    pub seq: i64,
 }
 
 /// Data of `log`.

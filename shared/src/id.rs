@@ -57,6 +57,10 @@ id!(
     AssetId
 );
 id!(
+    /// A conversation.
+    ConversationId
+);
+id!(
     /// A tenant.
     TenantId
 );

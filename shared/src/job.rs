@@ -16,7 +16,7 @@ pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
 
 use crate::asset::Asset;
-use crate::id::JobId;
+use crate::id::{ConversationId, JobId};
 use crate::message::Tokens;
 use crate::model_name::ModelName;
 
@@ -36,6 +36,9 @@ pub struct Job {
     /// Which version of the agent; null for a skill's job.
     #[schema(required)]
     pub agent_version: Option<i32>,
+    /// The conversation that it continues.
+    #[schema(required)]
+    pub conversation_id: Option<ConversationId>,
     /// The model that does the thinking.
     pub model: ModelName,
     /// How many workers have had a go at it.
@@ -163,6 +166,11 @@ pub enum QueuePlace {
     Scheduled {
         /// The earliest start.
         run_at: DateTime<Utc>,
+    },
+    /// An earlier job of its conversation has not ended.
+    EarlierJob {
+        /// The job right before it.
+        job_id: JobId,
     },
     /// No live worker has what the job needs. For a skill, `GET /v1/skills/{name}` says what is missing.
     NoWorker,

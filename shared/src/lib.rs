@@ -3,6 +3,7 @@
 
 pub mod agent;
 pub mod asset;
+pub mod conversation;
 pub mod db;
 pub mod event;
 pub mod hook;

@@ -11,7 +11,7 @@ mod stream;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use request::LimitsRequest;
+pub(crate) use request::{LimitsRequest, check_metadata};
 pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 
@@ -20,7 +20,7 @@ use actix_web::{HttpResponse, delete, get};
 use serde::Deserialize;
 use shared::asset::AssetStore;
 use shared::db;
-use shared::id::{JobId, TenantId};
+use shared::id::{ConversationId, JobId, TenantId};
 use shared::job::{Job, Status};
 use sqlx::PgPool;
 use utoipa::IntoParams;
@@ -42,6 +42,8 @@ struct ListJobs {
     skill: Option<String>,
     /// Only jobs of this agent.
     agent: Option<String>,
+    /// Only jobs of this conversation.
+    conversation_id: Option<ConversationId>,
     /// Entries of a page, 1 to 100; 20 if not given.
     limit: Option<i64>,
     /// The `next_cursor` of the page before.
@@ -63,6 +65,7 @@ pub(crate) async fn list_jobs(
         status,
         skill,
         agent,
+        conversation_id,
         limit,
         cursor,
     } = query.into_inner();
@@ -83,6 +86,7 @@ pub(crate) async fn list_jobs(
         status,
         skill,
         agent,
+        conversation: conversation_id,
     };
     let jobs = db::job::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
     Ok(actix_web::web::Json(Page::of(jobs, limit, |job| {

@@ -18,6 +18,8 @@ pub(crate) struct Queue {
     ready: i64,
     /// Jobs that may not start yet.
     scheduled: i64,
+    /// Jobs behind another of their conversation.
+    blocked: i64,
     /// Jobs with a worker.
     running: i64,
     /// Since when the job that waits longest could have started; null if none waits.
@@ -34,12 +36,14 @@ pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue
     let db::run::Depth {
         ready,
         scheduled,
+        blocked,
         running,
         oldest,
     } = db::run::get_depth(&**pool).await?;
     Ok(Json(Queue {
         ready,
         scheduled,
+        blocked,
         running,
         oldest,
     }))

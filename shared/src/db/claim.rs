@@ -8,7 +8,8 @@ use sqlx::PgExecutor;
 use sqlx::types::Json;
 
 use super::log::Lease;
-use crate::id::{JobId, TenantId, WorkerId};
+use crate::conversation::Seat;
+use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 use crate::job::{Job, JobRequest, JobResult, Status};
 
 /// A job in the hands of a worker.
@@ -22,6 +23,8 @@ pub struct Claimed {
     pub job: Job,
     /// What was asked for.
     pub request: JobRequest,
+    /// Its place in a conversation.
+    pub seat: Option<Seat>,
     /// The last entry of its log.
     pub last_seq: i64,
     /// Whether someone asked for its end while nobody had it.
@@ -74,7 +77,7 @@ pub async fn claim(
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
-            job.skill, job.agent, job.agent_version, job.model, job.retry_of, job.created_at,
+            job.skill, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
             job.request as "request: Json<JobRequest>",
             job.metadata as "metadata: Json<Map<String, Value>>"
         from taken
@@ -91,12 +94,15 @@ pub async fn claim(
     rows.into_iter()
         .map(|row| {
             let id = JobId(row.job_id);
+            let conversation_id = row.conversation_id.map(ConversationId);
+            let seat = conversation_id.zip(row.place);
             let job = Job {
                 id,
                 status: Status::Running,
                 skill: row.skill,
                 agent: row.agent,
                 agent_version: row.agent_version,
+                conversation_id,
                 model: row
                     .model
                     .parse()
@@ -117,6 +123,10 @@ pub async fn claim(
                 },
                 tenant: TenantId(row.tenant_id),
                 job,
+                seat: seat.map(|(conversation, place)| Seat {
+                    conversation,
+                    place,
+                }),
                 request: row.request.0,
                 last_seq: row.last_seq,
                 cancel_requested: row.cancel_requested,

@@ -36,6 +36,23 @@ pub async fn list(
         .collect())
 }
 
+/// The number of the `count`-th last event of a type in a job's log.
+pub async fn get_seq_from_end(
+    db: impl PgExecutor<'_>,
+    job: JobId,
+    kind: &str,
+    count: i64,
+) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar!(
+        "select seq from job_event where job_id = $1 and type = $2 order by seq desc offset $3 - 1::bigint limit 1",
+        job.0,
+        kind,
+        count,
+    )
+    .fetch_optional(db)
+    .await
+}
+
 /// What has come to each of many jobs after its position, at most `limit` events a job, in order.
 pub async fn follow(
     db: impl PgExecutor<'_>,

@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 use sqlx::PgExecutor;
 use sqlx::types::Json;
 
+use crate::conversation::Seat;
 use crate::event::{EventData, JobQueued};
-use crate::id::{JobId, TenantId};
+use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Outcome, Status, Target};
 use crate::model_name::ModelName;
 use crate::skill::Network;
@@ -21,6 +22,8 @@ pub struct NewJob {
     pub target: Target,
     /// The model that does the thinking.
     pub model: ModelName,
+    /// Its place in a conversation, given by `db::conversation::join` in the same transaction.
+    pub seat: Option<Seat>,
     /// The rest of what was asked for.
     pub request: JobRequest,
     /// What the client attached.
@@ -56,19 +59,24 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
     let row = sqlx::query!(
         r#"
         with queued as (
-            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq, needs_network)
+            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place)
             values (
                 $1, $2, $3,
-                case when $4::timestamptz > now() then 'scheduled'::run_state else 'ready' end,
-                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1, $14
+                case
+                    when $15::uuid is not null and exists (select from run where conversation_id = $15) then 'blocked'::run_state
+                    when $4::timestamptz > now() then 'scheduled'
+                    else 'ready'
+                end,
+                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1, $14,
+                $15, $16
             )
         ),
         logged as (
             insert into job_event (job_id, seq, type, at, attempt, data)
             values ($1, 1, $6, now(), 0, $7::text::json)
         )
-        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version)
-        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now(), $13)
+        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id, place)
+        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now(), $13, $15, $16)
         returning created_at
         "#,
         new.id.0,
@@ -85,6 +93,8 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         new.retry_of.map(|id| id.0),
         new.request.agent.as_ref().map(|agent| agent.version),
         needs_network,
+        new.seat.map(|seat| seat.conversation.0),
+        new.seat.map(|seat| seat.place),
     )
     .fetch_one(db)
     .await?;
@@ -94,6 +104,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         skill: skill.map(str::to_owned),
         agent: agent.map(str::to_owned),
         agent_version: new.request.agent.as_ref().map(|agent| agent.version),
+        conversation_id: new.seat.map(|seat| seat.conversation),
         model: new.model.clone(),
         attempt: 0,
         retry_of: new.retry_of,
@@ -130,6 +141,8 @@ pub struct Filter {
     pub skill: Option<String>,
     /// Of this agent.
     pub agent: Option<String>,
+    /// Of this conversation.
+    pub conversation: Option<ConversationId>,
 }
 
 /// The tenant's jobs before `before`, the newest first.
@@ -144,7 +157,7 @@ pub async fn list(
         Row,
         r#"
         select
-            job.id, job.skill, job.agent, job.agent_version, job.model, job.retry_of, job.created_at,
+            job.id, job.skill, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
             coalesce(job.started_at, run.started_at) as started_at,
             job.finished_at,
             job.metadata as "metadata: Json<Map<String, Value>>",
@@ -165,6 +178,7 @@ pub async fn list(
               job.outcome::text,
               case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
           ))
+          and ($8::uuid is null or job.conversation_id = $8)
         order by job.id desc
         limit $7
         "#,
@@ -175,6 +189,7 @@ pub async fn list(
         filter.agent,
         filter.status.map(Status::as_str),
         limit,
+        filter.conversation.map(|id| id.0),
     )
     .fetch_all(db)
     .await?;
@@ -195,6 +210,31 @@ pub async fn get_request(
     .fetch_optional(db)
     .await?;
     Ok(request.map(|Json(request)| request))
+}
+
+/// Those of the jobs whose saved workspace someone may still need: they have not ended, or the next job of
+/// their conversation begins with it.
+pub async fn list_with_workspace(
+    db: impl PgExecutor<'_>,
+    jobs: &[JobId],
+) -> sqlx::Result<Vec<JobId>> {
+    let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    let found = sqlx::query_scalar!(
+        "select id from job
+         where id = any($1)
+           and (
+               outcome is null
+               or conversation_id is not null and not exists (
+                   select from job as later
+                   join job_event as event on event.job_id = later.id and event.type = 'workspace.saved'
+                   where later.conversation_id = job.conversation_id and later.place > job.place
+               )
+           )",
+        &jobs,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(found.into_iter().map(JobId).collect())
 }
 
 /// Removes one of the tenant's jobs if it has ended; `false` if there is none that has.
@@ -218,6 +258,7 @@ struct Row {
     skill: Option<String>,
     agent: Option<String>,
     agent_version: Option<i32>,
+    conversation_id: Option<uuid::Uuid>,
     model: String,
     retry_of: Option<uuid::Uuid>,
     created_at: DateTime<Utc>,
@@ -246,6 +287,7 @@ impl TryFrom<Row> for Job {
             skill: row.skill,
             agent: row.agent,
             agent_version: row.agent_version,
+            conversation_id: row.conversation_id.map(ConversationId),
             model: row
                 .model
                 .parse()

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::EVENTS_CHANNEL;
+use super::{EVENTS_CHANNEL, WORK_CHANNEL};
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
 use crate::job::{Job, JobResult, Outcome};
@@ -55,7 +55,7 @@ pub enum Next {
 
 /// Appends for many jobs at once, and returns the leases that were still good. For each of those all
 /// of it has happened (events numbered and written, announced assets visible, run moved or gone,
-/// result stored), for the others nothing.
+/// result stored, the next of its conversation admitted), for the others nothing.
 ///
 /// At most one `Append` a job. One notification a call, however many jobs.
 pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
@@ -93,7 +93,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             delete from run
             using entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
-            returning run.job_id, entry.lease, entry.base, run.attempt, run.started_at
+            returning run.job_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
         ),
         finished as (
             update job set
@@ -104,6 +104,26 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             from entry
             join ended on ended.job_id = entry.job_id
             where job.id = entry.job_id
+        ),
+        next as (
+            select head.job_id
+            from ended
+            cross join lateral (
+                select job_id from run
+                where run.conversation_id = ended.conversation_id and run.state = 'blocked'
+                order by place
+                limit 1
+            ) as head
+            where ended.conversation_id is not null and ended.state <> 'blocked'
+        ),
+        admitted as (
+            update run set state = case when run.run_at <= now() then 'ready'::run_state else 'scheduled' end
+            from next
+            where run.job_id = next.job_id and run.state = 'blocked'
+            returning run.job_id
+        ),
+        called as (
+            select pg_notify($16, '') from admitted limit 1
         ),
         good as (
             select job_id, lease, base, attempt from kept
@@ -126,7 +146,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             select pg_notify($14, string_agg(job_id::text, ',')) from good
         )
         select good.job_id as "job_id!", good.lease as "lease!"
-        from good, told
+        from good, told left join called on true
         "#,
         &runs.jobs,
         &runs.leases,
@@ -143,6 +163,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &events.asset_jobs,
         EVENTS_CHANNEL,
         &runs.bases,
+        WORK_CHANNEL,
     )
     .fetch_all(db)
     .await?;

@@ -5,7 +5,7 @@ use sqlx::{PgConnection, PgExecutor};
 
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
-use crate::id::{JobId, TenantId, WorkerId};
+use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 use crate::job::QueuePlace;
 
 /// A run that its caller has locked.
@@ -128,15 +128,6 @@ pub async fn lock_orphans(
     Ok(runs.collect())
 }
 
-/// Those of the jobs that have not ended.
-pub async fn list_unfinished(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<Vec<JobId>> {
-    let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
-    let unfinished = sqlx::query_scalar!("select job_id from run where job_id = any($1)", &jobs)
-        .fetch_all(db)
-        .await?;
-    Ok(unfinished.into_iter().map(JobId).collect())
-}
-
 /// Tells idle workers that there is something to claim.
 pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", WORK_CHANNEL)
@@ -145,11 +136,46 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
+/// Makes the head of each conversation's line ready that is blocked although nobody is before it, in all
+/// conversations or in one. It comes to that when one job joins the line in the very moment in which the
+/// one before it ends. Returns how many; bounded, so call it again while it is not 0.
+pub async fn admit_blocked(
+    db: impl PgExecutor<'_>,
+    conversation: Option<ConversationId>,
+) -> sqlx::Result<u64> {
+    let done = sqlx::query!(
+        "update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
+         where job_id in (
+             select run.job_id
+             from (
+                 select distinct on (conversation_id) job_id
+                 from run
+                 where conversation_id is not null and ($1::uuid is null or conversation_id = $1)
+                 order by conversation_id, place
+             ) as head
+             join run on run.job_id = head.job_id
+             where run.state = 'blocked'
+             limit 1000
+             for update of run skip locked
+         )",
+        conversation.map(|id| id.0),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
 /// Why a queued job is not running; `None` if it is not queued.
 pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<QueuePlace>> {
     let row = sqlx::query!(
         r#"
         select
+            (
+                select job_id from run
+                where mine.state = 'blocked' and conversation_id = mine.conversation_id and place < mine.place
+                order by place desc
+                limit 1
+            ) as earlier,
             mine.state = 'scheduled' as "scheduled!",
             mine.run_at,
             exists (
@@ -164,16 +190,19 @@ pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Opti
                 ) as ahead
             ) as "ahead!"
         from run as mine
-        where mine.job_id = $1 and mine.state in ('scheduled', 'ready')
+        where mine.job_id = $1 and mine.state in ('scheduled', 'ready', 'blocked')
         "#,
         job.0,
     )
     .fetch_optional(db)
     .await?;
-    Ok(row.map(|row| match row {
-        row if row.scheduled => QueuePlace::Scheduled { run_at: row.run_at },
-        row if !row.runnable => QueuePlace::NoWorker,
-        row => QueuePlace::Position {
+    Ok(row.map(|row| match row.earlier {
+        Some(earlier) => QueuePlace::EarlierJob {
+            job_id: JobId(earlier),
+        },
+        None if row.scheduled => QueuePlace::Scheduled { run_at: row.run_at },
+        None if !row.runnable => QueuePlace::NoWorker,
+        None => QueuePlace::Position {
             position: row.ahead,
         },
     }))
@@ -185,6 +214,8 @@ pub struct Depth {
     pub ready: i64,
     /// Jobs that may not start yet.
     pub scheduled: i64,
+    /// Jobs behind another of their conversation.
+    pub blocked: i64,
     /// Jobs with a worker.
     pub running: i64,
     /// When the longest waiting ready job became due.
@@ -198,6 +229,7 @@ pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
         r#"select
                (select count(*) from run where state = 'ready') as "ready!",
                (select count(*) from run where state = 'scheduled') as "scheduled!",
+               (select count(*) from run where conversation_id is not null and state = 'blocked') as "blocked!",
                (select count(*) from run where state = 'running') as "running!",
                (select min(run_at) from run where state = 'ready') as oldest"#,
     )

@@ -24,6 +24,7 @@ pub(crate) async fn cancel_job(
     job: Path<JobId>,
 ) -> Result<Json<Job>, ApiError> {
     let mut transaction = pool.begin().await?;
+    let mut conversation = None;
     if let Some(run) = db::run::lock(&mut transaction, caller.tenant, *job).await? {
         if run.is_running {
             db::run::request_cancel(&mut transaction, *job).await?;
@@ -31,6 +32,7 @@ pub(crate) async fn cancel_job(
             let job = db::job::get(&mut *transaction, caller.tenant, *job)
                 .await?
                 .ok_or(ApiError::NotFound("job"))?;
+            conversation = job.conversation_id;
             let (event, next) =
                 db::log::finish(job, Outcome::Cancelled, run.now, JobResult::default());
             let append = Append {
@@ -43,5 +45,9 @@ pub(crate) async fn cancel_job(
         }
     }
     transaction.commit().await?;
+    if conversation.is_some() {
+        // The job before it may have ended meanwhile and made this one the next.
+        db::run::admit_blocked(&**pool, conversation).await?;
+    }
     Ok(Json(find(&pool, caller.tenant, *job).await?))
 }

@@ -18,7 +18,7 @@ use shared::skill::{Catalog, is_name};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
-use super::request::{CreateJob, Inline, Known, Parsed};
+use super::request::{CreateJob, Inline, Known, NO_CONVERSATION, Parsed};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::Json;
@@ -116,6 +116,7 @@ async fn make(
         id: JobId::new(),
         tenant,
         target: parsed.target,
+        seat: None,
         model: parsed.model,
         request: parsed.request,
         metadata: parsed.metadata,
@@ -123,7 +124,7 @@ async fn make(
         run_at: parsed.run_at,
         digest: hex::encode(digest),
     };
-    if key.is_none() && parsed.inline.is_empty() {
+    if key.is_none() && parsed.inline.is_empty() && parsed.conversation.is_none() {
         return Ok(Made::Now(Box::new(db::job::insert(pool, &new).await?)));
     }
     let mut transaction = pool.begin().await?;
@@ -136,8 +137,19 @@ async fn make(
         }
     }
     store_inline(&mut transaction, assets, &mut new, parsed.inline).await?;
+    if let Some(conversation) = parsed.conversation {
+        // As late as can be: others who want to join wait.
+        new.seat = db::conversation::join(&mut transaction, tenant, conversation).await?;
+        if new.seat.is_none() {
+            return Err(ApiError::field("/conversation_id", NO_CONVERSATION));
+        }
+    }
     let job = db::job::insert(&mut *transaction, &new).await?;
     transaction.commit().await?;
+    if parsed.conversation.is_some() {
+        // The job before it may have ended meanwhile, without having seen this one.
+        db::run::admit_blocked(pool, parsed.conversation).await?;
+    }
     Ok(Made::Now(Box::new(job)))
 }
 
@@ -169,11 +181,16 @@ async fn parse(
         Some(name) => db::agent::get(pool, tenant, name, None).await?,
         None => None,
     };
+    let conversation = match create.conversation() {
+        Some(id) => db::conversation::get(pool, tenant, id).await?,
+        None => None,
+    };
     let known = Known {
         catalog,
         providers,
         assets,
         agent,
+        conversation,
     };
     let parsed = create.parse(known).map_err(ApiError::Invalid)?;
     // The keys are with the workers. While none is there, nobody knows; the job waits and then says so.

@@ -8,7 +8,8 @@ use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::agent::Agent;
-use shared::id::AssetId;
+use shared::conversation::Conversation;
+use shared::id::{AssetId, ConversationId};
 use shared::job::{Input, JobRequest, Limits, Priority, Target};
 use shared::model_name::ModelName;
 use shared::provider::Providers;
@@ -22,6 +23,9 @@ pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::LimitsRequest;
 use target::Found;
+
+pub(super) const NO_CONVERSATION: &str =
+    "there is no such conversation; POST /v1/conversations begins one";
 
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
@@ -38,6 +42,8 @@ pub(crate) struct CreateJob {
     skill: Option<String>,
     /// The agent to run. Exactly one of `skill` and `agent`.
     agent: Option<String>,
+    /// The conversation that an agent's job continues. It waits until those before it have ended.
+    conversation_id: Option<ConversationId>,
     /// What is wanted, in the person's own words.
     #[schema(example = "Crop to a circle", min_length = 1)]
     prompt: String,
@@ -77,11 +83,14 @@ pub(super) struct Known<'a> {
     pub(super) assets: KnownAssets,
     /// The agent that the request names, if there is one of that name.
     pub(super) agent: Option<Agent>,
+    /// The conversation that it names, if there is one.
+    pub(super) conversation: Option<Conversation>,
 }
 
 /// A request that makes sense.
 pub(crate) struct Parsed {
     pub(super) target: Target,
+    pub(super) conversation: Option<ConversationId>,
     /// The secrets that the job cannot do without.
     pub(super) secrets: Vec<SecretNeed>,
     pub(super) model: ModelName,
@@ -106,10 +115,16 @@ impl CreateJob {
             .collect()
     }
 
+    /// The conversation that it names.
+    pub(super) fn conversation(&self) -> Option<ConversationId> {
+        self.conversation_id
+    }
+
     /// Checks everything; the errors are all that there are.
     pub(super) fn parse(self, known: Known<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
         let found = self.check_target(known.catalog, known.agent, &mut errors);
+        errors.extend(self.check_conversation(known.conversation.as_ref()));
         self.check_prompt(&mut errors);
         let model = self.check_model(found.as_ref(), known.providers, &mut errors);
         let parameters = found.as_ref().map_or_else(Map::new, |found| {
@@ -136,6 +151,7 @@ impl CreateJob {
         };
         Ok(Parsed {
             target,
+            conversation: self.conversation_id,
             secrets,
             model,
             request,
@@ -178,6 +194,22 @@ impl CreateJob {
         };
         errors.push(error);
         None
+    }
+
+    fn check_conversation(&self, found: Option<&Conversation>) -> Option<FieldError> {
+        self.conversation_id?;
+        let detail = match (found, &self.agent) {
+            (_, None) => "only an agent's job continues a conversation".to_owned(),
+            (None, _) => NO_CONVERSATION.to_owned(),
+            (Some(conversation), Some(agent)) if conversation.agent != *agent => {
+                format!(
+                    "this conversation is with the agent `{}`",
+                    conversation.agent
+                )
+            }
+            (Some(_), Some(_)) => return None,
+        };
+        Some(FieldError::new("/conversation_id", detail))
     }
 
     fn check_prompt(&self, errors: &mut Vec<FieldError>) {
@@ -264,12 +296,15 @@ impl CreateJob {
                 "must have a year of four digits",
             ));
         }
-        let metadata_bytes = serde_json::to_string(&self.metadata).map_or(0, |json| json.len());
-        if metadata_bytes > MAX_METADATA_BYTES {
-            errors.push(FieldError::new(
-                "/metadata",
-                format!("must be at most {MAX_METADATA_BYTES} bytes of JSON"),
-            ));
-        }
+        errors.extend(check_metadata(&self.metadata));
     }
+}
+
+/// An error if a client attaches too much.
+pub(crate) fn check_metadata(metadata: &Map<String, Value>) -> Option<FieldError> {
+    let bytes = serde_json::to_string(metadata).map_or(0, |json| json.len());
+    (bytes > MAX_METADATA_BYTES).then(|| {
+        let detail = format!("must be at most {MAX_METADATA_BYTES} bytes of JSON");
+        FieldError::new("/metadata", detail)
+    })
 }

@@ -14,7 +14,7 @@ use crate::auth::Caller;
 use crate::doorbell::Doorbell;
 use crate::problem::{ApiError, Problem};
 
-/// Creates a job like one that has ended, with the same request.
+/// Creates a job like one that has ended, with the same request. In a conversation, it is its latest job.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job to run again")), responses(
     (status = 202, description = "The new job, with `retry_of`", body = Job,
         headers(("Location" = String, description = "The job's path"))),
@@ -50,10 +50,17 @@ pub(crate) async fn retry_job(
             *asset = copy;
         }
     }
+    let seat = match before.conversation_id {
+        Some(conversation) => {
+            db::conversation::join(&mut transaction, caller.tenant, conversation).await?
+        }
+        None => None,
+    };
     let new = NewJob {
         id,
         tenant: caller.tenant,
         target,
+        seat,
         model: before.model,
         request,
         metadata: before.metadata,
@@ -63,6 +70,9 @@ pub(crate) async fn retry_job(
     };
     let job = db::job::insert(&mut *transaction, &new).await?;
     transaction.commit().await?;
+    if seat.is_some() {
+        db::run::admit_blocked(&**pool, before.conversation_id).await?;
+    }
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &job))
 }

@@ -1,0 +1,140 @@
+//! `/v1/conversations`
+
+mod messages;
+
+use actix_web::http::header::LOCATION;
+use actix_web::web::{Data, Path, Query};
+use actix_web::{HttpResponse, delete, get, post};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use shared::agent::DEFAULT;
+use shared::asset::AssetStore;
+use shared::conversation::Conversation;
+use shared::db;
+use shared::db::conversation::Deleted;
+use shared::id::ConversationId;
+use shared::skill::is_name;
+use sqlx::PgPool;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, FieldError, Problem};
+use crate::v1::jobs::check_metadata;
+
+pub(crate) use messages::get_conversation;
+
+type ConversationPage = Page<Conversation>;
+
+/// A conversation to be begun.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateConversation {
+    /// The agent of all its jobs; `default` if not given.
+    agent: Option<String>,
+    /// Anything of the client's own, given back with the conversation.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
+}
+
+/// Begins a conversation. Jobs that name it continue one history and one workspace, one after the other.
+#[utoipa::path(tag = "conversations", request_body = CreateConversation, responses(
+    (status = 201, description = "The conversation", body = Conversation,
+        headers(("Location" = String, description = "The conversation's path"))),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/conversations")]
+pub(crate) async fn create_conversation(
+    caller: Caller,
+    body: Json<CreateConversation>,
+    pool: Data<PgPool>,
+) -> Result<HttpResponse, ApiError> {
+    let Json(CreateConversation { agent, metadata }) = body;
+    let agent = agent.unwrap_or_else(|| DEFAULT.to_owned());
+    let mut errors = Vec::from_iter(check_metadata(&metadata));
+    let is_there = is_name(&agent)
+        && db::agent::get(&**pool, caller.tenant, &agent, None)
+            .await?
+            .is_some();
+    if !is_there {
+        errors.push(FieldError::new(
+            "/agent",
+            format!("there is no agent `{agent}`; GET /v1/agents lists those that there are"),
+        ));
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::Invalid(errors));
+    }
+    let conversation = db::conversation::insert(&**pool, caller.tenant, &agent, metadata).await?;
+    Ok(HttpResponse::Created()
+        .insert_header((LOCATION, format!("/v1/conversations/{}", conversation.id)))
+        .json(conversation))
+}
+
+/// Which conversations to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListConversations {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists conversations, the newest first, without their messages.
+#[utoipa::path(tag = "conversations", params(ListConversations), responses(
+    (status = 200, description = "A page of conversations", body = ConversationPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/conversations")]
+pub(crate) async fn list_conversations(
+    caller: Caller,
+    pool: Data<PgPool>,
+    query: Query<ListConversations>,
+) -> Result<actix_web::web::Json<ConversationPage>, ApiError> {
+    let ListConversations { limit, cursor } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let before = cursor::id(cursor.as_deref())?;
+    let found = db::conversation::list(&**pool, caller.tenant, before, limit + 1).await?;
+    Ok(actix_web::web::Json(Page::of(found, limit, |it| {
+        it.id.to_string()
+    })))
+}
+
+/// Removes a conversation, and the files that were kept for its next job. Its jobs stay, each for itself.
+#[utoipa::path(tag = "conversations",
+    params(("conversation_id" = ConversationId, Path, description = "The conversation")),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 409, description = "A job of it has not ended; cancel it first", body = Problem,
+            content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[delete("/conversations/{conversation_id}")]
+pub(crate) async fn delete_conversation(
+    caller: Caller,
+    conversation: Path<ConversationId>,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+) -> Result<HttpResponse, ApiError> {
+    let mut transaction = pool.begin().await?;
+    let deleted = db::conversation::delete(&mut transaction, caller.tenant, *conversation).await?;
+    transaction.commit().await?;
+    match deleted {
+        Deleted::Absent => return Err(ApiError::NotFound("conversation")),
+        Deleted::Busy => {
+            return Err(ApiError::Conflict {
+                code: "conversation_busy",
+                detail: "a job of this conversation has not ended; wait for it, or cancel it first"
+                    .to_owned(),
+            });
+        }
+        Deleted::Gone(None) => {}
+        Deleted::Gone(Some(job)) => assets.scratch(job).clear().await?,
+    }
+    Ok(HttpResponse::NoContent().finish())
+}
