@@ -10,9 +10,10 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use serde_json::Value;
-use shared::id::JobId;
+use shared::id::{ConversationId, JobId};
 use shared::job::Status;
 use shared::model_name::ModelName;
+use shared::provider::ContextWindow;
 use shared::telemetry;
 use worker::sandbox::Mode;
 
@@ -126,6 +127,14 @@ pub(crate) struct Common {
     /// The model of jobs that name none, e.g. anthropic/claude-sonnet-4-5
     #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
     pub(crate) default_model: Option<ModelName>,
+    /// How many tokens a model reads at once if that is not known, e.g. ollama/qwen3=40960 or ollama/=32768
+    #[arg(
+        long = "context-window",
+        env = "SKILLET_CONTEXT_WINDOWS",
+        value_name = "MODEL=TOKENS",
+        value_delimiter = ','
+    )]
+    pub(crate) context_windows: Vec<ContextWindow>,
     #[command(flatten)]
     pub(crate) master_key: MasterKey,
 }
@@ -256,6 +265,9 @@ pub(crate) struct Run {
     /// The agent, which `skillet agents list` lists, instead of a skill
     #[arg(short, long)]
     pub(crate) agent: Option<String>,
+    /// The conversation that the agent's job continues
+    #[arg(short, long, value_name = "ID", requires = "agent")]
+    pub(crate) conversation: Option<ConversationId>,
     /// A file to start from, or a URL; can be given again
     #[arg(short, long = "input", value_name = "FILE")]
     pub(crate) inputs: Vec<String>,

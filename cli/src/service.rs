@@ -53,11 +53,13 @@ impl Parts {
             None => AssetStore::in_folder(&home.join("assets"))?,
         };
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
+        let mut providers = config.providers(common.default_model.clone());
+        providers.context_windows = common.context_windows.clone();
         Ok(Self {
             home,
             assets,
             catalog,
-            providers: config.providers(common.default_model.clone()),
+            providers,
             master_keys: master_key::configured(&common.master_key)?,
         })
     }

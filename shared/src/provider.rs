@@ -1,11 +1,15 @@
 //! The providers of models that this service knows.
 
+mod window;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde::Deserialize;
 
 use crate::model_name::ModelName;
+
+pub use window::{ContextWindow, NotAWindow};
 
 /// The provider that needs no network: it runs the prompt's own commands.
 pub const SCRIPT: &str = "script";
@@ -70,6 +74,8 @@ pub struct Providers {
     by_name: BTreeMap<String, Provider>,
     /// What a job uses that names no model.
     pub default_model: Option<ModelName>,
+    /// How much models read at once, where that is not as it is known.
+    pub context_windows: Vec<ContextWindow>,
 }
 
 /// Why a model cannot be asked.
@@ -132,6 +138,7 @@ impl Providers {
         Self {
             by_name,
             default_model,
+            context_windows: Vec::new(),
         }
     }
 
@@ -158,6 +165,11 @@ impl Providers {
             provider: model.provider().to_owned(),
             variable,
         })
+    }
+
+    /// How many tokens the model reads at once; `None` if there is no limit.
+    pub fn context_window(&self, model: &ModelName) -> Option<u32> {
+        window::of(model, &self.context_windows)
     }
 
     /// All names.

@@ -1,6 +1,7 @@
 //! One attempt at a job: from the claim to the last entry that its lease may write.
 
 mod end;
+mod files;
 mod prepare;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::egress::Egress;
 use crate::log::JobLog;
 use crate::role::Role;
-use crate::run_loop::{Conversation, LoopError, run_loop};
+use crate::run_loop::{Dialogue, LoopError, run_loop};
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::workspace::{Snapshots, Workspace};
@@ -142,17 +143,19 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
         isolation: Some(shop.sandbox.isolation()),
     };
     log.append(EventData::JobStarted(started)).await;
-    let (end, conversation) = match Role::of(&claimed, &shop.catalog) {
+    let (end, dialogue) = match Role::of(&claimed, &shop.catalog) {
         Some(role) => carry_out(&shop, &claimed, &role, &log, &signals, &clock).await,
         None => (
             End::Fault(anyhow::anyhow!("claimed a job of a skill that is not here")),
             None,
         ),
     };
-    let (transcript, snapshots) = conversation.map(|it| (it.transcript, it.snapshots)).unzip();
+    let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
     let is_over = end::close(log, &claimed, &clock, transcript, end).await;
-    // What a lost attempt saved is the next one's; what an ended job saved is nobody's.
+    // What a lost attempt saved is the next one's, and what a job of a conversation saved is the next job's;
+    // what another ended job saved is nobody's.
     if is_over
+        && claimed.seat.is_none()
         && let Some(snapshots) = snapshots
         && let Err(error) = snapshots.clear().await
     {
@@ -160,7 +163,7 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, sig
     }
 }
 
-/// Prepares and loops. How that ended, with the conversation if it came to one.
+/// Prepares and loops. How that ended, with the dialogue if it came to one.
 async fn carry_out(
     shop: &Shop,
     claimed: &Claimed,
@@ -168,7 +171,7 @@ async fn carry_out(
     log: &JobLog,
     signals: &Signals,
     clock: &Clock,
-) -> (End, Option<Conversation>) {
+) -> (End, Option<Dialogue>) {
     let prepared = match signals.watch(prepare(shop, claimed, role, log)).await {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(fault)) => return (fault.into(), None),
@@ -178,7 +181,7 @@ async fn carry_out(
         workspace,
         secrets,
         egress,
-        mut conversation,
+        mut dialogue,
         entries,
     } = prepared;
     for entry in entries {
@@ -200,7 +203,7 @@ async fn carry_out(
         drain: &signals.drain,
         deadline,
     };
-    let looping = tokio::time::timeout_at(deadline.into(), run_loop(&attempt, &mut conversation));
+    let looping = tokio::time::timeout_at(deadline.into(), run_loop(&attempt, &mut dialogue));
     let end = match signals.watch(looping).await {
         Ok(Ok(Ok(stop))) => End::Stopped(stop),
         Ok(Ok(Err(error))) => error.into(),
@@ -211,7 +214,7 @@ async fn carry_out(
         Err(interrupt) => interrupt.into(),
     };
     remove(attempt.workspace).await;
-    (end, Some(conversation))
+    (end, Some(dialogue))
 }
 
 /// Nothing of the job is left on this machine when it is said to have ended.

@@ -19,14 +19,14 @@ const MAX_CRASHES: i16 = 3;
 /// An upload that is older than this was broken off.
 const UPLOAD_PATIENCE: TimeDelta = TimeDelta::days(1);
 
-/// Makes due jobs ready, and hands jobs to others whose worker fell silent, or says itself that it
+/// Makes jobs ready that are due or next in their conversation, and hands jobs to others whose worker fell silent, or says itself that it
 /// `lost` them. Returns whether there is something to claim now.
 pub(crate) async fn frequent(
     pool: &PgPool,
     worker: WorkerId,
     lost: &[JobId],
 ) -> sqlx::Result<bool> {
-    let promoted = db::claim::promote(pool).await?;
+    let promoted = db::claim::promote(pool).await? + db::run::admit_blocked(pool, None).await?;
     db::worker::stop_silent(pool).await?;
     let mut taken_over = 0;
     loop {
@@ -48,10 +48,11 @@ pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<(
         db::asset::release_blob(pool, assets, &sha256).await?;
     }
     assets.sweep_incoming(UPLOAD_PATIENCE).await?;
-    // A worker that died right after a job's end left the job's workspace saved.
+    // A worker that died right after a job's end left the job's workspace saved, and a conversation that
+    // goes on has no need of the one before the last.
     let saved = assets.list_scratch().await?;
-    let unfinished = db::run::list_unfinished(pool, &saved).await?;
-    for job in saved.iter().filter(|job| !unfinished.contains(job)) {
+    let needed = db::job::list_with_workspace(pool, &saved).await?;
+    for job in saved.iter().filter(|job| !needed.contains(job)) {
         assets.scratch(*job).clear().await?;
     }
     Ok(())

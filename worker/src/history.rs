@@ -1,23 +1,28 @@
-//! Taking a loop up where another worker left it: its log, folded.
+//! Taking a loop up where another worker left it, or another job of its conversation: logs, folded.
+
+mod earlier;
 
 use std::collections::HashSet;
 
 use shared::db;
-use shared::event::{EventData, ToolCompleted, ToolOutcome};
+use shared::event::{ConversationCompacted, EventData, ToolCompleted, ToolOutcome};
 use shared::id::JobId;
 use sqlx::PgPool;
 
 use crate::transcript::Transcript;
 
+pub(crate) use earlier::recall;
+
 /// Events that are read at once.
 const PAGE: i64 = 500;
 /// The types that a transcript is made of.
-const TYPES: [&str; 5] = [
+const TYPES: [&str; 6] = [
     "message.completed",
     "tool.started",
     "tool.completed",
     "asset.created",
     "workspace.saved",
+    "conversation.compacted",
 ];
 
 const UNKNOWN: &str = "It is not known whether this call ran: the machine that ran it was lost. Its effects may be \
@@ -26,25 +31,40 @@ const UNSAVED: &str = "[The work moved to another machine. What the last calls d
                        before you rely on it.]";
 
 /// What earlier attempts left in the log.
+#[derive(Default)]
 pub(crate) struct History {
     events: Vec<EventData>,
+    /// Before which of them all that was said becomes a summary.
+    restart: Option<(usize, String)>,
 }
 
 impl History {
     /// Reads what a job's log says of its loop.
     pub(crate) async fn read(pool: &PgPool, job: JobId) -> anyhow::Result<Self> {
-        let types = TYPES.map(str::to_owned);
-        let (mut events, mut after) = (Vec::new(), 0);
-        loop {
-            let page = db::event::list(pool, job, after, &types, PAGE).await?;
-            let Some(last) = page.last() else {
-                return Ok(Self { events });
-            };
-            after = last.seq;
-            for event in page {
-                events.push(event.parse()?);
-            }
-        }
+        let entries = read(pool, job, 0).await?;
+        let last = entries.iter().rev().find_map(|(_, event)| compacted(event));
+        let restart = last.filter(|last| last.up_to.job == job).map(|last| {
+            let covered = entries.iter().take_while(|(seq, _)| *seq <= last.up_to.seq);
+            (covered.count(), last.summary.clone())
+        });
+        Ok(Self {
+            restart,
+            events: entries.into_iter().map(|(_, event)| event).collect(),
+        })
+    }
+
+    /// The last summary that was made.
+    fn summary(&self) -> Option<&ConversationCompacted> {
+        self.events.iter().rev().find_map(compacted)
+    }
+
+    /// The workspace as it was before the first reply, if it was saved then.
+    pub(crate) fn first_manifest(&self) -> Option<&str> {
+        self.events.iter().find_map(|event| match event {
+            EventData::WorkspaceSaved(saved) => Some(Some(saved.manifest.as_str())),
+            EventData::MessageCompleted(_) => Some(None),
+            _ => None,
+        })?
     }
 
     /// The last workspace that was saved.
@@ -60,7 +80,12 @@ impl History {
     pub(crate) fn replay(self, transcript: &mut Transcript) -> Vec<EventData> {
         let mut started = HashSet::new();
         let mut is_unsaved = false;
-        for event in self.events {
+        for (number, event) in self.events.into_iter().enumerate() {
+            if let Some((at, summary)) = &self.restart
+                && number == *at
+            {
+                transcript.restart(summary);
+            }
             match event {
                 EventData::MessageCompleted(reply) => {
                     transcript.give_turn();
@@ -79,6 +104,10 @@ impl History {
                     transcript.add_output(created);
                 }
                 EventData::WorkspaceSaved(_) => is_unsaved = false,
+                EventData::ConversationCompacted(compacted) => {
+                    transcript.usage.tokens += compacted.usage;
+                    transcript.distrust_counts();
+                }
                 _ => {}
             }
         }
@@ -86,6 +115,29 @@ impl History {
             transcript.note(UNSAVED);
         }
         close_unknown(transcript, &started)
+    }
+}
+
+/// The entries of a job's log that a transcript is made of, after one, with their numbers.
+async fn read(pool: &PgPool, job: JobId, mut after: i64) -> anyhow::Result<Vec<(i64, EventData)>> {
+    let types = TYPES.map(str::to_owned);
+    let mut entries = Vec::new();
+    loop {
+        let page = db::event::list(pool, job, after, &types, PAGE).await?;
+        let Some(last) = page.last() else {
+            return Ok(entries);
+        };
+        after = last.seq;
+        for event in page {
+            entries.push((event.seq, event.parse()?));
+        }
+    }
+}
+
+fn compacted(event: &EventData) -> Option<&ConversationCompacted> {
+    match event {
+        EventData::ConversationCompacted(compacted) => Some(compacted),
+        _ => None,
     }
 }
 
@@ -181,8 +233,13 @@ mod tests {
     }
 
     fn replay(events: Vec<EventData>) -> (Transcript, Vec<EventData>) {
-        let mut transcript = Transcript::new(vec![Part::Text("go".to_owned())], false);
-        let entries = History { events }.replay(&mut transcript);
+        let mut transcript = Transcript::new(false);
+        transcript.begin(JobId::new(), vec![Part::Text("go".to_owned())]);
+        let history = History {
+            events,
+            restart: None,
+        };
+        let entries = history.replay(&mut transcript);
         transcript.give_turn();
         (transcript, entries)
     }

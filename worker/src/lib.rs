@@ -5,6 +5,7 @@ mod attempt;
 mod capture;
 mod chore;
 mod command;
+mod compaction;
 mod egress;
 mod fetch;
 mod heartbeat;

@@ -1,5 +1,6 @@
 //! What the model is told before it begins.
 
+mod retelling;
 mod system;
 
 use serde_json::{Map, Value};
@@ -8,6 +9,7 @@ use crate::model::Part;
 use crate::sight::Sight;
 use crate::staging::Staged;
 
+pub(crate) use retelling::retell;
 pub(crate) use system::system;
 
 /// The first message: the person's words, then what comes with them.
@@ -44,5 +46,15 @@ pub(crate) fn first_message(
         Sight::Shown(file) => Some(Part::Media(file.clone())),
         Sight::Told(_) => None,
     }));
+    parts
+}
+
+/// The first message of an earlier job of the conversation: its files are in the workspace, if anywhere.
+pub(crate) fn earlier_message(prompt: &str, inputs: &[String]) -> Vec<Part> {
+    let mut parts = vec![Part::Text(prompt.to_owned())];
+    if !inputs.is_empty() {
+        let list: Vec<_> = inputs.iter().map(|name| format!("- {name}")).collect();
+        parts.push(Part::Text(format!("Input files:\n{}", list.join("\n"))));
+    }
     parts
 }

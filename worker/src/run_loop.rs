@@ -9,8 +9,9 @@ use shared::job::LoopStop;
 use shared::message::AssistantMessage;
 
 use crate::attempt::Attempt;
+use crate::compaction::compact_if_full;
 use crate::log::LeaseLost;
-use crate::model::{Model, ModelError, ModelEvent, Request, ToolSpec, retry};
+use crate::model::{Model, ModelError, ModelEvent, Request, retry};
 use crate::tool::{ExecuteError, Toolbox};
 use crate::transcript::Transcript;
 use crate::workspace::Snapshots;
@@ -24,13 +25,15 @@ pub(crate) enum LoopError {
     LeaseLost(#[from] LeaseLost),
     #[error(transparent)]
     Model(#[from] ModelError),
+    #[error("the database failed")]
+    Database(#[from] sqlx::Error),
     /// The worker is leaving; the transcript stands at a boundary.
     #[error("the worker is leaving")]
     Drained,
 }
 
 /// What a loop works with.
-pub(crate) struct Conversation {
+pub(crate) struct Dialogue {
     pub(crate) model: Box<dyn Model>,
     pub(crate) tools: Toolbox,
     pub(crate) system: String,
@@ -41,36 +44,37 @@ pub(crate) struct Conversation {
 /// Runs the loop from wherever its transcript stands.
 pub(crate) async fn run_loop(
     attempt: &Attempt<'_>,
-    conversation: &mut Conversation,
+    dialogue: &mut Dialogue,
 ) -> Result<LoopStop, LoopError> {
-    let Conversation {
-        model,
-        tools,
-        system,
-        transcript,
-        snapshots,
-    } = conversation;
-    let specs = tools.specs();
+    let specs = dialogue.tools.specs();
+    let limits = attempt.claimed.request.limits;
     loop {
-        if transcript.next_call().is_some() {
-            let ran = run_calls(attempt, tools, transcript).await;
+        if dialogue.transcript.next_call().is_some() {
+            let ran = run_calls(attempt, &dialogue.tools, &mut dialogue.transcript).await;
             // Also when the worker is leaving in the middle of a turn.
-            attempt.save(snapshots).await;
+            attempt.save(&mut dialogue.snapshots).await;
             if let Some(stop) = ran? {
                 return Ok(stop);
             }
         }
-        if let Some(stop) = transcript.stop(attempt.claimed.request.limits.max_iterations) {
+        if let Some(stop) = dialogue.transcript.stop(limits.max_iterations) {
             return Ok(stop);
         }
         attempt.check_boundary()?;
-        transcript.give_turn();
-        let reply = ask(attempt, &**model, &specs, system, transcript).await?;
+        compact_if_full(attempt, dialogue).await?;
+        dialogue.transcript.give_turn();
+        let request = Request {
+            system: &dialogue.system,
+            tools: &specs,
+            messages: dialogue.transcript.messages(),
+            max_tokens: limits.max_tokens,
+        };
+        let reply = ask(attempt, &*dialogue.model, request, true).await?;
         attempt
             .log
             .append(EventData::MessageCompleted(reply.clone()))
             .await;
-        transcript.add_reply(reply);
+        dialogue.transcript.add_reply(reply);
     }
 }
 
@@ -90,21 +94,13 @@ async fn run_calls(
     Ok(None)
 }
 
-/// One reply, its deltas going to the log as they come.
-async fn ask(
+/// One reply. If it `is_public`, its deltas go to the log as they come.
+pub(crate) async fn ask(
     attempt: &Attempt<'_>,
     model: &dyn Model,
-    tools: &[ToolSpec],
-    system: &str,
-    transcript: &Transcript,
+    request: Request<'_>,
+    is_public: bool,
 ) -> Result<AssistantMessage, LoopError> {
-    let max_tokens = attempt.claimed.request.limits.max_tokens;
-    let request = Request {
-        system,
-        tools,
-        messages: transcript.messages(),
-        max_tokens,
-    };
     let report = |error: &ModelError, tries, wait| report(attempt, error, tries, wait);
     let mut events = retry::stream(model, request, &report);
     loop {
@@ -118,7 +114,9 @@ async fn ask(
             ModelEvent::Reasoning(text) => EventData::ReasoningDelta(TextDelta { text }),
             ModelEvent::Completed(reply) => return Ok(reply),
         };
-        attempt.log.append(delta).await;
+        if is_public {
+            attempt.log.append(delta).await;
+        }
     }
 }
 

@@ -1,8 +1,12 @@
-//! What was said and done in a job so far: the state of its loop, and nothing else is.
+//! What was said and done in a job so far, and in those of its conversation before it: the state of its
+//! loop, and nothing else is.
+
+mod cut;
 
 use std::collections::VecDeque;
 
 use shared::event::AssetCreated;
+use shared::id::JobId;
 use shared::job::{LoopStop, Usage};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
@@ -16,11 +20,20 @@ const MAX_OUTPUTS: usize = 50;
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
                                what you did and what came of it.";
 
+pub(crate) const UNANSWERED: &str =
+    "The job ended before this call had a result. What it did until then may be there in part.";
+
 const ASK_TO_GO_ON: &str = "Go on.";
 
 /// The state of a loop.
 pub(crate) struct Transcript {
     messages: Vec<Message>,
+    /// The jobs of which they are; the last is the one that runs.
+    chapters: Vec<Chapter>,
+    /// What stands for all that is not among the messages any more.
+    summary: Option<Part>,
+    /// Replies before this one read more than is there now: their counts of tokens say nothing.
+    measured_from: usize,
     /// Calls of the last reply that have no result yet.
     open: VecDeque<ToolCall>,
     /// Results of the last reply's calls, until all are there.
@@ -37,18 +50,29 @@ pub(crate) struct Transcript {
     pub(crate) outputs: Vec<AssetCreated>,
 }
 
+/// A job in the transcript.
+struct Chapter {
+    job: JobId,
+    prompt: Vec<Part>,
+    /// The message that has its prompt.
+    begins_at: usize,
+}
+
 struct LastReply {
     stop_reason: StopReason,
     has_text: bool,
 }
 
 impl Transcript {
-    /// A loop that begins with this.
+    /// An empty one, which wants a job to begin.
     ///
     /// With `may_repeat` the same call again and again is no sign of a model that is stuck.
-    pub(crate) fn new(prompt: Vec<Part>, may_repeat: bool) -> Self {
+    pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
-            messages: vec![Message::User(prompt)],
+            messages: Vec::new(),
+            chapters: Vec::new(),
+            summary: None,
+            measured_from: 0,
             open: VecDeque::new(),
             results: Vec::new(),
             last: None,
@@ -60,6 +84,28 @@ impl Transcript {
             usage: Usage::default(),
             outputs: Vec::new(),
         }
+    }
+
+    /// Begins a job. What was said before stays, what was counted was the job's before.
+    pub(crate) fn begin(&mut self, job: JobId, prompt: Vec<Part>) {
+        while self.next_call().is_some() {
+            self.add_result(UNANSWERED.to_owned(), true);
+        }
+        let before = std::mem::replace(self, Self::new(self.may_repeat));
+        self.messages = before.messages;
+        self.chapters = before.chapters;
+        self.measured_from = before.measured_from;
+        let parts: Vec<_> = before.summary.into_iter().chain(prompt.clone()).collect();
+        match self.messages.last_mut() {
+            // The job before ended without a reply.
+            Some(Message::User(last)) => last.extend(parts),
+            _ => self.messages.push(Message::User(parts)),
+        }
+        self.chapters.push(Chapter {
+            job,
+            prompt,
+            begins_at: self.messages.len() - 1,
+        });
     }
 
     /// What the model is shown.

@@ -161,6 +161,9 @@ fn body(options: &Run) -> anyhow::Result<Value> {
     };
     let parameters: Map<String, Value> = options.parameters.iter().cloned().collect();
     let mut body = json!({runs: name, "prompt": prompt, "parameters": parameters});
+    if let Some(conversation) = options.conversation {
+        body["conversation_id"] = json!(conversation);
+    }
     if let Some(model) = &options.model {
         body["model"] = model.to_string().into();
     }

@@ -39,6 +39,13 @@ pub struct AssetStore {
 #[error("the asset store failed")]
 pub struct StoreError(#[from] object_store::Error);
 
+impl StoreError {
+    /// Whether there is nothing of that name.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.0, object_store::Error::NotFound { .. })
+    }
+}
+
 /// The bytes from `start` up to but not including `end`.
 pub type BlobRange = std::ops::Range<u64>;
 

@@ -14,7 +14,7 @@ use crate::log::JobLog;
 use crate::model::ModelError;
 use crate::run_loop::LoopError;
 use crate::tool::ExecuteError;
-use crate::transcript::Transcript;
+use crate::transcript::{Transcript, UNANSWERED};
 
 /// Attempts that the provider may end before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
@@ -22,9 +22,6 @@ const MAX_MODEL_OUTAGES: i16 = 5;
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
 /// The pause after a fault of ours, doubled each time.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
-
-const UNANSWERED: &str =
-    "The job ended before this call had a result. What it did until then may be there in part.";
 
 /// How an attempt ended.
 pub(super) enum End {
@@ -80,6 +77,7 @@ impl From<LoopError> for End {
                 Self::Failed(JobErrorCode::ModelRefused.with(error.to_string()))
             }
             LoopError::Model(error) => Self::Fault(error.into()),
+            LoopError::Database(error) => Self::Fault(error.into()),
         }
     }
 }

@@ -7,19 +7,20 @@ use shared::event::EventData;
 use shared::job::JobErrorCode;
 
 use super::Fault;
+use super::files::Files;
 use crate::egress::Egress;
-use crate::history::History;
+use crate::history::{History, recall};
 use crate::log::JobLog;
 use crate::model;
 use crate::prompt;
 use crate::role::Role;
-use crate::run_loop::Conversation;
+use crate::run_loop::Dialogue;
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::staging;
 use crate::tool::Toolbox;
 use crate::transcript::Transcript;
-use crate::workspace::{Snapshots, Workspace};
+use crate::workspace::Workspace;
 
 /// What a loop needs to begin, or to go on.
 pub(super) struct Prepared {
@@ -27,7 +28,7 @@ pub(super) struct Prepared {
     pub(super) secrets: JobSecrets,
     /// What its commands may reach; `None` for nothing.
     pub(super) egress: Option<Egress>,
-    pub(super) conversation: Conversation,
+    pub(super) dialogue: Dialogue,
     /// What the log needs before the loop goes on.
     pub(super) entries: Vec<EventData>,
 }
@@ -62,69 +63,49 @@ pub(super) async fn prepare(
         Workspace::create(shop.workspaces.path().join(name), identity).map_err(Fault::ours)?;
     let workspace = Arc::new(workspace);
     let inputs = staging::stage(shop, claimed, &workspace).await?;
+    let history = if claimed.job.attempt > 1 {
+        History::read(&shop.pool, claimed.job.id)
+            .await
+            .map_err(Fault::Ours)?
+    } else {
+        History::default()
+    };
+    let files = Files::prepare(shop, claimed, log, &workspace, &history).await?;
+    let reachable = egress.as_ref().map(Egress::allowed);
+    let system = prompt::system(role, reachable.as_deref(), &files.at_first);
+    let mut transcript = Transcript::new(model.follows_a_script());
+    if let Some(seat) = claimed.seat
+        // A script does what stands in the prompt, and remembers nothing.
+        && !model.follows_a_script()
+    {
+        recall(&shop.pool, claimed.tenant, seat, &history, &mut transcript)
+            .await
+            .map_err(Fault::Ours)?;
+        if role.tools.is_empty() {
+            transcript.forget_calls();
+        }
+    }
     let request = &claimed.request;
     let first = prompt::first_message(&request.prompt, &request.parameters, &inputs);
-    let files = Workspace::list(&workspace).await.map_err(Fault::ours)?;
-    let reachable = egress.as_ref().map(Egress::allowed);
-    let transcript = Transcript::new(first, model.follows_a_script());
-    let mut conversation = Conversation {
+    transcript.begin(claimed.job.id, first);
+    files
+        .notes
+        .iter()
+        .for_each(|note| transcript.note(&log.redact(note)));
+    let entries = history.replay(&mut transcript);
+    let dialogue = Dialogue {
         model,
         tools: Toolbox::new(&role.tools, role.sent_secrets()).map_err(Fault::ours)?,
         // Files may be called like anything.
-        system: log
-            .redact(&prompt::system(role, reachable.as_deref(), &files))
-            .into_owned(),
+        system: log.redact(&system).into_owned(),
         transcript,
-        snapshots: Snapshots::begin(&shop.assets, claimed.job.id, &workspace)
-            .await
-            .map_err(Fault::ours)?,
-    };
-    let entries = if claimed.job.attempt > 1 {
-        take_up(shop, claimed, log, &workspace, &mut conversation)
-            .await
-            .map_err(Fault::ours)?
-    } else {
-        Vec::new()
+        snapshots: files.snapshots,
     };
     Ok(Prepared {
         workspace,
         secrets,
         egress,
-        conversation,
+        dialogue,
         entries,
     })
-}
-
-/// Brings workspace and transcript to where the attempt before left them.
-async fn take_up(
-    shop: &Shop,
-    claimed: &Claimed,
-    log: &JobLog,
-    workspace: &Arc<Workspace>,
-    conversation: &mut Conversation,
-) -> anyhow::Result<Vec<EventData>> {
-    let history = History::read(&shop.pool, claimed.job.id).await?;
-    let Conversation {
-        transcript,
-        snapshots,
-        ..
-    } = conversation;
-    if let Some(manifest) = history.manifest() {
-        match snapshots.restore(workspace, manifest).await {
-            Ok(None) => {}
-            Ok(Some(lost)) => transcript.note(&format!(
-                "[The work moved to another machine. These files were too large to move: {}.]",
-                log.redact(&lost)
-            )),
-            Err(error) => {
-                let error = format!("{error:#}");
-                let error = log.redact(&error);
-                tracing::error!(job = %claimed.job.id, %error, "a workspace could not be restored");
-                transcript.note(
-                    "[The work moved to another machine, and the files made so far were lost. Make again what is needed.]",
-                );
-            }
-        }
-    }
-    Ok(history.replay(transcript))
 }

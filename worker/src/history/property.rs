@@ -18,6 +18,12 @@ const GPT: &str = "openai/y";
 
 static WIRES: LazyLock<[Wire; 2]> = LazyLock::new(|| Wire::both(CLAUDE, GPT));
 
+fn begun() -> Transcript {
+    let mut transcript = Transcript::new(false);
+    transcript.begin(JobId::new(), vec![Part::Text("go".into())]);
+    transcript
+}
+
 /// A loop over replies that are given, with the log that it writes.
 struct Run {
     transcript: Transcript,
@@ -28,7 +34,7 @@ struct Run {
 impl Run {
     fn new(replies: Vec<AssistantMessage>) -> Self {
         Self {
-            transcript: Transcript::new(vec![Part::Text("go".into())], false),
+            transcript: begun(),
             log: Vec::new(),
             replies: replies.into_iter(),
         }
@@ -37,9 +43,13 @@ impl Run {
     /// The same after a crash that left this much of the log.
     fn resumed(mut self, kept: usize) -> Self {
         self.log.truncate(kept);
-        self.transcript = Transcript::new(vec![Part::Text("go".into())], false);
+        self.transcript = begun();
         let events = self.log.clone();
-        let entries = History { events }.replay(&mut self.transcript);
+        let history = History {
+            events,
+            restart: None,
+        };
+        let entries = history.replay(&mut self.transcript);
         self.log.extend(entries);
         self
     }

@@ -26,6 +26,7 @@ impl Redactor {
                 self.clean(&mut created.asset.name);
             }
             EventData::AssetRejected(rejected) => self.clean(&mut rejected.path),
+            EventData::ConversationCompacted(compacted) => self.clean(&mut compacted.summary),
             EventData::Log(line) => self.clean(&mut line.message),
             EventData::JobRetrying(retrying) => self.clean(&mut retrying.message),
             EventData::JobCompleted(job)

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
-use shared::asset::{AssetStore, Scratch};
+use shared::asset::{AssetStore, Scratch, StoreError};
 use shared::event::WorkspaceSaved;
 use shared::id::JobId;
 
 use super::Workspace;
-use super::survey::{Kind, Stamp};
+use super::survey::{FileSize, Kind, Stamp};
 
 /// Names of files that are told to the model; more are only counted.
 const MAX_NAMED: usize = 20;
@@ -54,11 +54,13 @@ pub(crate) struct Snapshots {
 }
 
 impl Snapshots {
-    /// Begins with a workspace that holds the staged inputs and nothing else.
+    /// Begins with a workspace that holds the staged inputs and nothing else. If it is shared with later
+    /// jobs, which have other inputs, these are saved like all files.
     pub(crate) async fn begin(
         assets: &AssetStore,
         job: JobId,
         workspace: &Arc<Workspace>,
+        is_shared: bool,
     ) -> anyhow::Result<Self> {
         let scratch = assets.scratch(job);
         let mut snapshots = Self {
@@ -71,9 +73,11 @@ impl Snapshots {
         let survey = survey(workspace).await?;
         for found in survey.found {
             if let Kind::File { stamp, .. } = found.kind {
-                snapshots
-                    .known
-                    .insert(found.path.clone(), (stamp, Entry::Staged));
+                if !is_shared {
+                    snapshots
+                        .known
+                        .insert(found.path.clone(), (stamp, Entry::Staged));
+                }
                 snapshots.saved.entries.insert(found.path, Entry::Staged);
             }
         }
@@ -166,14 +170,7 @@ impl Snapshots {
         manifest: &str,
     ) -> anyhow::Result<Option<String>> {
         self.has_kept = true;
-        let json: Vec<u8> = self
-            .scratch
-            .read(manifest)
-            .await?
-            .map_ok(Vec::from)
-            .try_concat()
-            .await?;
-        let manifest: Manifest = serde_json::from_slice(&json)?;
+        let manifest = read_manifest(&self.scratch, manifest).await?;
         for staged in self.saved.entries.keys() {
             if manifest.entries.get(staged) != Some(&Entry::Staged) {
                 workspace.remove_file(staged)?;
@@ -181,7 +178,7 @@ impl Snapshots {
         }
         // Parents sort before what is in them; links come last, so that nothing is written through one.
         for (path, entry) in &manifest.entries {
-            self.restore_entry(workspace, path, entry).await?;
+            restore_entry(&self.scratch, workspace, path, entry).await?;
         }
         for (path, entry) in &manifest.entries {
             if let Entry::Link { target } = entry {
@@ -200,25 +197,52 @@ impl Snapshots {
         Ok(lost)
     }
 
-    async fn restore_entry(
+    /// Adds what another job left to a workspace that holds the staged inputs, which stay where both have
+    /// something. Returns what the model should know of files that could not be kept, or are gone.
+    pub(crate) async fn take_over(
         &self,
-        workspace: &Workspace,
-        path: &str,
-        entry: &Entry,
-    ) -> anyhow::Result<()> {
-        match entry {
-            Entry::Staged | Entry::Link { .. } => {}
-            // One that was closed to its owner could not be filled now.
-            Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
-            Entry::File { sha256, mode, .. } => {
-                let mut file = workspace.create_file(path, *mode)?;
-                let mut chunks = self.scratch.read(sha256).await?;
-                while let Some(chunk) = chunks.try_next().await? {
-                    file.write_all(&chunk)?;
-                }
+        workspace: &Arc<Workspace>,
+        from: JobId,
+        manifest: &str,
+    ) -> anyhow::Result<Option<String>> {
+        let scratch = self.assets.scratch(from);
+        let manifest = match read_manifest(&scratch, manifest).await {
+            Ok(manifest) => manifest,
+            Err(error) if is_gone(&error) => return Ok(Some("all of them".to_owned())),
+            Err(error) => return Err(error),
+        };
+        let mut missing = manifest.left_out;
+        let is_free = |path: &str| {
+            let top = path.split('/').next().unwrap_or_default();
+            !self.saved.entries.contains_key(top)
+        };
+        let entries = manifest.entries.iter().filter(|(path, _)| is_free(path));
+        for (path, entry) in entries.clone() {
+            match restore_entry(&scratch, workspace, path, entry).await {
+                Ok(()) => {}
+                Err(error) if is_gone(&error) => missing.push(path.clone()),
+                Err(error) => return Err(error),
             }
         }
-        Ok(())
+        for (path, entry) in entries {
+            if let Entry::Link { target } = entry {
+                workspace.create_link(path, target)?;
+            }
+        }
+        Ok((!missing.is_empty()).then(|| describe(&missing)))
+    }
+
+    /// The files of a workspace that was saved, by path.
+    pub(crate) async fn list(&self, manifest: &str) -> anyhow::Result<Vec<FileSize>> {
+        let manifest = read_manifest(&self.scratch, manifest).await?;
+        let files = manifest
+            .entries
+            .into_iter()
+            .filter_map(|(path, entry)| match entry {
+                Entry::File { size, .. } => Some(FileSize { path, size }),
+                _ => None,
+            });
+        Ok(files.collect())
     }
 
     /// Forgets what was saved: the job has ended.
@@ -228,6 +252,39 @@ impl Snapshots {
         }
         Ok(())
     }
+}
+
+async fn read_manifest(scratch: &Scratch, sha256: &str) -> anyhow::Result<Manifest> {
+    let chunks = scratch.read(sha256).await?;
+    let json: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+/// Makes all but links, out of what a scratch has.
+async fn restore_entry(
+    scratch: &Scratch,
+    workspace: &Workspace,
+    path: &str,
+    entry: &Entry,
+) -> anyhow::Result<()> {
+    match entry {
+        Entry::Staged | Entry::Link { .. } => {}
+        // One that was closed to its owner could not be filled now.
+        Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
+        Entry::File { sha256, mode, .. } => {
+            let mut chunks = scratch.read(sha256).await?;
+            let mut file = workspace.create_file(path, *mode)?;
+            while let Some(chunk) = chunks.try_next().await? {
+                file.write_all(&chunk)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<StoreError>();
+    error.is_some_and(StoreError::is_not_found)
 }
 
 async fn survey(workspace: &Arc<Workspace>) -> anyhow::Result<super::survey::Survey> {
@@ -288,7 +345,7 @@ mod tests {
         let assets = AssetStore::in_folder(&home.path().join("assets")).unwrap();
         let job = JobId::new();
         let first = workspace(home.path(), "first");
-        let mut snapshots = Snapshots::begin(&assets, job, &first).await.unwrap();
+        let mut snapshots = Snapshots::begin(&assets, job, &first, false).await.unwrap();
         assert!(
             snapshots.save(&first).await.unwrap().is_none(),
             "inputs alone are no change"
@@ -312,7 +369,9 @@ mod tests {
         );
 
         let second = workspace(home.path(), "second");
-        let mut resumed = Snapshots::begin(&assets, job, &second).await.unwrap();
+        let mut resumed = Snapshots::begin(&assets, job, &second, false)
+            .await
+            .unwrap();
         assert_eq!(
             resumed.restore(&second, &saved.manifest).await.unwrap(),
             None

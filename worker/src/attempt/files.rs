@@ -1,0 +1,128 @@
+//! What is in a job's workspace before its loop begins or goes on: its inputs, what the job before it in its
+//! conversation left, what an earlier attempt has made.
+
+use std::sync::Arc;
+
+use shared::conversation::Seat;
+use shared::db;
+use shared::db::claim::Claimed;
+use shared::event::EventData;
+
+use super::Fault;
+use crate::history::History;
+use crate::log::JobLog;
+use crate::shop::Shop;
+use crate::workspace::{FileSize, Snapshots, Workspace};
+
+/// The files of a job.
+pub(super) struct Files {
+    pub(super) snapshots: Snapshots,
+    /// Those with which its first attempt began.
+    pub(super) at_first: Vec<FileSize>,
+    /// What the model should know of those that are missing.
+    pub(super) notes: Vec<String>,
+}
+
+impl Files {
+    /// Completes a workspace that holds the inputs and nothing else.
+    pub(super) async fn prepare(
+        shop: &Shop,
+        claimed: &Claimed,
+        log: &JobLog,
+        workspace: &Arc<Workspace>,
+        history: &History,
+    ) -> Result<Self, Fault> {
+        let is_shared = claimed.seat.is_some();
+        let snapshots = Snapshots::begin(&shop.assets, claimed.job.id, workspace, is_shared);
+        let mut files = Self {
+            snapshots: snapshots.await.map_err(Fault::Ours)?,
+            at_first: Vec::new(),
+            notes: Vec::new(),
+        };
+        if let Some(seat) = claimed.seat
+            && history.manifest().is_none()
+        {
+            files.take_over(shop, seat, log, workspace).await?;
+        }
+        let first = match history.first_manifest() {
+            Some(manifest) if is_shared => files.snapshots.list(manifest).await,
+            _ => Workspace::list(workspace).await,
+        };
+        // What was lost is said below.
+        files.at_first = first.unwrap_or_default();
+        if let Some(manifest) = history.manifest() {
+            files.restore(claimed, log, workspace, manifest).await;
+        }
+        Ok(files)
+    }
+
+    /// Takes over what the job before it in the conversation left. Once that is saved as this job's own,
+    /// nobody needs the other any more.
+    async fn take_over(
+        &mut self,
+        shop: &Shop,
+        seat: Seat,
+        log: &JobLog,
+        workspace: &Arc<Workspace>,
+    ) -> Result<(), Fault> {
+        let before = db::conversation::get_workspace(&shop.pool, seat)
+            .await
+            .map_err(Fault::ours)?;
+        if let Some(before) = &before {
+            let taken = self
+                .snapshots
+                .take_over(workspace, before.job, &before.manifest)
+                .await
+                .map_err(Fault::Ours)?;
+            if let Some(lost) = taken {
+                self.notes.push(format!(
+                    "[Of the files from before, these are missing: {lost}.]"
+                ));
+            }
+        }
+        match self.snapshots.save(workspace).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(saved)) => {
+                let saved = EventData::WorkspaceSaved(saved);
+                log.commit(saved).await.map_err(Fault::ours)?;
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                let error = log.redact(&error);
+                tracing::warn!(%error, "a workspace could not be saved");
+                return Ok(());
+            }
+        }
+        if let Some(before) = before
+            && let Err(error) = shop.assets.scratch(before.job).clear().await
+        {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(job = %before.job, error, "a saved workspace is left");
+        }
+        Ok(())
+    }
+
+    /// Brings the workspace to where the attempt before left it.
+    async fn restore(
+        &mut self,
+        claimed: &Claimed,
+        log: &JobLog,
+        workspace: &Arc<Workspace>,
+        manifest: &str,
+    ) {
+        let note = match self.snapshots.restore(workspace, manifest).await {
+            Ok(None) => return,
+            Ok(Some(lost)) => format!(
+                "[The work moved to another machine. These files were too large to move: {lost}.]"
+            ),
+            Err(error) => {
+                let error = format!("{error:#}");
+                let error = log.redact(&error);
+                tracing::error!(job = %claimed.job.id, %error, "a workspace could not be restored");
+                "[The work moved to another machine, and the files made so far were lost. Make again what is needed.]"
+                    .to_owned()
+            }
+        };
+        self.notes.push(note);
+    }
+}

@@ -1,0 +1,166 @@
+//! Where a transcript that has grown too long can be cut, and what is left of it then.
+
+use shared::id::JobId;
+
+use super::{Chapter, Transcript};
+use crate::model::{Message, Part};
+use crate::prompt::retell;
+
+/// What a file that the model looks at is taken for, in tokens; what it really is depends on the model.
+const MEDIA_TOKENS: u64 = 2_000;
+/// Bytes of text that make a token, about.
+const TOKEN_BYTES: u64 = 4;
+
+/// How much is told again of what was said with tools.
+const MAX_RETOLD_BYTES: usize = 200_000;
+
+const ABOUT_SUMMARY: &str = "[This is a summary of all that was said and done before:]";
+const AFTER_SUMMARY: &str = "[What follows is as it was said.]";
+
+/// A place before a reply: what is before it can be summarised, and what comes after it makes sense by
+/// itself, each call with its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// The message with the reply.
+    at: usize,
+    /// The job in which the reply was made.
+    pub(crate) job: JobId,
+    /// Which of the job's replies it is, counted from the last, which is 1.
+    pub(crate) from_end: usize,
+}
+
+impl Transcript {
+    /// How many tokens the model would read now, about.
+    pub(crate) fn tokens(&self) -> u64 {
+        let measured = self.messages.iter().enumerate().skip(self.measured_from);
+        let last = measured.rev().find_map(|(at, message)| match message {
+            Message::Assistant(reply) if reply.usage.input_tokens > 0 => {
+                Some((at, reply.usage.input_tokens + reply.usage.output_tokens))
+            }
+            _ => None,
+        });
+        let (known, rest) = match last {
+            Some((at, tokens)) => (tokens, &self.messages[at + 1..]),
+            None => (0, &self.messages[..]),
+        };
+        known + rest.iter().map(tokens).sum::<u64>()
+    }
+
+    /// Where to cut so that about so many tokens are left after the place, or little more. `None` if there
+    /// would be nothing to summarise.
+    pub(crate) fn cut(&self, keep_tokens: u64) -> Option<Cut> {
+        let mut kept = 0;
+        let mut best = None;
+        for (at, message) in self.messages.iter().enumerate().rev() {
+            kept += tokens(message);
+            if kept > keep_tokens && best.is_some() {
+                break;
+            }
+            if matches!(message, Message::Assistant(_)) {
+                best = Some(at);
+            }
+        }
+        // Before the second message there is nothing but a prompt.
+        let at = best.filter(|at| *at >= 2)?;
+        let number = self.chapter_of(at)?;
+        let end = self.chapters.get(number + 1);
+        let end = end.map_or(self.messages.len(), |next| next.begins_at);
+        let replies = self.messages[at..end].iter();
+        let replies = replies.filter(|message| matches!(message, Message::Assistant(_)));
+        Some(Cut {
+            at,
+            job: self.chapters[number].job,
+            from_end: replies.count(),
+        })
+    }
+
+    fn chapter_of(&self, at: usize) -> Option<usize> {
+        let mut chapters = self.chapters.iter();
+        chapters
+            .rposition(|chapter| chapter.begins_at < at)
+            .or_else(|| self.chapters.len().checked_sub(1))
+    }
+
+    /// What is before the place.
+    pub(crate) fn before(&self, cut: Cut) -> &[Message] {
+        &self.messages[..cut.at]
+    }
+
+    /// Puts a summary in the place of what is before the cut, but for the prompt of the job that it is in.
+    pub(crate) fn compact(&mut self, cut: Cut, summary: &str) {
+        let number = self.chapters.iter().rposition(|it| it.job == cut.job);
+        self.chapters.drain(..number.unwrap_or(0));
+        let kept = self.messages.split_off(cut.at);
+        let first = self.chapters.first().map(|it| it.prompt.clone());
+        let first = std::iter::once(part(summary)).chain(first.unwrap_or_default());
+        self.messages = vec![Message::User(first.collect())];
+        self.messages.extend(kept);
+        for chapter in &mut self.chapters {
+            chapter.begins_at = (chapter.begins_at + 1).saturating_sub(cut.at);
+        }
+        self.distrust_counts();
+    }
+
+    /// Begins with a summary instead of what was said before.
+    pub(crate) fn recall(&mut self, summary: &str) {
+        self.messages.clear();
+        self.chapters.clear();
+        self.summary = Some(part(summary));
+    }
+
+    /// Tells what was said before as a text, for a model that has no tools now: calls would be refused.
+    pub(crate) fn forget_calls(&mut self) {
+        let messages = self.messages.iter();
+        let mut replies = messages.filter_map(|message| match message {
+            Message::Assistant(reply) => Some(reply),
+            Message::User(_) => None,
+        });
+        if replies.any(|reply| reply.tool_calls().next().is_some()) {
+            self.recall(&retell(&self.messages, MAX_RETOLD_BYTES));
+        }
+    }
+
+    /// Puts a summary in the place of all messages, but for the prompt of the job that runs.
+    pub(crate) fn restart(&mut self, summary: &str) {
+        let Some(Chapter { job, prompt, .. }) = self.chapters.pop() else {
+            return;
+        };
+        let first = std::iter::once(part(summary)).chain(prompt.clone());
+        self.messages = vec![Message::User(first.collect())];
+        self.chapters = vec![Chapter {
+            job,
+            prompt,
+            begins_at: 0,
+        }];
+    }
+
+    /// Replies so far read more than is there now.
+    pub(crate) fn distrust_counts(&mut self) {
+        self.measured_from = self.messages.len();
+    }
+}
+
+fn part(summary: &str) -> Part {
+    Part::Text(format!("{ABOUT_SUMMARY}\n\n{summary}\n\n{AFTER_SUMMARY}"))
+}
+
+fn tokens(message: &Message) -> u64 {
+    match message {
+        Message::User(parts) => parts.iter().map(tokens_of_part).sum(),
+        Message::Assistant(reply) => {
+            let bytes = serde_json::to_string(&reply.content).map_or(0, |json| json.len());
+            bytes as u64 / TOKEN_BYTES
+        }
+    }
+}
+
+fn tokens_of_part(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) => text.len() as u64 / TOKEN_BYTES,
+        Part::ToolResult(result) => result.text.len() as u64 / TOKEN_BYTES,
+        Part::Media(_) => MEDIA_TOKENS,
+    }
+}
+
+#[cfg(test)]
+mod tests;
