@@ -25,7 +25,7 @@ struct Race {
     _home: tempfile::TempDir,
 }
 
-type Opener = dyn Fn(&Race) -> io::Result<File>;
+type Opener<'a> = dyn Fn(&Race) -> io::Result<File> + 'a;
 
 impl Race {
     fn start() -> Self {
@@ -62,7 +62,7 @@ impl Race {
     }
 
     /// How often each opens the victim's file, trying in turns for as long as the race lasts.
-    fn leaks<const N: usize>(&self, openers: [&Opener; N]) -> [u64; N] {
+    fn leaks<const N: usize>(&self, openers: [&Opener<'_>; N]) -> [u64; N] {
         let begun_at = Instant::now();
         let mut leaks = [0; N];
         while begun_at.elapsed() < RACE {
