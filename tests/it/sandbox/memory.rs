@@ -3,9 +3,9 @@
 use super::attack::{can_attack, plainly, python, run};
 use crate::support::Service;
 
-/// Programs that take 2.7 GiB and hold them for long enough to be looked at.
+/// Programs that take 2.2 GiB and hold them for long enough to be looked at.
 fn hogs() -> Vec<(&'static str, String)> {
-    const HOLD: &str = "import time; time.sleep(3)";
+    const HOLD: &str = "import time; time.sleep(2)";
     let children = |take: &str| {
         python(&format!(
             "for _ in range(3):
@@ -18,15 +18,15 @@ for _ in range(3):
         ))
     };
     let mapped = "import mmap
-mapped = mmap.mmap(-1, 900 << 20, flags={flags})
-for page in range(0, 900 << 20, 4096):
+mapped = mmap.mmap(-1, 750 << 20, flags={flags})
+for page in range(0, 750 << 20, 4096):
     mapped[page] = 1";
     let in_children = |lines: &str| children(&lines.replace('\n', "\n        "));
     vec![
-        ("of its own", children("held = bytearray(900 << 20)")),
+        ("of its own", children("held = bytearray(750 << 20)")),
         (
             "of processes that hide",
-            in_children("libc.prctl(4, 0)\nheld = bytearray(900 << 20)"),
+            in_children("libc.prctl(4, 0)\nheld = bytearray(750 << 20)"),
         ),
         (
             "shared",
@@ -38,7 +38,7 @@ for page in range(0, 900 << 20, 4096):
                 "zeros = bytes(1 << 20)
 files = [os.memfd_create('hog') for _ in range(3)]
 for file in files:
-    for _ in range(900):
+    for _ in range(750):
         os.write(file, zeros)
 {HOLD}"
             )),
@@ -48,12 +48,11 @@ for file in files:
             python(&format!(
                 "libc.shmat.restype = ctypes.c_void_p
 for _ in range(3):
-    segment = libc.shmget(0, ctypes.c_size_t(900 << 20), 0o1600)
+    segment = libc.shmget(0, ctypes.c_size_t(750 << 20), 0o1600)
     segment >= 0 or sys.exit('shmget: ' + errno.errorcode[ctypes.get_errno()])
     address = libc.shmat(segment, None, 0)
     libc.shmctl(segment, 0, None)
-    ctypes.memset(address, 1, 900 << 20)
-    libc.shmdt(ctypes.c_void_p(address)) if 0 else None
+    ctypes.memset(address, 1, 750 << 20)
 {HOLD}"
             )),
         ),
@@ -77,7 +76,7 @@ async fn a_command_that_takes_more_memory_than_it_may_have_is_killed_or_refused(
         if !is_killed && !is_refused {
             held.push((kind, reply));
         }
-        let outside = plainly(&hog).await;
+        let outside = plainly(&hog.replace("sleep(2)", "sleep(0)")).await;
         assert!(outside.status.success(), "{kind}: {outside:?}");
     }
     assert!(held.is_empty(), "{held:#?}");
@@ -91,7 +90,7 @@ async fn one_process_is_refused_more_than_the_limit_and_goes_on() {
     let service = Service::start().await;
     let hog = python(
         "try:
-    held = bytearray(3 << 30)
+    held = bytearray(2200 << 20)
 except MemoryError:
     print('refused')",
     );

@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use super::attack::{User, Worlds, python, run};
 use crate::support::{Service, until};
 
-/// 3,000 levels, directories closed to their owner, and 50,000 files.
+/// 3,000 levels, directories closed to their owner, and 8,000 names.
 fn undeletable() -> String {
     python(
         "top = os.getcwd()
 for level in range(3000):
     os.mkdir('d' * 200)
     os.chdir('d' * 200)
-open('bottom', 'w')
+open('bottom', 'w').close()
 os.chdir(top)
-for folder in range(5):
+open('bottom', 'w').close()
+for folder in range(2):
     os.mkdir(f'many-{folder}')
-    for number in range(10000):
-        open(f'many-{folder}/{number}', 'w').close()
+    for number in range(4000):
+        os.link('bottom', f'many-{folder}/{number}')
 os.makedirs('closed/inner/most')
 open('closed/inner/most/file', 'w')
 os.symlink('/etc', 'closed/link')

@@ -171,6 +171,7 @@ async fn whoever_takes_a_job_over_has_its_secrets_too() {
         json!({"skill": "keeper", "model": "anthropic/claude-test", "prompt": "Do it. #taken"});
     let job = service.create(&job).await;
     service.model.stalled("taken").await;
+    service.until_event(&job, "tool.completed").await;
     service.workers[0].kill();
     service.add_worker(&[]).await;
     let done = service.finished(&job).await;

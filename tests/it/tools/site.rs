@@ -64,153 +64,105 @@ fn read(stream: &mut TcpStream) -> Option<String> {
 
 fn answer(stream: &mut TcpStream, path: &str, request: &str) -> std::io::Result<()> {
     let (first, rest) = path[1..].split_once('/').unwrap_or((&path[1..], ""));
-    match first.split('?').next().unwrap() {
+    let first = first.split('?').next().unwrap();
+    if let Some(to) = target(first, stream) {
+        return send(stream, "302 Found", &format!("Location: {to}"), b"moved");
+    }
+    if let Some((headers, body)) = plain(first) {
+        return send(stream, "200 OK", headers, body);
+    }
+    match first {
         "after-1-s" => {
             std::thread::sleep(Duration::from_secs(1));
-            send(
-                stream,
-                "200 OK",
-                "Content-Type: text/plain",
-                format!("page {rest}").as_bytes(),
-            )
+            let page = format!("page {rest}");
+            send(stream, "200 OK", TEXT, page.as_bytes())
         }
         "silent" => {
             std::thread::sleep(Duration::from_secs(60));
             Ok(())
         }
         "slow" => {
-            write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
-            )?;
+            write!(stream, "HTTP/1.1 200 OK\r\n{TEXT}\r\n\r\n")?;
             loop {
                 stream.write_all(b"x")?;
                 std::thread::sleep(Duration::from_millis(100));
             }
         }
         "endless" => {
-            write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"
-            )?;
+            write!(stream, "HTTP/1.1 200 OK\r\n{TEXT}\r\n\r\n")?;
             forever(stream, &[b'x'; 65536])
         }
         "bomb" => {
-            write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n\r\n"
-            )?;
+            write!(stream, "HTTP/1.1 200 OK\r\n{PACKED}\r\n\r\n")?;
             forever(stream, bomb())
         }
-        "gzip" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/plain\r\nContent-Encoding: gzip",
-            &gzip(b"packed"),
-        ),
-        "damaged" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/plain\r\nContent-Encoding: gzip",
-            b"no gzip at all",
-        ),
-        "brotli" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/plain\r\nContent-Encoding: br",
-            b"x",
-        ),
+        "gzip" => send(stream, "200 OK", PACKED, &gzip(b"packed")),
         "cut" => write!(
             stream,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nten bytes."
+            "HTTP/1.1 200 OK\r\n{TEXT}\r\nContent-Length: 100\r\n\r\nten bytes."
         ),
-        "headers-300" => {
-            let headers: Vec<_> = (0..300).map(|n| format!("X-Field-{n}: {n}")).collect();
-            send(stream, "200 OK", &headers.join("\r\n"), b"many")
+        "headers-300" => send(stream, "200 OK", &fields(300, 0), b"many"),
+        "headers-70" => send(stream, "200 OK", &fields(70, 30), b"some"),
+        "huge-header" => {
+            let huge = format!("X-Huge: {}", "x".repeat(2_000_000));
+            send(stream, "200 OK", &huge, b"huge")
         }
-        "headers-70" => {
-            let headers: Vec<_> = (0..70)
-                .map(|n| format!("X-Field-{n:02}: {}", "v".repeat(n * 30)))
-                .collect();
-            send(stream, "200 OK", &headers.join("\r\n"), b"some")
-        }
-        "huge-header" => send(
-            stream,
-            "200 OK",
-            &format!("X-Huge: {}", "x".repeat(2_000_000)),
-            b"huge",
-        ),
         "no-http" => stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n"),
-        "page" => {
-            let html = "<!doctype html><title>A page</title><h1>Big</h1><p>It has a <a href='/json?a=1'>link</a>.<script>x()</script>";
-            send(
-                stream,
-                "200 OK",
-                "Content-Type: text/html; charset=utf-8\r\nX-Other: no",
-                html.as_bytes(),
-            )
+        "long" => {
+            let long = format!("\"{}\"", "y".repeat(5000));
+            send(stream, "200 OK", JSON, long.as_bytes())
         }
-        "json" => send(
-            stream,
-            "200 OK",
-            "Content-Type: application/json",
-            b"{\"a\": [1, 2]}",
-        ),
-        "latin" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/plain; charset=iso-8859-1",
-            b"caf\xe9",
-        ),
-        "invalid" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/plain",
-            b"a\xff\xfe\xfdb",
-        ),
-        "png" => send(
-            stream,
-            "200 OK",
-            "Content-Type: image/png",
-            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-        ),
-        "liar" => send(
-            stream,
-            "200 OK",
-            "Content-Type: text/html",
-            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-        ),
-        "untyped" => send(stream, "200 OK", "X-A: b", b"just words"),
-        "long" => send(
-            stream,
-            "200 OK",
-            "Content-Type: application/json",
-            format!("\"{}\"", "y".repeat(5000)).as_bytes(),
-        ),
-        "missing" => send(
-            stream,
-            "404 Not Found",
-            "Content-Type: text/plain",
-            b"nothing here",
-        ),
-        "echo" => send(
-            stream,
-            "201 Created",
-            "Content-Type: text/plain",
-            request.as_bytes(),
-        ),
-        "moved" => redirect(stream, "/page"),
-        "moved-here" => redirect(
-            stream,
-            &format!("//localhost:{}/json", stream.local_addr()?.port()),
-        ),
-        "round" => redirect(stream, "/round"),
-        "to-private" => redirect(stream, "http://10.0.0.1/"),
-        "to-metadata" => redirect(stream, "http://169.254.169.254/latest/meta-data/"),
-        "to-file" => redirect(stream, "file:///etc/passwd"),
-        "to-user" => redirect(stream, "http://user:word@127.0.0.1/"),
-        _ => send(stream, "200 OK", "Content-Type: text/plain", b"hello"),
+        "missing" => send(stream, "404 Not Found", TEXT, b"nothing here"),
+        "echo" => send(stream, "201 Created", TEXT, request.as_bytes()),
+        other => panic!("there is no /{other}"),
     }
+}
+
+const TEXT: &str = "Content-Type: text/plain";
+const JSON: &str = "Content-Type: application/json";
+const PACKED: &str = "Content-Type: text/plain\r\nContent-Encoding: gzip";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+const PAGE: &[u8] = b"<!doctype html><title>A page</title><h1>Big</h1>\
+                      <p>It has a <a href='/json?a=1'>link</a>.<script>x()</script>";
+
+/// What is always the same: headers and body.
+fn plain(path: &str) -> Option<(&'static str, &'static [u8])> {
+    Some(match path {
+        "page" => (
+            "Content-Type: text/html; charset=utf-8\r\nX-Other: no",
+            PAGE,
+        ),
+        "json" => (JSON, b"{\"a\": [1, 2]}"),
+        "latin" => ("Content-Type: text/plain; charset=iso-8859-1", b"caf\xe9"),
+        "invalid" => (TEXT, b"a\xff\xfe\xfdb"),
+        "png" => ("Content-Type: image/png", PNG),
+        "liar" => ("Content-Type: text/html", PNG),
+        "untyped" => ("X-A: b", b"just words"),
+        "damaged" => (PACKED, b"no gzip at all"),
+        "brotli" => ("Content-Type: text/plain\r\nContent-Encoding: br", b"x"),
+        "" => (TEXT, b"hello"),
+        _ => return None,
+    })
+}
+
+/// Where a path redirects to.
+fn target(path: &str, stream: &TcpStream) -> Option<String> {
+    Some(match path {
+        "moved" => "/page".to_owned(),
+        "moved-here" => format!("//localhost:{}/json", stream.local_addr().unwrap().port()),
+        "round" => "/round".to_owned(),
+        "to-private" => "http://10.0.0.1/".to_owned(),
+        "to-metadata" => "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "to-file" => "file:///etc/passwd".to_owned(),
+        "to-user" => "http://user:word@127.0.0.1/".to_owned(),
+        _ => return None,
+    })
+}
+
+/// So many header fields, each longer than the one before by `step`.
+fn fields(count: usize, step: usize) -> String {
+    let fields = (0..count).map(|n| format!("X-Field-{n:02}: {}", "v".repeat(n * step)));
+    fields.collect::<Vec<_>>().join("\r\n")
 }
 
 fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std::io::Result<()> {
@@ -220,10 +172,6 @@ fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> std
         "HTTP/1.1 {status}\r\n{headers}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     )?;
     stream.write_all(body)
-}
-
-fn redirect(stream: &mut TcpStream, to: &str) -> std::io::Result<()> {
-    send(stream, "302 Found", &format!("Location: {to}"), b"moved")
 }
 
 fn forever(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {

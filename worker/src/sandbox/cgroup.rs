@@ -19,6 +19,8 @@ const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// Where the processes of the subtree live that are no command's: only the leaves of a subtree have any.
 const LEAF: &str = "skillet";
+/// Their share of busy processors: that of ten commands.
+const LEAF_WEIGHT: &str = "1000";
 /// How the names of commands' cgroups begin. The number of their worker follows.
 const COMMAND: &str = "command-";
 /// What systemd marks the cgroups with that it leaves to others: one name since version 251, one, for root, before.
@@ -27,8 +29,8 @@ const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
 const MOVES: u32 = 10;
 /// Processor time of a command in each 100 ms, in microseconds: two cores.
 const CPU_MAX: &str = "200000 100000";
-/// Tries to remove a cgroup whose last process is still on its way out.
-const REMOVALS: u32 = 50;
+/// Tries to remove a cgroup whose last process is still on its way out: 10 s, for it may have much memory to give back.
+const REMOVALS: u32 = 1000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
 /// The worker's own subtree.
@@ -144,11 +146,14 @@ fn divide(root: &Path) -> io::Result<()> {
     let mut enabled = enable();
     for _ in 1..MOVES {
         if enabled.is_ok() {
-            return Ok(());
+            break;
         }
         enabled = enable();
     }
-    if enabled.is_err() {
+    if enabled.is_ok() {
+        // However many commands there are, the worker must not miss a heartbeat.
+        let _ = fs::write(leaf.join("cpu.weight"), LEAF_WEIGHT);
+    } else {
         let _ = move_all(&leaf, root);
         let _ = fs::remove_dir(&leaf);
     }

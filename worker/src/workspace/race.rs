@@ -25,6 +25,8 @@ struct Race {
     _home: tempfile::TempDir,
 }
 
+type Opener<'a> = dyn Fn(&Race) -> io::Result<File> + 'a;
+
 impl Race {
     fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
@@ -60,7 +62,7 @@ impl Race {
     }
 
     /// How often each opens the victim's file, trying in turns for as long as the race lasts.
-    fn leaks<const N: usize>(&self, openers: [&dyn Fn(&Self) -> io::Result<File>; N]) -> [u64; N] {
+    fn leaks<const N: usize>(&self, openers: [&Opener<'_>; N]) -> [u64; N] {
         let begun_at = Instant::now();
         let mut leaks = [0; N];
         while begun_at.elapsed() < RACE {

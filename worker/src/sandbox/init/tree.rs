@@ -150,7 +150,7 @@ mod tests {
             std::os::unix::fs::symlink("/usr", path.join("link")).unwrap();
         }
         let closed = root.path().join("level/level");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let sum = measured(root.path());
         assert_eq!(sum.entries, 3 * 40);
         assert!(sum.bytes >= 40 * 5000, "{}", sum.bytes);
