@@ -11,6 +11,7 @@ mod bad_input;
 mod builtin;
 mod cli;
 mod command;
+mod conversations;
 mod egress;
 mod idempotency;
 mod jobs;

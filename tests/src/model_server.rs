@@ -96,6 +96,21 @@ impl ModelServer {
         self.stage.add(marker, Script::rule(rule));
     }
 
+    /// The same for the jobs of a conversation: their requests may begin in another way than those before, with
+    /// a summary or another system prompt, if what they hand back are replies that the model gave.
+    ///
+    /// # Panics
+    ///
+    /// As [`script_with`](Self::script_with).
+    pub fn script_conversation(
+        &self,
+        marker: &str,
+        rule: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) {
+        self.script_with(marker, rule);
+        self.stage.begin_anew(marker);
+    }
+
     /// Pauses this long before every answer that has no delay of its own.
     pub fn set_delay(&self, delay: Duration) {
         self.stage.set_delay(delay);

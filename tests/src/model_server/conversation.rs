@@ -14,6 +14,8 @@ const MAX_KEPT_REQUESTS: usize = 1_000;
 /// One script, and what was made of it.
 pub(super) struct Conversation {
     pub(super) script: Script,
+    /// Whether its requests may begin in another way than those before.
+    pub(super) begins_anew: bool,
     pub(super) history: History,
     /// The tools that the model has called, existing or not.
     pub(super) called_tools: HashSet<String>,
@@ -42,6 +44,7 @@ impl Conversation {
     pub(super) fn new(script: Script) -> Self {
         Self {
             script,
+            begins_anew: false,
             history: History::default(),
             called_tools: HashSet::new(),
             watcher: Watcher::default(),

@@ -12,6 +12,17 @@ use super::given::Given;
 use super::provider::Provider;
 use super::reply::Ending;
 
+/// What requests may do that an earlier one did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freedom {
+    None,
+    /// Differ in what the model did not say, as several jobs of one script do.
+    ToDiffer,
+    /// Begin in another way as well, with replies that were given to something else: a conversation whose
+    /// older part has become a summary, or that has another system prompt.
+    ToBeginAnew,
+}
+
 /// All that was said under one marker.
 #[derive(Debug, Default)]
 pub(super) struct History {
@@ -62,14 +73,15 @@ impl History {
         &self,
         provider: Provider,
         messages: &[Value],
-        is_shared: bool,
+        freedom: Freedom,
     ) -> Option<String> {
         let (prefix, known) = self.longest_known(messages);
         let new = messages.get(known)?;
         let mut rest = known..messages.len();
         let node = self.nodes.get(&prefix);
         if new["role"] == "assistant" {
-            if !node.is_some_and(|node| node.has_reply(provider, new)) {
+            let is_reply = node.is_some_and(|node| node.has_reply(provider, new));
+            if !is_reply && !self.may_be_retold(provider, new, freedom) {
                 return Some(format!(
                     "Message {known} (assistant) is not what the model replied to the messages \
                      before it."
@@ -80,7 +92,7 @@ impl History {
             let begins_turn = known
                 .checked_sub(1)
                 .is_none_or(|last| ends_turn(&messages[last]));
-            let may_differ = is_shared
+            let may_differ = freedom != Freedom::None
                 || node.is_open
                 || (begins_turn && !node.is_answered)
                 || self.extends_open(prefix, new);
@@ -93,10 +105,20 @@ impl History {
         }
         let invented = rest
             .into_iter()
-            .find(|at| messages[*at]["role"] == "assistant")?;
+            .filter(|at| messages[*at]["role"] == "assistant")
+            .find(|at| !self.may_be_retold(provider, &messages[*at], freedom))?;
         Some(format!(
             "Message {invented} (assistant) is a reply that the model never gave."
         ))
+    }
+
+    /// Whether the message is a reply that the model gave to whatever, and that may stand where it did not.
+    fn may_be_retold(&self, provider: Provider, message: &Value, freedom: Freedom) -> bool {
+        freedom == Freedom::ToBeginAnew
+            && self
+                .nodes
+                .values()
+                .any(|node| node.has_reply(provider, message))
     }
 
     /// As many of the messages as earlier requests began with, and their number.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::conversation::{Conversation, Script};
 use super::fault::{Faults, is_name_char};
 use super::given::Given;
+use super::history::Freedom;
 use super::reply::{Answer, Failure, Reply};
 use super::request::Request;
 use super::watcher::Watcher;
@@ -69,6 +70,10 @@ impl Stage {
             .conversations
             .insert(marker.to_owned(), conversation);
         assert!(before.is_none(), "#{marker} has a script");
+    }
+
+    pub(super) fn begin_anew(&self, marker: &str) {
+        self.lock().conversation(marker).begins_anew = true;
     }
 
     pub(super) fn set_delay(&self, delay: Duration) {
@@ -140,9 +145,13 @@ impl Stage {
         let number = conversation.receive(request.clone());
         let called_tools: Vec<String> = conversation.called_tools.iter().cloned().collect();
         request.provider.check(request, &called_tools, &mut faults);
-        let is_shared = matches!(conversation.script, Script::Rule(_));
+        let freedom = match conversation.script {
+            _ if conversation.begins_anew => Freedom::ToBeginAnew,
+            Script::Rule(_) => Freedom::ToDiffer,
+            Script::List(_) => Freedom::None,
+        };
         let history = &mut conversation.history;
-        if let Some(fault) = history.contradiction(request.provider, messages, is_shared) {
+        if let Some(fault) = history.contradiction(request.provider, messages, freedom) {
             faults.add(fault);
         }
         let faults = faults.into_vec();
