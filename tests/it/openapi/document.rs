@@ -176,8 +176,8 @@ async fn every_union_tells_its_variants_apart() {
         }
     });
     assert_eq!(
-        unions, 3,
-        "events, blocks of a message, places in the queue"
+        unions, 4,
+        "events, blocks of a message, places in the queue, what was said"
     );
 }
 
