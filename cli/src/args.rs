@@ -266,7 +266,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) agent: Option<String>,
     /// The conversation that the agent's job continues
-    #[arg(short, long, value_name = "ID", requires = "agent")]
+    #[arg(short, long, value_name = "ID")]
     pub(crate) conversation: Option<ConversationId>,
     /// A file to start from, or a URL; can be given again
     #[arg(short, long = "input", value_name = "FILE")]

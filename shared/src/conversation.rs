@@ -42,7 +42,6 @@ pub struct Message {
     /// When.
     pub at: DateTime<Utc>,
     /// By whom, and what.
-    #[serde(flatten)]
     pub said: Said,
 }
 

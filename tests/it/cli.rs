@@ -1,5 +1,6 @@
 //! The program as someone at a terminal uses it, with a service that runs elsewhere.
 
+mod agents;
 mod run;
 
 use serde_json::{Value, json};

@@ -74,7 +74,9 @@ async fn a_conversation_goes_on_with_a_summary_of_what_is_too_much() {
         let bytes = last.concat().len();
         assert!(bytes < 4 * 4_000, "{bytes}");
         let said = messages(&service, &conversation).await;
-        let summed = said.iter().filter(|message| message["role"] == "summary");
+        let summed = said
+            .iter()
+            .filter(|message| message["said"]["role"] == "summary");
         assert_eq!(summed.count(), summaries.len());
     }
     assert_eq!(service.model.violations(), [""; 0]);

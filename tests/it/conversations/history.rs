@@ -110,7 +110,7 @@ async fn after_a_crash_the_next_worker_knows_the_conversation_too() {
     let mut service = Service::start().await;
     service
         .model
-        .script_with("crash", |request| match request.turn() {
+        .script_conversation("crash", |request| match request.turn() {
             0 => Reply::text("One.")
                 .then_call("file_write", json!({"path": "a.txt", "content": "one"})),
             1 => Reply::text("Written."),

@@ -50,7 +50,7 @@ async fn a_conversation_is_begun_and_shows_what_was_said_in_it() {
     let said = messages(&service, id).await;
     let roles: Vec<_> = said
         .iter()
-        .map(|message| message["role"].as_str().unwrap())
+        .map(|message| message["said"]["role"].as_str().unwrap())
         .collect();
     assert_eq!(
         roles,
@@ -64,11 +64,14 @@ async fn a_conversation_is_begun_and_shows_what_was_said_in_it() {
         ]
     );
     assert_eq!(
-        (&said[0]["text"], &said[0]["seq"]),
+        (&said[0]["said"]["text"], &said[0]["seq"]),
         (&json!("Say hi. #said"), &json!(0))
     );
-    assert_eq!(said[1]["content"][1]["call_id"], said[2]["call_id"]);
-    assert!(said[2]["output"].as_str().unwrap().contains("hi"));
+    assert_eq!(
+        said[1]["said"]["content"][1]["call_id"],
+        said[2]["said"]["call_id"]
+    );
+    assert!(said[2]["said"]["output"].as_str().unwrap().contains("hi"));
     for (number, message) in said.iter().enumerate() {
         let job = if number < 4 { &first } else { &second };
         assert_eq!(message["job_id"], job["id"]);

@@ -177,7 +177,7 @@ async fn every_union_tells_its_variants_apart() {
     });
     assert_eq!(
         unions, 4,
-        "events, blocks of a message, messages of a conversation, places in the queue"
+        "events, blocks of a message, places in the queue, what was said"
     );
 }
 

@@ -80,6 +80,8 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
     let secret = service.request(Method::PUT, "/v1/secrets/API_KEY");
     let secret = secret.json(&json!({"value": "correct horse"})).send().await;
     assert_eq!(secret.unwrap().status(), 204);
+    let (_, conversation) = service.post("/v1/conversations", &json!({})).await;
+    schemas.check("Conversation", &conversation);
     let agent = service.request(Method::PUT, "/v1/agents/own");
     let agent = agent.json(&json!({"soul": "I am."})).send().await;
     assert_eq!(agent.unwrap().status(), 201);
@@ -94,6 +96,7 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         ("/v1/agents", "AgentPage"),
         ("/v1/agents/default", "Agent"),
         ("/v1/agents/own", "Agent"),
+        ("/v1/conversations", "ConversationPage"),
         ("/v1/secrets", "SecretPage"),
         ("/v1/keys", "ApiKeyPage"),
         ("/v1/tenants", "TenantPage"),
@@ -143,6 +146,14 @@ async fn every_type_of_event_is_as_the_document_says() {
     for job in &jobs {
         service.finished(job).await;
     }
+    let (_, page) = service.get("/v1/conversations").await;
+    let path = format!(
+        "/v1/conversations/{}",
+        page["data"][0]["id"].as_str().unwrap()
+    );
+    let (_, conversation) = service.get(&path).await;
+    schemas.check("ConversationWithMessages", &conversation);
+    schemas.check_all("Message", &conversation["messages"]["data"]);
     jobs.push(handed_over(&mut service).await);
 
     let mut seen = BTreeSet::new();
@@ -205,6 +216,27 @@ async fn summed_up(service: &Service) -> String {
 async fn cut_short(service: &Service) -> String {
     let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
     body["limits"] = json!({"max_iterations": 1});
+    service.create(&body).await
+}
+
+/// A job that says more than its model can read.
+async fn summed_up(service: &Service) -> String {
+    service.model.script_conversation("tiny", |request| {
+        match (request["tools"].is_null(), request.turn()) {
+            (true, _) => Reply::text("It went on and on."),
+            (false, 0..2) => Reply::text("On. ".repeat(500))
+                .then_call("shell_exec", json!({"command": "true"}))
+                .usage(1_000, 500),
+            (false, _) => Reply::text("Done."),
+        }
+    });
+    let (_, conversation) = service.post("/v1/conversations", &json!({})).await;
+    let body = json!({
+        "agent": "default",
+        "conversation_id": conversation["id"],
+        "model": "anthropic/tiny",
+        "prompt": "Talk. #tiny"
+    });
     service.create(&body).await
 }
 

@@ -39,10 +39,15 @@ impl Service {
         service
     }
 
-    /// An API and one worker that also have the skill `maker`, whose tools make every kind of output.
+    /// An API and one worker that also have the skill `maker`, whose tools make every kind of output;
+    /// the model `anthropic/tiny` reads 1,000 tokens.
     pub(crate) async fn with_maker() -> Self {
         let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-        let mut service = Self::with_environment(&[("SKILLET_SKILLS_DIR", skills)]).await;
+        let environment = [
+            ("SKILLET_SKILLS_DIR", skills),
+            ("SKILLET_CONTEXT_WINDOWS", "anthropic/tiny=1000"),
+        ];
+        let mut service = Self::with_environment(&environment).await;
         service.add_worker(&[]).await;
         service
     }

@@ -104,7 +104,6 @@ impl History {
             }
         }
         let invented = rest
-            .into_iter()
             .filter(|at| messages[*at]["role"] == "assistant")
             .find(|at| !self.may_be_retold(provider, &messages[*at], freedom))?;
         Some(format!(

@@ -85,9 +85,13 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
         let Block::ToolCall(call) = block else {
             continue;
         };
-        if !taken.insert(call.call_id.clone()) {
-            call.call_id = format!("{}_{}", call.call_id, taken.len());
-            taken.insert(call.call_id.clone());
+        let wanted = call.call_id.clone();
+        // There are no more than so many that are taken.
+        for number in taken.len().. {
+            if taken.insert(call.call_id.clone()) {
+                break;
+            }
+            call.call_id = format!("{wanted}_{number}");
         }
     }
 }
@@ -111,4 +115,83 @@ async fn names(pool: &PgPool, tenant: TenantId, inputs: &[Input]) -> sqlx::Resul
         Input::Url { url, name } => Some(name.as_ref().unwrap_or(url).clone()),
     };
     Ok(inputs.iter().filter_map(name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+    use shared::event::LogPlace;
+    use shared::job::{JobRequest, Limits, Priority};
+    use shared::message::{AssistantMessage, StopReason, Tokens, ToolCall};
+
+    use super::*;
+
+    fn asked(job: JobId) -> Asked {
+        let request = JobRequest {
+            prompt: String::new(),
+            inputs: Vec::new(),
+            parameters: Map::new(),
+            limits: Limits::DEFAULT,
+            max_attempts: 1,
+            priority: Priority(0),
+            agent: None,
+        };
+        Asked { job, request }
+    }
+
+    #[test]
+    fn a_summary_leaves_the_job_that_it_ends_in_and_those_after_it() {
+        let ids: Vec<_> = (0..4).map(|_| JobId::new()).collect();
+        let left = |up_to: JobId, there: &[usize]| {
+            let summary = ConversationCompacted {
+                summary: String::new(),
+                up_to: LogPlace { job: up_to, seq: 5 },
+                usage: Tokens::default(),
+            };
+            let jobs = there.iter().map(|at| asked(ids[*at])).collect();
+            let left = since(jobs, &summary).into_iter();
+            left.map(|asked| ids.iter().position(|id| *id == asked.job).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(left(ids[1], &[0, 1, 2, 3]), [1, 2, 3]);
+        // Place counts, and not the clock of whoever made the id.
+        assert_eq!(left(ids[1], &[3, 1, 0]), [1, 0]);
+        assert_eq!(left(ids[1], &[0, 2, 3]), [2, 3]);
+    }
+
+    #[test]
+    fn no_two_calls_of_all_that_is_shown_have_the_same_id() {
+        let reply = || {
+            let call = |id: &str| {
+                Block::ToolCall(ToolCall {
+                    call_id: id.to_owned(),
+                    tool: "execute_bash".to_owned(),
+                    input: json!({}),
+                    malformed: None,
+                })
+            };
+            EventData::MessageCompleted(AssistantMessage {
+                content: vec![call("call_1"), call("call_2")],
+                stop_reason: StopReason::ToolUse,
+                usage: Tokens::default(),
+                model: "script/bash".to_owned(),
+            })
+        };
+        let mut events = [reply(), reply(), reply()];
+        let mut taken = HashSet::new();
+        events
+            .iter_mut()
+            .for_each(|event| rename(event, &mut taken));
+        let json: Vec<Value> = events
+            .iter()
+            .map(|event| serde_json::to_value(event).unwrap())
+            .collect();
+        let ids: HashSet<_> = json
+            .iter()
+            .flat_map(|event| event["data"]["content"].as_array().unwrap())
+            .map(|block| block["call_id"].as_str().unwrap())
+            .collect();
+        assert_eq!(ids.len(), 6, "{ids:?}");
+        assert!(ids.contains("call_1") && ids.contains("call_2"));
+    }
 }

@@ -1,0 +1,78 @@
+//! `skillet agents`, and `skillet run --agent`.
+
+use serde_json::{Value, json};
+
+use super::at;
+use crate::support::{Service, bash};
+
+#[tokio::test]
+async fn an_agent_is_put_shown_run_and_deleted() {
+    let service = Service::start().await;
+    let terminal = at(&service);
+    let agent = json!({"soul": "I am.", "tools": ["execute_bash"], "model": "script/bash"});
+    std::fs::write(terminal.folder.path().join("sh.json"), agent.to_string()).unwrap();
+    let ran = terminal.run(&["agents", "put", "sh", "sh.json"]).await;
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "version 1\n"),
+        "{ran:?}"
+    );
+    let changed = r#"{"soul": "I am new.", "tools": ["execute_bash"], "model": "script/bash"}"#;
+    let ran = terminal
+        .run_with_input(&["agents", "put", "sh", "-"], changed)
+        .await;
+    assert_eq!(ran.out, "version 2\n", "{ran:?}");
+
+    let ran = terminal.run(&["agents", "get", "sh"]).await;
+    let shown: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(shown["soul"], "I am new.");
+    let ran = terminal.run(&["agents", "list"]).await;
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert_eq!(lines.len(), 2, "{ran:?}");
+    assert!(
+        lines[0].starts_with("default ") && lines[0].contains(" built in "),
+        "{ran:?}"
+    );
+    assert!(
+        lines[1].starts_with("sh ") && lines[1].ends_with(" version 2    execute_bash"),
+        "{ran:?}"
+    );
+
+    let (_, conversation) = service
+        .post("/v1/conversations", &json!({"agent": "sh"}))
+        .await;
+    let conversation = conversation["id"].as_str().unwrap();
+    let with = ["-a", "sh", "--conversation", conversation];
+    let make = bash("echo hello > a.txt; echo made");
+    let ran = terminal.run(&[&["run", &make], &with[..]].concat()).await;
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "made\n"), "{ran:?}");
+    let read = bash("cat a.txt");
+    let ran = terminal.run(&[&["run", &read], &with[..]].concat()).await;
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "hello\n"),
+        "{ran:?}"
+    );
+    let ran = terminal.run(&["list", "--agent", "sh", "--json"]).await;
+    let jobs: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(jobs.as_array().unwrap().len(), 2, "{ran:?}");
+
+    let ran = terminal.run(&["agents", "delete", "sh"]).await;
+    assert_eq!(ran.out, "deleted\n", "{ran:?}");
+    let ran = terminal.run(&["agents", "get", "sh"]).await;
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("there is no such agent"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_skill_wants_a_prompt_and_an_agent_no_skill() {
+    let service = Service::without_worker().await;
+    let terminal = at(&service);
+    for arguments in [
+        &["run", "shell"][..],
+        &["run", "shell", "x", "--agent", "default"],
+    ] {
+        let ran = terminal.run(arguments).await;
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
+    }
+}
