@@ -126,13 +126,7 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
 
 #[tokio::test]
 async fn every_type_of_event_is_as_the_document_says() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let variables = [
-        ("SKILLET_SKILLS_DIR", skills),
-        ("SKILLET_CONTEXT_WINDOWS", "openai/=2000"),
-    ];
-    let mut service = Service::with_environment(&variables).await;
-    service.add_worker(&[]).await;
+    let mut service = Service::with_maker().await;
     let schemas = Schemas::of(&service).await;
     let mut jobs = vec![
         made(&service).await,
@@ -189,27 +183,6 @@ async fn made(service: &Service) -> String {
     let mut body = scripted(CLAUDE, "made");
     body["skill"] = json!("maker");
     service.create(&body).await
-}
-
-/// A job that says more than its model can read.
-async fn summed_up(service: &Service) -> String {
-    service.model.script_conversation("much", |request| {
-        if request["tools"].is_null() {
-            return Reply::text("Much was said.");
-        }
-        let body = request.body.to_string();
-        let next = (0..4).find(|step| !body.contains(&format!("step {step}.")));
-        match next {
-            Some(step) => Reply::text(format!("step {step}."))
-                .then_call(
-                    "execute_bash",
-                    json!({"command": format!("echo {step}; seq 900")}),
-                )
-                .usage(0, 0),
-            None => Reply::text("Done."),
-        }
-    });
-    service.create(&scripted("openai/gpt-test", "much")).await
 }
 
 /// A job that ends with a warning.
