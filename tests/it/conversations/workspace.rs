@@ -69,10 +69,7 @@ async fn each_job_begins_with_the_files_that_the_one_before_it_left() {
             .eq([last.to_owned()])
     })
     .await;
-    assert_eq!(
-        service.dump().await.matches("workspace.saved").count() > 3,
-        true
-    );
+    assert!(service.dump().await.matches("workspace.saved").count() > 3);
 }
 
 #[tokio::test]
