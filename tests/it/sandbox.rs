@@ -4,6 +4,7 @@
 //! are refused as outputs, in `outputs`.
 
 mod attack;
+mod bomb;
 mod cleanup;
 mod disk;
 mod kernel;
@@ -18,6 +19,7 @@ mod process;
 mod program;
 mod removal;
 mod text;
+mod user;
 
 use rustix::process::Pid;
 

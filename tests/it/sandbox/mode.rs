@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::attack::{User, can_attack, python, run};
+use super::attack::{can_attack, python, run};
 use super::unique;
+use super::user::User;
 use crate::support::log::data;
 use crate::support::{Service, bash, until};
 

@@ -7,8 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::thread;
 
-use super::attack::{User, Worlds, python};
+use super::attack::{Worlds, python};
 use super::unique;
+use super::user::User;
 
 const GREETING: &str = "from outside";
 

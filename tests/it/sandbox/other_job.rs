@@ -1,6 +1,7 @@
 //! Another job of the same worker, at the same time.
 
-use super::attack::{User, Worlds};
+use super::attack::Worlds;
+use super::user::User;
 use super::{processes_named, unique};
 use crate::support::{Service, until};
 

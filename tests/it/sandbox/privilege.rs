@@ -1,6 +1,7 @@
 //! Becoming more than one is: other users, set-user-ID programs, capabilities, namespaces, mounts, devices.
 
-use super::attack::{User, Worlds, python};
+use super::attack::{Worlds, python};
+use super::user::User;
 
 #[tokio::test]
 async fn a_command_has_no_capability_and_becomes_nobody_else() {

@@ -3,8 +3,9 @@
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
 
-use super::attack::{User, Worlds, python};
+use super::attack::{Worlds, python};
 use super::unique;
+use super::user::User;
 
 /// A process of the worker's user that has nothing to do with it.
 struct Victim(Child);

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::attack::{User, Worlds, python, run};
+use super::attack::{Worlds, python, run};
+use super::user::User;
 use crate::support::{Service, until};
 
 /// 3,000 levels, directories closed to their owner, and 8,000 names.
@@ -16,16 +17,16 @@ open('bottom', 'w').close()
 os.chdir(top)
 open('bottom', 'w').close()
 for folder in range(2):
-    os.mkdir(f'many-{folder}')
+    os.makedirs(f'node_modules/many-{folder}')
     for number in range(4000):
-        os.link('bottom', f'many-{folder}/{number}')
+        os.link('bottom', f'node_modules/many-{folder}/{number}')
 os.makedirs('closed/inner/most')
 open('closed/inner/most/file', 'w')
 os.symlink('/etc', 'closed/link')
 os.mkfifo('closed/pipe')
 os.mkdir('moved-1'); os.makedirs('x/moved-1/moved-2')
 os.makedirs('/tmp/closed/inner') if os.getuid() == 1000 else None
-for folder in ('closed/inner/most', 'closed/inner', 'closed', 'many-1', 'd' * 200):
+for folder in ('closed/inner/most', 'closed/inner', 'closed', 'node_modules/many-1', 'd' * 200):
     os.chmod(folder, 0)
 os.chmod('.', 0o500)
 print('made')",

@@ -1,0 +1,64 @@
+//! Workers that are not root.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::support::Service;
+
+/// A user of this machine that nobody else is.
+pub(super) struct User {
+    pub(super) id: u32,
+}
+
+impl User {
+    /// Another one for each test.
+    pub(super) fn new() -> Self {
+        /// After those that workers give to jobs.
+        const FIRST: u32 = 61_200;
+        static NEXT: AtomicU32 = AtomicU32::new(FIRST);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id }
+    }
+
+    /// What runs a program as that user.
+    pub(super) fn wrapper(&self) -> Vec<String> {
+        let id = self.id;
+        let wrapper = format!("setpriv --reuid {id} --regid {id} --clear-groups");
+        wrapper.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Starts another worker that runs as that user, and through another wrapper as well.
+    pub(super) async fn add_worker(
+        &self,
+        service: &mut Service,
+        wrapper: &[&str],
+        more: &[(&str, &str)],
+    ) {
+        let assets = self.prepare(service);
+        let own = self.wrapper();
+        let wrapper: Vec<_> = own
+            .iter()
+            .map(String::as_str)
+            .chain(wrapper.iter().copied())
+            .collect();
+        let mut variables = vec![("SKILLET_ASSETS", assets.as_str())];
+        variables.extend(more);
+        service.add_worker_through(&wrapper, &variables).await;
+    }
+
+    /// Makes a data directory for the next worker, and opens its way to the database; returns its place for assets.
+    pub(super) fn prepare(&self, service: &Service) -> String {
+        let home = service.next_home();
+        let database = reqwest::Url::parse(&service.database_url).unwrap();
+        let mut settings = database.query_pairs();
+        let (_, socket) = settings.find(|(name, _)| name == "host").unwrap();
+        for directory in [service.home.path(), Path::new(&*socket)] {
+            let open = std::fs::Permissions::from_mode(0o711);
+            std::fs::set_permissions(directory, open).unwrap();
+        }
+        std::fs::create_dir_all(&home).unwrap();
+        chown(&home, Some(self.id), Some(self.id)).unwrap();
+        home.join("assets").display().to_string()
+    }
+}
