@@ -22,6 +22,42 @@ pub struct Hooks {
     pub silent: Vec<ToolPattern>,
 }
 
+/// What the rules say of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// It waits for a person.
+    Confirm,
+    /// It is written down with all that goes in and comes out.
+    Log,
+    /// It passes, and its input stays out of the operator's log.
+    Silent,
+}
+
+impl Hooks {
+    /// The rule for calls of the tool with that canonical name.
+    pub fn rule(&self, tool: &str) -> Rule {
+        let has = |list: &[ToolPattern]| list.iter().any(|pattern| pattern.matches(tool));
+        if has(&self.confirm) {
+            Rule::Confirm
+        } else if has(&self.log) {
+            Rule::Log
+        } else {
+            Rule::Silent
+        }
+    }
+
+    /// These rules and others, which can only make them stricter.
+    pub fn and(mut self, other: &Self) -> Self {
+        self.confirm.extend_from_slice(&other.confirm);
+        self.log.extend_from_slice(&other.log);
+        self.silent.extend_from_slice(&other.silent);
+        self
+    }
+}
+
+/// How the names of all tools begin that MCP servers bring: `mcp.<server>.<tool>`.
+pub const MCP_PREFIX: &str = "mcp.";
+
 /// A name of a tool in which `*` stands for any characters and `?` for one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -31,7 +67,7 @@ pub struct ToolPattern(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no tool has a name like that; a pattern is a tool's name in which `*` stands for any characters and `?` for one, \
-     e.g. `shell.*`"
+     e.g. `shell.*`, or `mcp.tracker.*` for what an MCP server brings"
 )]
 pub struct NotAToolPattern;
 
@@ -40,17 +76,20 @@ impl ToolPattern {
     pub fn parse(text: &str) -> Result<Self, NotAToolPattern> {
         let pattern = Self(text.to_owned());
         // No longer than any name could need: what matches takes time with the length.
-        let is_short = text.len() <= 64;
-        if is_short && ToolName::ALL.into_iter().any(|tool| pattern.matches(tool)) {
+        let is_short = text.len() <= 128;
+        let is_known = |tool: ToolName| pattern.matches(tool.as_str());
+        // Which tools an MCP server has, nobody knows before it runs.
+        let is_good = text.starts_with(MCP_PREFIX) || ToolName::ALL.into_iter().any(is_known);
+        if is_short && is_good {
             Ok(pattern)
         } else {
             Err(NotAToolPattern)
         }
     }
 
-    /// Whether the tool's name is like that.
-    pub fn matches(&self, tool: ToolName) -> bool {
-        matches(self.0.as_bytes(), tool.as_str().as_bytes())
+    /// Whether the tool's canonical name is like that.
+    pub fn matches(&self, tool: &str) -> bool {
+        matches(self.0.as_bytes(), tool.as_bytes())
     }
 }
 
@@ -113,10 +152,12 @@ mod tests {
             "file.????",
             "*_bash",
             "**.e*t",
+            "mcp.*",
+            "mcp.tracker.create_*",
         ] {
             assert!(ToolPattern::parse(good).is_ok(), "{good}");
         }
-        let long = "*".repeat(65);
+        let long = "*".repeat(129);
         for bad in [
             "", "shell", "shell.", "Shell.*", "shel.*", "?", "file.?", &long,
         ] {
@@ -130,8 +171,8 @@ mod tests {
             let pattern = ToolPattern::parse(text).unwrap();
             let tools = ToolName::ALL.into_iter();
             let names = tools
-                .filter(|tool| pattern.matches(*tool))
-                .map(ToolName::as_str);
+                .map(ToolName::as_str)
+                .filter(|tool| pattern.matches(tool));
             names.collect::<Vec<_>>()
         };
         assert_eq!(
@@ -141,5 +182,29 @@ mod tests {
         assert_eq!(matched("*exec*"), ["execute_bash", "shell.exec"]);
         assert_eq!(matched("*.?e?d"), ["file.read"]);
         assert_eq!(matched("*").len(), ToolName::ALL.len());
+    }
+
+    #[test]
+    fn the_stricter_rule_wins() {
+        let hooks = |confirm: &str, log: &str, silent: &str| {
+            let list = |words: &str| {
+                let words = words.split_whitespace();
+                words.map(|it| ToolPattern::parse(it).unwrap()).collect()
+            };
+            Hooks {
+                confirm: list(confirm),
+                log: list(log),
+                silent: list(silent),
+            }
+        };
+        let agent = hooks("shell.*", "file.*", "file.read web.fetch");
+        assert_eq!(agent.rule("shell.exec"), Rule::Confirm);
+        assert_eq!(agent.rule("file.read"), Rule::Log);
+        assert_eq!(agent.rule("web.fetch"), Rule::Silent);
+        assert_eq!(agent.rule("mcp.tracker.close"), Rule::Silent);
+        let both = agent.and(&hooks("mcp.*", "web.fetch", "shell.* *"));
+        assert_eq!(both.rule("shell.exec"), Rule::Confirm);
+        assert_eq!(both.rule("web.fetch"), Rule::Log);
+        assert_eq!(both.rule("mcp.tracker.close"), Rule::Confirm);
     }
 }
