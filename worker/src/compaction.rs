@@ -62,7 +62,7 @@ pub(crate) async fn compact_if_full(
     };
     let reply = ask(attempt, &*dialogue.model, request, false).await?;
     let summary = reply.text();
-    dialogue.transcript.usage.tokens += reply.usage;
+    dialogue.transcript.progress.usage.tokens += reply.usage;
     let replies = i64::try_from(cut.from_end).unwrap_or(i64::MAX);
     let pool = &attempt.shop.pool;
     let first_kept =

@@ -101,11 +101,11 @@ impl History {
                     is_unsaved = true;
                 }
                 EventData::AssetCreated(created) => {
-                    transcript.add_output(created);
+                    transcript.progress.add_output(created);
                 }
                 EventData::WorkspaceSaved(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
-                    transcript.usage.tokens += compacted.usage;
+                    transcript.progress.usage.tokens += compacted.usage;
                     transcript.distrust_counts();
                 }
                 _ => {}
@@ -281,10 +281,13 @@ mod tests {
         assert_eq!(shown(&transcript), ["asks 2", "a: a done", "b: b done"]);
         assert!(entries.is_empty() && transcript.next_call().is_none());
         assert_eq!(
-            (transcript.usage.iterations, transcript.usage.tool_calls),
+            (
+                transcript.progress.usage.iterations,
+                transcript.progress.usage.tool_calls
+            ),
             (1, 2)
         );
-        assert_eq!(transcript.usage.tokens.input_tokens, 10);
+        assert_eq!(transcript.progress.usage.tokens.input_tokens, 10);
     }
 
     #[test]

@@ -5,17 +5,14 @@ mod cut;
 
 use std::collections::VecDeque;
 
-use shared::event::AssetCreated;
 use shared::id::JobId;
-use shared::job::{LoopStop, Usage};
+use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
 use crate::model::{Message, Part, ToolResult};
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
-/// The most outputs of a job.
-const MAX_OUTPUTS: usize = 50;
 
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
                                what you did and what came of it.";
@@ -44,10 +41,8 @@ pub(crate) struct Transcript {
     may_repeat: bool,
     /// What the model is to know when it is asked next.
     notes: Vec<Part>,
-    /// The last text of the assistant that was not empty.
-    pub(crate) text: Option<String>,
-    pub(crate) usage: Usage,
-    pub(crate) outputs: Vec<AssetCreated>,
+    /// What the job has come to.
+    pub(crate) progress: Progress,
 }
 
 /// A job in the transcript.
@@ -80,9 +75,7 @@ impl Transcript {
             repeated: None,
             may_repeat,
             notes: Vec::new(),
-            text: None,
-            usage: Usage::default(),
-            outputs: Vec::new(),
+            progress: Progress::default(),
         }
     }
 
@@ -135,7 +128,7 @@ impl Transcript {
                 _ => {}
             }
         }
-        (self.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
+        (self.progress.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
     }
 
     /// Whether the last reply asked for no tool.
@@ -167,17 +160,12 @@ impl Transcript {
 
     /// Takes a reply.
     pub(crate) fn add_reply(&mut self, reply: AssistantMessage) {
-        self.usage.tokens += reply.usage;
-        self.usage.iterations += 1;
+        self.progress.add_reply(&reply);
         self.open = reply.tool_calls().cloned().collect();
-        let text = reply.text();
         self.last = Some(LastReply {
             stop_reason: reply.stop_reason,
-            has_text: !text.trim().is_empty(),
+            has_text: !reply.text().trim().is_empty(),
         });
-        if !text.trim().is_empty() {
-            self.text = Some(text);
-        }
         self.messages.push(Message::Assistant(reply));
     }
 
@@ -186,7 +174,7 @@ impl Transcript {
         let Some(call) = self.open.pop_front() else {
             return;
         };
-        self.usage.tool_calls += 1;
+        self.progress.usage.tool_calls += 1;
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
             format!(
                 "{text}\n\n[This is the same call with the same input {REPEATS_BEFORE_NUDGE} times in a row. Its \
@@ -226,20 +214,6 @@ impl Transcript {
         };
         self.repeated = Some((call.clone(), count));
         count
-    }
-
-    /// Adds an output; one of the same path replaces. `false` if there are too many.
-    pub(crate) fn add_output(&mut self, created: AssetCreated) -> bool {
-        let same = self
-            .outputs
-            .iter()
-            .position(|output| output.path == created.path);
-        match same {
-            Some(place) => self.outputs[place] = created,
-            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
-            None => return false,
-        }
-        true
     }
 }
 

@@ -7,7 +7,7 @@ use shared::db::log::{Next, finish};
 use shared::event::{
     EventData, JobRetrying, LogLevel, LogLine, RetryCause, ToolCompleted, ToolOutcome,
 };
-use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome, Output};
+use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
 
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
@@ -216,21 +216,8 @@ fn doubled(pause: Duration, times: i16) -> Duration {
 
 /// What a loop has made, however it ended.
 fn result(transcript: Option<Transcript>) -> JobResult {
-    let Some(transcript) = transcript else {
-        return JobResult::default();
-    };
-    let outputs = transcript.outputs.into_iter();
-    JobResult {
-        text: transcript.text,
-        outputs: outputs
-            .map(|created| Output {
-                output: created.output,
-                asset: created.asset,
-            })
-            .collect(),
-        usage: transcript.usage,
-        ..JobResult::default()
-    }
+    let progress = transcript.map(|transcript| transcript.progress);
+    progress.unwrap_or_default().into_result()
 }
 
 fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {

@@ -54,7 +54,7 @@ impl Toolbox {
             attempt.log.append(started(call)).await;
         }
         attempt.log.commit(started(last)).await?;
-        let number = transcript.usage.tool_calls + 1;
+        let number = transcript.progress.usage.tool_calls + 1;
         let mut results = FuturesOrdered::new();
         for (call, number) in calls.iter().zip(number..) {
             results.push_back(self.run(attempt, call, number));
@@ -166,7 +166,7 @@ fn started(call: &ToolCall) -> EventData {
 async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
     let Ran { mut done, took } = ran;
     if let Some(created) = done.created.take() {
-        if transcript.add_output(created.clone()) {
+        if transcript.progress.add_output(created.clone()) {
             attempt.log.append(EventData::AssetCreated(created)).await;
         } else {
             done = Done::error("there are too many outputs".to_owned());

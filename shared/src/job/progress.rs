@@ -1,0 +1,81 @@
+use super::{JobResult, Output, Usage};
+use crate::event::{AssetCreated, EventData};
+use crate::message::AssistantMessage;
+
+/// The most outputs of a job.
+const MAX_OUTPUTS: usize = 50;
+
+/// What a job has come to so far: what its log adds up to, and its result if it ended now.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The last text of the assistant that was not empty.
+    pub text: Option<String>,
+    /// What it has used.
+    pub usage: Usage,
+    /// The files that it has made, each path once.
+    pub outputs: Vec<AssetCreated>,
+}
+
+impl Progress {
+    /// The types of events that count.
+    pub const TYPES: [&str; 4] = [
+        "message.completed",
+        "tool.completed",
+        "asset.created",
+        "conversation.compacted",
+    ];
+
+    /// What these events of one log add up to.
+    pub fn of(events: impl IntoIterator<Item = EventData>) -> Self {
+        let mut progress = Self::default();
+        for event in events {
+            match event {
+                EventData::MessageCompleted(reply) => progress.add_reply(&reply),
+                EventData::ToolCompleted(_) => progress.usage.tool_calls += 1,
+                EventData::AssetCreated(created) => {
+                    progress.add_output(created);
+                }
+                EventData::ConversationCompacted(compacted) => {
+                    progress.usage.tokens += compacted.usage;
+                }
+                _ => {}
+            }
+        }
+        progress
+    }
+
+    /// Adds a reply.
+    pub fn add_reply(&mut self, reply: &AssistantMessage) {
+        self.usage.tokens += reply.usage;
+        self.usage.iterations += 1;
+        let text = reply.text();
+        if !text.trim().is_empty() {
+            self.text = Some(text);
+        }
+    }
+
+    /// Adds an output; one of the same path replaces. `false` if there are too many.
+    pub fn add_output(&mut self, created: AssetCreated) -> bool {
+        let mut outputs = self.outputs.iter();
+        match outputs.position(|output| output.path == created.path) {
+            Some(place) => self.outputs[place] = created,
+            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
+            None => return false,
+        }
+        true
+    }
+
+    /// The result of a job that has come so far.
+    pub fn into_result(self) -> JobResult {
+        let outputs = self.outputs.into_iter().map(|created| Output {
+            output: created.output,
+            asset: created.asset,
+        });
+        JobResult {
+            text: self.text,
+            outputs: outputs.collect(),
+            usage: self.usage,
+            ..JobResult::default()
+        }
+    }
+}
