@@ -16,10 +16,12 @@ use sqlx::PgPool;
 use crate::problem::ApiError;
 
 /// A caller whose key has the scope `jobs`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// Whose things these are.
     pub(crate) tenant: TenantId,
+    /// The name of the key.
+    pub(crate) name: String,
 }
 
 /// A caller whose key has the scope `admin`.
@@ -62,11 +64,14 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<TenantId, ApiError> {
+fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<Caller, ApiError> {
     let extensions = request.extensions();
     let key = extensions.get::<ApiKey>().ok_or(ApiError::Unauthorized)?;
     if key.scopes.contains(&scope) {
-        Ok(key.tenant_id)
+        Ok(Caller {
+            tenant: key.tenant_id,
+            name: key.name.clone(),
+        })
     } else {
         Err(ApiError::Forbidden(name))
     }
@@ -77,7 +82,7 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_with(request, Scope::Jobs, "jobs").map(|tenant| Self { tenant }))
+        ready(key_with(request, Scope::Jobs, "jobs"))
     }
 }
 

@@ -55,9 +55,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Keeps the workspace for whoever may have to take over. Without it they are told that files may
-    /// be missing, so a failure does not end the attempt.
-    pub(crate) async fn save(&self, snapshots: &mut Snapshots) {
+    /// Keeps the workspace for whoever may have to take over, and returns whether it is kept. Without it they
+    /// are told that files may be missing, so a failure does not end the attempt.
+    pub(crate) async fn save(&self, snapshots: &mut Snapshots) -> bool {
         match snapshots.save(&self.workspace).await {
             Ok(Some(saved)) => self.log.append(EventData::WorkspaceSaved(saved)).await,
             Ok(None) => {}
@@ -65,8 +65,10 @@ impl Attempt<'_> {
                 let error = format!("{error:#}");
                 let error = self.log.redact(&error);
                 tracing::warn!(job = %self.claimed.job.id, %error, "a workspace could not be saved");
+                return false;
             }
         }
+        true
     }
 }
 

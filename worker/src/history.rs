@@ -16,10 +16,12 @@ pub(crate) use earlier::recall;
 /// Events that are read at once.
 const PAGE: i64 = 500;
 /// The types that a transcript is made of.
-const TYPES: [&str; 6] = [
+const TYPES: [&str; 8] = [
     "message.completed",
     "tool.started",
     "tool.completed",
+    "approval.resolved",
+    "job.waiting",
     "asset.created",
     "workspace.saved",
     "conversation.compacted",
@@ -93,17 +95,23 @@ impl History {
                     is_unsaved = false;
                 }
                 EventData::ToolStarted(call) => {
-                    started.insert(call.call_id);
+                    let verdict = transcript.verdict(&call.call_id);
+                    // One that was denied has not run, whatever came of its worker.
+                    if verdict.is_none_or(|verdict| verdict.approved) {
+                        started.insert(call.call_id);
+                    }
                 }
                 EventData::ToolCompleted(completed) => {
                     started.remove(&completed.call_id);
                     transcript.add_result(completed.output, completed.outcome != ToolOutcome::Ok);
                     is_unsaved = true;
                 }
+                EventData::ApprovalResolved(verdict) => transcript.add_verdict(verdict),
                 EventData::AssetCreated(created) => {
                     transcript.progress.add_output(created);
                 }
-                EventData::WorkspaceSaved(_) => is_unsaved = false,
+                // A job does not begin to wait before its workspace is saved.
+                EventData::WorkspaceSaved(_) | EventData::JobWaiting(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
                     transcript.progress.usage.tokens += compacted.usage;
                     transcript.distrust_counts();

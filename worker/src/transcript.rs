@@ -3,8 +3,9 @@
 
 mod cut;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use shared::event::ApprovalResolved;
 use shared::id::JobId;
 use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
@@ -39,6 +40,8 @@ pub(crate) struct Transcript {
     summaries_asked: u32,
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
+    /// What people said to calls that waited for them, by the call's id.
+    verdicts: HashMap<String, ApprovalResolved>,
     /// What the model is to know when it is asked next.
     notes: Vec<Part>,
     /// What the job has come to.
@@ -74,6 +77,7 @@ impl Transcript {
             summaries_asked: 0,
             repeated: None,
             may_repeat,
+            verdicts: HashMap::new(),
             notes: Vec::new(),
             progress: Progress::default(),
         }
@@ -175,6 +179,8 @@ impl Transcript {
             return;
         };
         self.progress.usage.tool_calls += 1;
+        // An id may come again, and what was said is about this call alone.
+        self.verdicts.remove(&call.call_id);
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
             format!(
                 "{text}\n\n[This is the same call with the same input {REPEATS_BEFORE_NUDGE} times in a row. Its \
@@ -192,6 +198,16 @@ impl Transcript {
             self.messages
                 .push(Message::User(std::mem::take(&mut self.results)));
         }
+    }
+
+    /// Takes what was said to a call that waited.
+    pub(crate) fn add_verdict(&mut self, verdict: ApprovalResolved) {
+        self.verdicts.insert(verdict.call_id.clone(), verdict);
+    }
+
+    /// What was said to a call that waited; `None` if nobody was asked.
+    pub(crate) fn verdict(&self, call_id: &str) -> Option<&ApprovalResolved> {
+        self.verdicts.get(call_id)
     }
 
     /// Takes the calls that have no result; the loop is over.

@@ -13,6 +13,15 @@ pub struct Limits {
     /// Tokens of one reply.
     #[schema(minimum = 1, maximum = 200_000)]
     pub max_tokens: u32,
+    /// Seconds that a call waits for a person before it counts as denied.
+    #[serde(default = "default_approval_timeout")]
+    #[schema(minimum = 1, maximum = 2_592_000)]
+    pub approval_timeout_seconds: u32,
+}
+
+/// Of requests from before there were approvals.
+fn default_approval_timeout() -> u32 {
+    Limits::DEFAULT.approval_timeout_seconds
 }
 
 impl Limits {
@@ -21,5 +30,6 @@ impl Limits {
         timeout_seconds: 180,
         max_iterations: 10,
         max_tokens: 4096,
+        approval_timeout_seconds: 24 * 3600,
     };
 }

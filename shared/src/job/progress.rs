@@ -17,31 +17,25 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The types of events that count.
-    pub const TYPES: [&str; 4] = [
+    /// The types of events that add to it, but for `tool.completed`, which are only counted.
+    pub const TYPES: [&str; 3] = [
         "message.completed",
-        "tool.completed",
         "asset.created",
         "conversation.compacted",
     ];
 
-    /// What these events of one log add up to.
-    pub fn of(events: impl IntoIterator<Item = EventData>) -> Self {
-        let mut progress = Self::default();
-        for event in events {
-            match event {
-                EventData::MessageCompleted(reply) => progress.add_reply(&reply),
-                EventData::ToolCompleted(_) => progress.usage.tool_calls += 1,
-                EventData::AssetCreated(created) => {
-                    progress.add_output(created);
-                }
-                EventData::ConversationCompacted(compacted) => {
-                    progress.usage.tokens += compacted.usage;
-                }
-                _ => {}
+    /// Adds what an event of one of those types says.
+    pub fn add(&mut self, event: EventData) {
+        match event {
+            EventData::MessageCompleted(reply) => self.add_reply(&reply),
+            EventData::AssetCreated(created) => {
+                self.add_output(created);
             }
+            EventData::ConversationCompacted(compacted) => {
+                self.usage.tokens += compacted.usage;
+            }
+            _ => {}
         }
-        progress
     }
 
     /// Adds a reply.

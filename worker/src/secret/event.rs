@@ -10,7 +10,11 @@ impl Redactor {
     /// Redacts an event where it stands. Ids, codes and numbers are ours or the provider's, and stay.
     pub(crate) fn clean_event(&self, event: &mut EventData) {
         match event {
-            EventData::JobQueued(_) | EventData::JobStarted(_) | EventData::WorkspaceSaved(_) => {}
+            EventData::JobQueued(_)
+            | EventData::JobStarted(_)
+            | EventData::WorkspaceSaved(_)
+            | EventData::JobWaiting(_)
+            | EventData::JobResumed(_) => {}
             EventData::MessageDelta(delta) | EventData::ReasoningDelta(delta) => {
                 self.clean(&mut delta.text);
             }
@@ -21,6 +25,16 @@ impl Redactor {
             }
             EventData::ToolOutput(output) => self.clean(&mut output.text),
             EventData::ToolCompleted(completed) => self.clean(&mut completed.output),
+            EventData::ApprovalRequested(requested) => {
+                self.clean(&mut requested.tool);
+                self.clean_json(&mut requested.input);
+            }
+            EventData::ApprovalResolved(resolved) => {
+                resolved
+                    .reason
+                    .iter_mut()
+                    .for_each(|reason| self.clean(reason));
+            }
             EventData::AssetCreated(created) => {
                 self.clean(&mut created.path);
                 self.clean(&mut created.asset.name);

@@ -19,6 +19,9 @@ pub(crate) struct LimitsRequest {
     /// Tokens of one reply; 4096 if nobody says otherwise.
     #[schema(minimum = 1, maximum = 200_000)]
     pub(crate) max_tokens: Option<u32>,
+    /// Seconds that a call waits for a person before it counts as denied; 86,400 if nobody says otherwise.
+    #[schema(minimum = 1, maximum = 2_592_000)]
+    pub(crate) approval_timeout_seconds: Option<u32>,
 }
 
 impl LimitsRequest {
@@ -35,6 +38,11 @@ impl LimitsRequest {
         check("timeout_seconds", self.timeout_seconds, 86_400);
         check("max_iterations", self.max_iterations, 1000);
         check("max_tokens", self.max_tokens, 200_000);
+        check(
+            "approval_timeout_seconds",
+            self.approval_timeout_seconds,
+            2_592_000,
+        );
     }
 
     /// Fills in the defaults and notes what is out of range.
@@ -44,6 +52,9 @@ impl LimitsRequest {
             timeout_seconds: self.timeout_seconds.unwrap_or(defaults.timeout_seconds),
             max_iterations: self.max_iterations.unwrap_or(defaults.max_iterations),
             max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
+            approval_timeout_seconds: self
+                .approval_timeout_seconds
+                .unwrap_or(defaults.approval_timeout_seconds),
         }
     }
 }
