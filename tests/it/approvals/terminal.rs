@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tests::model_server::Reply;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::{approve, confirmed, shell, waiting};
 use crate::cli::at;
@@ -92,7 +93,10 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
     let job = service.create(&confirmed("pipe")).await;
     let asked = waiting(&service, &job).await;
     let [first, second] = [0, 1].map(|place| asked[place]["id"].as_str().unwrap());
-    let watching = terminal.spawn(&["watch", &job]);
+    let mut watching = terminal.spawn(&["watch", &job]);
+    let mut said = BufReader::new(watching.stderr.take().unwrap()).lines();
+    let hint = format!("to answer: skillet approvals approve {first}");
+    while !said.next_line().await.unwrap().unwrap().contains(&hint) {}
 
     let listed = terminal.run(&["approvals", "list"]).await;
     assert!(
@@ -113,14 +117,8 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
         .run(&["approvals", "deny", second, "--reason", "Enough."])
         .await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let watched = crate::support::Ran::of(watching).await;
-    assert_eq!(watched.code, Some(0), "{watched:?}");
-    assert!(
-        watched
-            .err
-            .contains(&format!("skillet approvals approve {first}")),
-        "{watched:?}"
-    );
+    while said.next_line().await.unwrap().is_some() {}
+    assert_eq!(watching.wait().await.unwrap().code(), Some(0));
     let events = service.events(&job).await;
     assert_eq!(
         data(&events, "approval.resolved")[1]["reason"],
