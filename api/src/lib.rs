@@ -6,6 +6,7 @@ mod cursor;
 mod doorbell;
 mod fallback;
 mod follower;
+mod form;
 mod frame;
 mod health;
 mod hub;
@@ -37,6 +38,7 @@ use crate::fallback::Methods;
 use crate::hub::Hub;
 use crate::openapi::Rendered;
 use crate::problem::ApiError;
+use crate::v1::skills::Unpacker;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
@@ -88,6 +90,7 @@ pub async fn run(
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
     let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
+    let unpacker = Data::new(Unpacker::default());
     let server = HttpServer::new(move || {
         App::new()
             .configure(|parts| {
@@ -102,6 +105,7 @@ pub async fn run(
             .app_data(hub.clone())
             .app_data(doorbell.clone())
             .app_data(methods.clone())
+            .app_data(unpacker.clone())
             .app_data(rendered.clone())
             .app_data(query_config())
             .app_data(path_config())

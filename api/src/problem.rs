@@ -58,6 +58,9 @@ pub enum ApiError {
     /// The request can be read and makes no sense.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
+    /// What a job was to run went while it was accepted.
+    #[error("the skill was replaced in this very moment; send the request again")]
+    SkillReplaced,
     /// The key of an earlier, other request.
     #[error("this Idempotency-Key came with another request before")]
     IdempotencyMismatch,
@@ -128,6 +131,7 @@ pub struct Problem {
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         match error {
+            error if shared::db::skill::is_held(&error) => Self::SkillReplaced,
             sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
@@ -164,6 +168,7 @@ impl ApiError {
             Self::TooLarge { .. } => "too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::Invalid(_) => "invalid_request",
+            Self::SkillReplaced => "skill_replaced",
             Self::IdempotencyMismatch => "idempotency_key_reused",
             Self::NotConfigured(_) => "not_configured",
             Self::Unavailable(_) => "unavailable",
@@ -185,7 +190,11 @@ impl ApiError {
                 Vec::new()
             },
             request_id,
-            retryable: status.is_server_error() && !matches!(self, Self::NotConfigured(_)),
+            retryable: match self {
+                Self::SkillReplaced => true,
+                Self::NotConfigured(_) => false,
+                _ => status.is_server_error(),
+            },
         }
     }
 }
@@ -199,7 +208,7 @@ impl ResponseError for ApiError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::Conflict { .. } => StatusCode::CONFLICT,
+            Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,

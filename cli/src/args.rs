@@ -4,6 +4,7 @@ mod agents;
 mod approvals;
 mod keys;
 mod secrets;
+mod skills;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
 pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApproval};
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
+pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -88,7 +90,7 @@ pub(crate) enum Command {
     List(List),
     /// Cancel a job
     Cancel(OneJob),
-    /// List the skills, and what each one lacks here
+    /// List the skills and what each one lacks here, check, push and delete your own
     Skills(Skills),
     /// List, show, put and delete agents
     Agents(Agents),
@@ -353,8 +355,8 @@ pub(crate) struct List {
 }
 
 #[derive(Args)]
-pub(crate) struct Skills {
-    /// Print the skills as JSON
+pub(crate) struct ListAll {
+    /// Print them as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -117,6 +117,14 @@ impl Client {
         self.upload(part.file_name(name)).await
     }
 
+    /// Uploads the archive of a skill, and returns the skill.
+    pub(crate) async fn upload_skill(&self, archive: Vec<u8>) -> anyhow::Result<Value> {
+        let part = Part::bytes(archive).file_name("skill.tar.gz");
+        let request = self.request(Method::POST, "/v1/skills");
+        self.json(request.multipart(Form::new().part("file", part)))
+            .await
+    }
+
     /// Uploads bytes.
     pub(crate) async fn upload_bytes(
         &self,

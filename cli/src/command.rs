@@ -14,7 +14,9 @@ mod skills;
 use serde::Serialize;
 
 use crate::Exit;
-use crate::args::{AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, SecretsCommand};
+use crate::args::{
+    AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, SecretsCommand, SkillsCommand,
+};
 use crate::config::Config;
 
 /// Runs the command that was asked for.
@@ -30,7 +32,12 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
         Command::Get(options) => job::get(&options, &config).await,
         Command::List(options) => job::list(&options, &config).await,
         Command::Cancel(options) => job::cancel(&options, &config).await,
-        Command::Skills(options) => skills::skills(&options, &config).await,
+        Command::Skills(skills) => match skills.command {
+            None => skills::list(&skills.list, &config).await,
+            Some(SkillsCommand::Check(options)) => skills::check(&options),
+            Some(SkillsCommand::Push(options)) => skills::push(&options, &config).await,
+            Some(SkillsCommand::Delete(options)) => skills::delete(&options, &config).await,
+        },
         Command::Agents(agents) => match agents.command {
             AgentsCommand::List(options) => agents::list(&options, &config).await,
             AgentsCommand::Get(options) => agents::get(&options, &config).await,

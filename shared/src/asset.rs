@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 pub use content_type::{HEAD_BYTES, content_type_of, fits};
 pub use name::file_name;
+pub(crate) use name::is_invisible;
 pub use scratch::Scratch;
 pub use store::{AssetStore, BlobRange, Sealed, StoreError, Upload};
 

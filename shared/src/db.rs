@@ -13,6 +13,7 @@ pub mod key;
 pub mod log;
 pub mod run;
 pub mod secret;
+pub mod skill;
 pub mod tenant;
 pub mod worker;
 

@@ -32,6 +32,15 @@ pub struct Job {
     /// The skill it runs; null for an agent's job.
     #[schema(required)]
     pub skill: Option<String>,
+    /// Which version of the skill; null unless the tenant uploaded it.
+    #[serde(default)]
+    #[schema(required)]
+    pub skill_version: Option<i32>,
+    /// SHA-256 of the skill: as it was when the job was accepted, and as it ran once the job has ended. Null for an
+    /// agent's job.
+    #[serde(default)]
+    #[schema(required)]
+    pub skill_digest: Option<String>,
     /// The agent it runs; null for a skill's job.
     #[schema(required)]
     pub agent: Option<String>,

@@ -1,16 +1,22 @@
 //! Skills: folders with a `SKILL.md` in the Agent Skills format (agentskills.io/specification).
 
 mod catalog;
+mod files;
 pub mod network;
 mod parse;
+mod read;
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 pub use catalog::{Catalog, CatalogError};
+pub use files::{FilePath, Files, FilesError, MAX_PACKED_BYTES, PathError, Refusal, SkillFile};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
+pub use read::Unreadable;
 
 use crate::hook::Hooks;
 use crate::job::OutputKind;
@@ -49,8 +55,23 @@ pub struct Skill {
     pub secrets: Vec<SecretNeed>,
     /// What of the network its commands may reach.
     pub network: Network,
+    /// Its files, unless only its `SKILL.md` was read.
+    pub files: Files,
     /// SHA-256 over its files, hexadecimal.
     pub digest: String,
+}
+
+/// Where a skill comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = SkillOrigin)]
+pub enum Origin {
+    /// It is part of the service.
+    BuiltIn,
+    /// The operator put it into a folder of the service.
+    Directory,
+    /// The tenant uploaded it.
+    Uploaded,
 }
 
 /// The kinds of files that a skill takes.
@@ -74,6 +95,12 @@ impl Skill {
             .iter()
             .filter(|Need(any)| !any.iter().any(|name| programs.contains(name)));
         unmet.map(|Need(any)| any.join(" or ")).collect()
+    }
+
+    /// What must be installed, in the words of a skill: alternatives with `|` between them.
+    pub fn needs(&self) -> Vec<String> {
+        let needs = self.programs.iter();
+        needs.map(|Need(any)| any.join("|")).collect()
     }
 
     /// Checks parameters against the skill's schema and fills in its defaults. The errors name where

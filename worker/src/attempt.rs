@@ -21,6 +21,7 @@ use crate::role::Role;
 use crate::run_loop::{Dialogue, LoopError, run_loop};
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
+use crate::skill;
 use crate::workspace::{Snapshots, Workspace};
 use end::End;
 use prepare::{Prepared, prepare};
@@ -122,35 +123,39 @@ impl Fault {
 }
 
 /// Runs an attempt to its end, whatever that is.
-pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, signals: Signals) {
+pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, mut claimed: Claimed, signals: Signals) {
     let clock = Clock {
         claimed_at: claimed.claimed_at,
         begun_at: Instant::now(),
     };
-    let job = &claimed.job;
     let log = shop
         .log
         .open(
             claimed.lease,
             claimed.last_seq,
-            job.attempt,
+            claimed.job.attempt,
             signals.lost.clone(),
         )
         .await;
-    let skill = job.skill.as_deref().and_then(|name| shop.catalog.get(name));
+    let skill = skill::load(&shop, &claimed.job).await;
+    if let Ok(Some(skill)) = &skill {
+        // What runs, and what the job will say that it was.
+        claimed.job.skill_digest = Some(skill.digest.clone());
+    }
     let started = JobStarted {
-        attempt: job.attempt,
+        attempt: claimed.job.attempt,
         worker,
-        skill_digest: skill.map(|skill| skill.digest.clone()),
+        skill_digest: claimed.job.skill_digest.clone(),
         isolation: Some(shop.sandbox.isolation()),
     };
     log.append(EventData::JobStarted(started)).await;
-    let (end, dialogue) = match Role::of(&claimed, &shop.catalog) {
-        Some(role) => carry_out(&shop, &claimed, &role, &log, &signals, &clock).await,
-        None => (
-            End::Fault(anyhow::anyhow!("claimed a job of a skill that is not here")),
-            None,
-        ),
+    let role = skill.and_then(|skill| {
+        let role = Role::of(&claimed, skill.as_deref());
+        role.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
+    });
+    let (end, dialogue) = match role {
+        Ok(role) => carry_out(&shop, &claimed, &role, &log, &signals, &clock).await,
+        Err(error) => (End::Fault(error), None),
     };
     let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
     let is_over = end::close(log, &claimed, &clock, transcript, end).await;

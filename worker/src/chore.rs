@@ -55,6 +55,8 @@ pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<(
     for sha256 in db::asset::delete_unseen(pool).await? {
         db::asset::release_blob(pool, assets, &sha256).await?;
     }
+    // Left by who died, or met a job, when it was about to remove them.
+    db::skill::release(pool, assets, None).await?;
     assets.sweep_incoming(UPLOAD_PATIENCE).await?;
     // A worker that died right after a job's end left the job's workspace saved, and a conversation that
     // goes on has no need of the one before the last.

@@ -22,6 +22,7 @@ pub mod sandbox;
 mod secret;
 mod shop;
 mod sight;
+mod skill;
 mod spill;
 mod staging;
 mod tool;

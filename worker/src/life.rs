@@ -1,5 +1,6 @@
 //! The life of a worker: register, claim for the free slots, leave in order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::shop::Shop;
 use crate::wake::{self, Running};
-use crate::{Shutdown, chore};
+use crate::{Shutdown, chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
 /// for all are done.
@@ -65,6 +66,8 @@ pub(crate) async fn live(
             shutdown: &shutdown,
             attempts: JoinSet::new(),
             had_room: true,
+            programs: new.programs.iter().cloned().collect(),
+            last_skill: 0,
         };
         life.live().await;
         drop(heartbeat);
@@ -85,6 +88,10 @@ struct Life<'a> {
     shutdown: &'a Shutdown,
     attempts: JoinSet<()>,
     had_room: bool,
+    /// The programs that others know it to have.
+    programs: BTreeSet<String>,
+    /// The newest of the uploaded skills whose programs it has looked for.
+    last_skill: i64,
 }
 
 impl Life<'_> {
@@ -161,8 +168,29 @@ impl Life<'_> {
         has_room
     }
 
-    async fn do_chores(&self, rare_at: &mut Instant) {
+    /// Looks for the programs of skills that came since the last look.
+    async fn find_programs(&mut self) -> anyhow::Result<()> {
+        while let Some((last, needs)) =
+            db::skill::list_needs(&self.shop.pool, self.last_skill).await?
+        {
+            let wanted = needs.iter().flat_map(|need| need.split('|'));
+            let unknown: BTreeSet<_> = wanted
+                .filter(|name| !self.programs.contains(*name))
+                .collect();
+            let found = programs::installed(unknown, |path| self.shop.sandbox.sees(path));
+            if !found.is_empty() {
+                let found = Vec::from_iter(found);
+                db::worker::add_programs(&self.shop.pool, self.worker, &found).await?;
+                self.programs.extend(found);
+            }
+            self.last_skill = last;
+        }
+        Ok(())
+    }
+
+    async fn do_chores(&mut self, rare_at: &mut Instant) {
         let done = async {
+            self.find_programs().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             // What the notification said, in case that nobody heard it.
             for run in held.iter().filter(|run| run.cancel_requested) {

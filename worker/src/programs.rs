@@ -27,13 +27,16 @@ pub fn installed<'a>(
 }
 
 fn is_installed(name: &str, is_seen: impl Fn(&Path) -> bool) -> bool {
-    FOLDERS.iter().any(|folder| {
-        // A link may lead to where commands cannot follow.
-        let Ok(path) = Path::new(folder).join(name).canonicalize() else {
-            return false;
-        };
-        let found = path.metadata();
-        is_seen(&path)
-            && found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    })
+    // Tenants' skills name programs, too: no name is a way to look elsewhere.
+    let is_plain = !name.is_empty() && !name.contains(['/', '\0']);
+    is_plain
+        && FOLDERS.iter().any(|folder| {
+            // A link may lead to where commands cannot follow.
+            let Ok(path) = Path::new(folder).join(name).canonicalize() else {
+                return false;
+            };
+            let found = path.metadata();
+            is_seen(&path)
+                && found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        })
 }

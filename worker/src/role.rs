@@ -5,7 +5,7 @@ use shared::db::claim::Claimed;
 use shared::hook::Hooks;
 use shared::job::OutputKind;
 use shared::secret::SecretNeed;
-use shared::skill::{Catalog, Network, Skill};
+use shared::skill::{Files, Network, Skill};
 use shared::tool::ToolName;
 
 /// How much of a result an agent reads, in bytes. The rest it can page through.
@@ -30,18 +30,19 @@ pub(crate) struct Role {
 
 /// What the model is told of itself and its work.
 pub(crate) enum Brief {
-    /// What to do, and how.
-    Skill { instructions: String },
+    /// What to do, and how, and with which files.
+    Skill { instructions: String, files: Files },
     /// Who it is, and how it works, if there is anything to say of that.
     Agent { soul: String, instructions: String },
 }
 
 impl Role {
-    /// The role in which a job is to be done; `None` if it is that of a skill that is not here.
-    pub(crate) fn of(claimed: &Claimed, catalog: &Catalog) -> Option<Self> {
-        let role = match (&claimed.job.skill, &claimed.request.agent) {
-            (Some(name), _) => catalog.get(name).map(|skill| Self::from(&**skill)),
-            (None, agent) => agent.as_ref().map(|agent| Self::from(&agent.settings)),
+    /// The role in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
+    pub(crate) fn of(claimed: &Claimed, skill: Option<&Skill>) -> Option<Self> {
+        let agent = claimed.request.agent.as_ref();
+        let role = match skill {
+            Some(skill) => Some(Self::from(skill)),
+            None => agent.map(|agent| Self::from(&agent.settings)),
         }?;
         Some(Self {
             hooks: role.hooks.and(&claimed.request.hooks),
@@ -54,6 +55,15 @@ impl Role {
         match self.network {
             Network::Hosts(_) => &self.secrets,
             Network::None | Network::Public => &[],
+        }
+    }
+
+    /// The files of its skill, if it can look at them.
+    pub(crate) fn files(&self) -> Option<&Files> {
+        let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
+        match &self.brief {
+            Brief::Skill { files, .. } if reads && files.beside().next().is_some() => Some(files),
+            _ => None,
         }
     }
 
@@ -70,6 +80,7 @@ impl From<&Skill> for Role {
         Self {
             brief: Brief::Skill {
                 instructions: skill.instructions.clone(),
+                files: skill.files.clone(),
             },
             tools: skill.tools.clone(),
             hooks: skill.hooks.clone(),

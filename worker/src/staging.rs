@@ -33,13 +33,14 @@ pub(crate) struct Staged {
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
-/// Writes all inputs under names of their own, each once.
+/// Writes all inputs under names of their own, each once, and none under `reserved`.
 pub(crate) async fn stage(
     shop: &Shop,
     claimed: &Claimed,
     workspace: &Workspace,
+    reserved: Option<&str>,
 ) -> Result<Vec<Staged>, Fault> {
-    let mut taken = HashSet::new();
+    let mut taken: HashSet<_> = reserved.into_iter().map(str::to_owned).collect();
     let mut staged = Vec::new();
     let mut view = sight::View::among(claimed.request.inputs.len());
     let job = &claimed.job;

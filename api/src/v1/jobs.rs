@@ -128,12 +128,13 @@ pub(crate) async fn delete_job(
     job: Path<JobId>,
 ) -> Result<HttpResponse, ApiError> {
     let mut transaction = pool.begin().await?;
-    if !db::job::delete_finished(&mut *transaction, caller.tenant, *job).await? {
+    let deleted = db::job::delete_finished(&mut *transaction, caller.tenant, *job).await?;
+    let Some(deleted) = deleted else {
         // Whoever holds a connection may not wait for another: all could be held so.
         transaction.rollback().await?;
         find(&pool, caller.tenant, *job).await?;
         return Err(not_finished("cancel it first"));
-    }
+    };
     db::event::delete(&mut *transaction, *job).await?;
     db::approval::delete_of_job(&mut *transaction, *job).await?;
     db::idempotency::delete_of_job(&mut *transaction, *job).await?;
@@ -141,6 +142,9 @@ pub(crate) async fn delete_job(
     transaction.commit().await?;
     for sha256 in blobs {
         db::asset::release_blob(&pool, &assets, &sha256).await?;
+    }
+    if let Some(skill) = deleted.own_skill {
+        db::skill::release(&pool, &assets, Some((caller.tenant, &skill))).await?;
     }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,74 +1,106 @@
 //! `/v1/skills`
 
-use std::collections::BTreeSet;
+mod upload;
+mod view;
 
-use actix_web::get;
+pub(crate) use upload::{Unpacker, upload_skill};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use actix_web::web::{Data, Json, Path};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use actix_web::{HttpResponse, delete, get};
+use shared::asset::AssetStore;
 use shared::db;
-use shared::db::worker::Worker;
-use shared::job::OutputKind;
-use shared::secret::SecretNeed;
-use shared::skill::{Catalog, Inputs, Skill};
+use shared::db::skill::StoredSkill;
+use shared::id::TenantId;
+use shared::skill::{Catalog, Skill, is_name};
 use sqlx::PgPool;
-use utoipa::ToSchema;
 
 use crate::auth::Caller;
 use crate::cursor::Page;
 use crate::problem::{ApiError, Problem};
+use view::SkillView;
 
 type SkillPage = Page<SkillView>;
 
-/// A skill, and whether it can run here.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[schema(as = Skill)]
-pub(crate) struct SkillView {
-    /// Its name.
-    #[schema(example = "image")]
-    name: String,
-    /// Its name for people.
-    title: String,
-    /// What it does and when to use it.
-    description: String,
-    /// The kinds of files that it takes; null for any.
-    inputs: Option<Vec<OutputKind>>,
-    /// The kinds of files that it makes.
-    outputs: Vec<OutputKind>,
-    /// JSON Schema of its parameters.
-    #[schema(value_type = Object)]
-    parameters: Value,
-    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a
-    /// parameter or a secret of the job.
-    #[schema(example = "github.com parameter:repository")]
-    network: String,
-    /// The secrets that its jobs are handed, if the tenant has set them.
-    secrets: Vec<SecretNeed>,
-    /// How long its jobs may take unless they say otherwise, in seconds.
-    timeout_seconds: u32,
-    /// SHA-256 of the skill as this service has it.
-    digest: String,
-    /// Whether a worker that is there can run it.
-    available: bool,
-    /// What the worker that lacks least would need, in words.
-    missing: Vec<String>,
+/// A skill that a tenant's jobs can run.
+pub(crate) enum Found {
+    /// The tenant has uploaded it.
+    Uploaded(StoredSkill, Box<Skill>),
+    /// The service has it.
+    OfService(Arc<Skill>),
 }
 
-/// Lists the skills by name.
+impl Found {
+    /// The skill, which has its files only if the service has it.
+    pub(crate) fn skill(&self) -> &Skill {
+        match self {
+            Self::Uploaded(_, skill) => skill,
+            Self::OfService(skill) => skill,
+        }
+    }
+
+    /// Which version of an upload it is.
+    pub(crate) fn version(&self) -> Option<i32> {
+        match self {
+            Self::Uploaded(stored, _) => Some(stored.version),
+            Self::OfService(_) => None,
+        }
+    }
+}
+
+/// The skill of that name: the tenant's own, or else the service's.
+pub(crate) async fn find(
+    pool: &PgPool,
+    catalog: &Catalog,
+    tenant: TenantId,
+    name: &str,
+) -> Result<Option<Found>, ApiError> {
+    // What cannot be a name is none's, and may be nothing that the database takes.
+    if !is_name(name) {
+        return Ok(None);
+    }
+    let Some(stored) = db::skill::get(pool, tenant, name).await? else {
+        return Ok(catalog.get(name).cloned().map(Found::OfService));
+    };
+    let skill = stored.read().map_err(|error| ApiError::Conflict {
+        code: "skill_outdated",
+        detail: format!("this release cannot read the skill `{name}`; upload it again: {error}"),
+    })?;
+    Ok(Some(Found::Uploaded(stored, Box::new(skill))))
+}
+
+/// Lists the skills by name: those of the service, and the tenant's own, which stand before others of their name.
 #[utoipa::path(tag = "skills", responses(
     (status = 200, description = "All skills, on one page", body = SkillPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills")]
 pub(crate) async fn list_skills(
-    _: Caller,
+    caller: Caller,
     pool: Data<PgPool>,
     catalog: Data<Catalog>,
 ) -> Result<Json<SkillPage>, ApiError> {
     let workers = db::worker::list(&**pool).await?;
-    let data = catalog.iter().map(|skill| view(skill, &workers)).collect();
+    let of_service = catalog.iter().map(|skill| {
+        let origin = catalog.origin(&skill.name);
+        let view = SkillView::of_service(skill, origin, &workers);
+        (skill.name.clone(), view)
+    });
+    let mut views: BTreeMap<_, _> = of_service.collect();
+    for stored in db::skill::list(&**pool, caller.tenant).await? {
+        match stored.read() {
+            Ok(skill) => {
+                let view = SkillView::uploaded(&stored, &skill, &workers);
+                views.insert(stored.name, view);
+            }
+            // An earlier release took it. Who asks for it by its name is told why.
+            Err(_) => drop(views.remove(&stored.name)),
+        }
+    }
     Ok(Json(Page {
-        data,
+        data: views.into_values().collect(),
         next_cursor: None,
     }))
 }
@@ -80,45 +112,39 @@ pub(crate) async fn list_skills(
 ))]
 #[get("/skills/{name}")]
 pub(crate) async fn get_skill(
-    _: Caller,
+    caller: Caller,
     pool: Data<PgPool>,
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<SkillView>, ApiError> {
-    let skill = catalog.get(&name).ok_or(ApiError::NotFound("skill"))?;
+    let found = find(&pool, &catalog, caller.tenant, &name).await?;
+    let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
-    Ok(Json(view(skill, &workers)))
+    Ok(Json(match found {
+        Found::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
+        Found::OfService(skill) => {
+            SkillView::of_service(&skill, catalog.origin(&skill.name), &workers)
+        }
+    }))
 }
 
-fn view(skill: &Skill, workers: &[Worker]) -> SkillView {
-    let available = workers
-        .iter()
-        .any(|worker| worker.skills.contains(&skill.name));
-    let lacking = workers.iter().map(|worker| {
-        let programs: BTreeSet<_> = worker.programs.iter().cloned().collect();
-        skill.missing(&programs)
-    });
-    let missing = match lacking.min_by_key(Vec::len) {
-        _ if available => Vec::new(),
-        None => vec!["a worker".to_owned()],
-        Some(missing) => missing,
-    };
-    SkillView {
-        name: skill.name.clone(),
-        title: skill.title.clone(),
-        description: skill.description.clone(),
-        inputs: if let Inputs::Only(kinds) = &skill.inputs {
-            Some(kinds.clone())
-        } else {
-            None
-        },
-        outputs: skill.outputs.clone(),
-        parameters: skill.parameters.as_value().clone(),
-        network: skill.network.to_string(),
-        secrets: skill.secrets.clone(),
-        timeout_seconds: skill.timeout_seconds,
-        digest: skill.digest.clone(),
-        available,
-        missing,
+/// Removes a skill of the tenant's own. One of the service of the same name comes back.
+///
+/// Jobs that were accepted before run it all the same. When the name is used again, its versions go on counting.
+#[utoipa::path(tag = "skills", params(("name" = String, Path, description = "The skill")), responses(
+    (status = 204, description = "It is gone"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/skills/{name}")]
+pub(crate) async fn delete_skill(
+    caller: Caller,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+    name: Path<String>,
+) -> Result<HttpResponse, ApiError> {
+    if !is_name(&name) || !db::skill::delete(&**pool, caller.tenant, &name).await? {
+        return Err(ApiError::NotFound("skill of your own"));
     }
+    db::skill::release(&pool, &assets, Some((caller.tenant, &name))).await?;
+    Ok(HttpResponse::NoContent().finish())
 }

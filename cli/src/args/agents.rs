@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Remote, Skills};
+use super::{ListAll, Remote};
 
 #[derive(Args)]
 pub(crate) struct Agents {
@@ -15,7 +15,7 @@ pub(crate) struct Agents {
 #[derive(Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List agents
-    List(Skills),
+    List(ListAll),
     /// Show an agent as JSON
     Get(OneAgent),
     /// Make an agent, or a new version of it

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use shared::id::KeyId;
 
-use super::{Remote, Skills};
+use super::{ListAll, Remote};
 
 #[derive(Args)]
 pub(crate) struct Keys {
@@ -16,7 +16,7 @@ pub(crate) enum KeysCommand {
     /// Create a key and print it, this once
     Create(CreateKey),
     /// List keys, without their secrets
-    List(Skills),
+    List(ListAll),
     /// Revoke a key
     Revoke(RevokeKey),
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use shared::secret::SecretName;
 
-use super::{Home, Remote, Skills};
+use super::{Home, ListAll, Remote};
 
 /// The keys that secrets are encrypted under. They stay text here: a parser's error would show them.
 #[derive(Args, Clone)]
@@ -38,7 +38,7 @@ pub(crate) enum SecretsCommand {
     /// Set a secret to what is on standard input, but for a final newline
     Set(OneSecret),
     /// List secrets, without their values
-    List(Skills),
+    List(ListAll),
     /// Remove a secret
     Delete(OneSecret),
     /// Encrypt all secrets again, under the current master key

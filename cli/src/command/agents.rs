@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{print, print_json};
 use crate::Exit;
-use crate::args::{OneAgent, PutAgent, Skills};
+use crate::args::{ListAll, OneAgent, PutAgent};
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
 
 /// `skillet agents list`
-pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
         let agents = client.list("/v1/agents").await?;
         if options.json {

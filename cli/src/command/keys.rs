@@ -5,7 +5,7 @@ use shared::key::{Scope, SecretKey};
 
 use super::{print, print_json};
 use crate::Exit;
-use crate::args::{CreateKey, RevokeKey, Skills};
+use crate::args::{CreateKey, ListAll, RevokeKey};
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
@@ -73,7 +73,7 @@ async fn find_tenant(client: &Client, name: &str) -> anyhow::Result<Option<Value
 }
 
 /// `skillet keys list`
-pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
         let limit = [("limit", "100".to_owned())];
         let page: Value = client.get("/v1/keys", &limit).await?;

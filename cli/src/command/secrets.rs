@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::Exit;
-use crate::args::{OneSecret, Skills};
+use crate::args::{ListAll, OneSecret};
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
@@ -47,7 +47,7 @@ fn read_value() -> anyhow::Result<String> {
 }
 
 /// `skillet secrets list`
-pub(super) async fn list(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
         let secrets = client.list("/v1/secrets").await?;
         if options.json {

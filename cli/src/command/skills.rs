@@ -1,14 +1,20 @@
+mod check;
+mod push;
+
 use serde_json::Value;
+
+pub(super) use check::check;
+pub(super) use push::push;
 
 use super::{print, print_json};
 use crate::Exit;
-use crate::args::Skills;
+use crate::args::{DeleteSkill, ListAll};
 use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
 
 /// `skillet skills`
-pub(super) async fn skills(options: &Skills, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
         let page: Value = client.get("/v1/skills", &[]).await?;
         if options.json {
@@ -32,5 +38,25 @@ fn line(skill: &Value) -> String {
     } else {
         ("✗", format!(" (missing: {})", missing.join(", ")))
     };
-    format!("{mark} {:12} {}{state}", text("name"), text("description"))
+    let own = match skill["version"].as_i64() {
+        Some(version) => format!(" (your own, version {version})"),
+        None => String::new(),
+    };
+    format!(
+        "{mark} {:12} {}{own}{state}",
+        text("name"),
+        text("description")
+    )
+}
+
+/// `skillet skills delete`
+pub(super) async fn delete(options: &DeleteSkill, config: &Config) -> anyhow::Result<Exit> {
+    let delete = async |client: &Client| {
+        client
+            .delete(&format!("/v1/skills/{}", options.name))
+            .await?;
+        print("deleted");
+        Ok(Exit::Done)
+    };
+    Session::with(&options.remote, config, delete).await
 }

@@ -20,7 +20,7 @@ pub fn file_name(claimed: &str) -> String {
 }
 
 /// Direction marks and zero-width characters make one name look like another.
-fn is_invisible(char: char) -> bool {
+pub(crate) fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 

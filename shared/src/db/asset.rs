@@ -36,13 +36,7 @@ pub async fn store(
     sealed: Sealed,
     new: NewAsset<'_>,
 ) -> Result<Asset, StoreAssetError> {
-    // Shared with others who add the same bytes, exclusive against who removes them.
-    sqlx::query!(
-        "select pg_advisory_xact_lock_shared(hashtextextended($1, 0))",
-        &sealed.sha256
-    )
-    .execute(&mut *db)
-    .await?;
+    hold_blob(&mut *db, &sealed.sha256).await?;
     let (sha256, size) = (sealed.sha256.clone(), sealed.size);
     sealed.place().await?;
     let id = AssetId::new();
@@ -70,6 +64,18 @@ pub async fn store(
         created_at: row.created_at,
         content_url: Asset::content_url(id),
     })
+}
+
+/// Keeps others from removing the bytes until the caller's transaction ends: shared with those who add the same,
+/// exclusive against who removes them.
+pub(super) async fn hold_blob(db: &mut PgConnection, sha256: &str) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended($1, 0))",
+        sha256
+    )
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// The tenant's assets among `ids`, in no order.
@@ -180,7 +186,7 @@ pub async fn delete_unseen(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<String>>
     .await
 }
 
-/// Removes the bytes if no asset needs them any more. Called after the rows' deletion is committed:
+/// Removes the bytes if no asset and no skill needs them any more. Called after the rows' deletion is committed:
 /// a crash in between leaves bytes without a row, never a row without bytes.
 pub async fn release_blob(
     db: &PgPool,
@@ -195,7 +201,8 @@ pub async fn release_blob(
     .execute(&mut *transaction)
     .await?;
     let needed = sqlx::query_scalar!(
-        r#"select exists (select from asset where sha256 = decode($1, 'hex')) as "exists!""#,
+        r#"select exists (select from asset where sha256 = decode($1, 'hex'))
+               or exists (select from skill_version where digest = decode($1, 'hex')) as "exists!""#,
         sha256,
     )
     .fetch_one(&mut *transaction)

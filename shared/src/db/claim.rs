@@ -40,7 +40,8 @@ pub struct Claimed {
 }
 
 /// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills, in the
-/// order of their rank. Agents that need a network are left to workers that have one.
+/// order of their rank. A skill that its tenant has uploaded is on no worker's list: it goes to those that have the
+/// programs that it needs. What needs a network is left to workers that have one.
 ///
 /// The state is a literal: as a parameter it would hide the partial index from the planner.
 pub async fn claim(
@@ -55,7 +56,15 @@ pub async fn claim(
         with head as materialized (
             select job_id
             from run
-            where state = 'ready' and (skill is null or skill = any($2)) and ($4 or not needs_network)
+            where state = 'ready' and ($4 or not needs_network)
+              and case
+                  when needs is null then skill is null or skill = any($2)
+                  -- The worker's row has its programs: they are many, and read for these jobs only.
+                  else not exists (
+                      select from unnest(needs) as need
+                      where not string_to_array(need, '|') && (select programs from worker where id = $1)
+                  )
+              end
               and exists (select from worker where id = $1 and stopped_at is null)
             order by rank
             limit $3
@@ -77,7 +86,7 @@ pub async fn claim(
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
-            job.skill, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
+            job.skill, job.skill_version, encode(job.skill_digest, 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
             job.request as "request: Json<JobRequest>",
             job.metadata as "metadata: Json<Map<String, Value>>"
         from taken
@@ -100,6 +109,8 @@ pub async fn claim(
                 id,
                 status: Status::Running,
                 skill: row.skill,
+                skill_version: row.skill_version,
+                skill_digest: row.skill_digest,
                 agent: row.agent,
                 agent_version: row.agent_version,
                 conversation_id,

@@ -24,6 +24,10 @@ pub struct NewJob {
     pub model: ModelName,
     /// Its place in a conversation, given by `db::conversation::join` in the same transaction.
     pub seat: Option<Seat>,
+    /// Which version of the skill, if the tenant uploaded it.
+    pub skill_version: Option<i32>,
+    /// SHA-256 of the skill, hexadecimal; none for an agent's job.
+    pub skill_digest: Option<String>,
     /// The rest of what was asked for.
     pub request: JobRequest,
     /// What the client attached.
@@ -36,7 +40,8 @@ pub struct NewJob {
     pub digest: String,
 }
 
-/// Accepts a job: the request, its place in the queue and the first entry of its log, in one statement.
+/// Accepts a job: the request, its place in the queue and the first entry of its log, in one statement. Where the
+/// version of its skill is gone, the error is one of which `db::skill::is_held` holds.
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> {
     let (skill, agent) = match &new.target {
         Target::Skill(name) => (Some(name.as_str()), None),
@@ -58,8 +63,11 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
     let metadata = serde_json::to_string(&new.metadata).expect("it came as JSON");
     let row = sqlx::query!(
         r#"
-        with queued as (
-            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place)
+        with own as (
+            select needs, needs_network from skill_version where tenant_id = $2 and name = $3 and version = $17
+        ),
+        queued as (
+            insert into run (job_id, tenant_id, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
             values (
                 $1, $2, $3,
                 case
@@ -67,16 +75,16 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
                     when $4::timestamptz > now() then 'scheduled'
                     else 'ready'
                 end,
-                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1, $14,
-                $15, $16
+                greatest($4, now()), greatest($4, now()) - $5::bigint * interval '1 second', 1,
+                $14 or coalesce((select needs_network from own), false), $15, $16, (select needs from own)
             )
         ),
         logged as (
             insert into job_event (job_id, seq, type, at, attempt, data)
             values ($1, 1, $6, now(), 0, $7::text::json)
         )
-        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id, place)
-        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now(), $13, $15, $16)
+        insert into job (id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id, place, skill_version, skill_digest)
+        values ($1, $2, $3, $8, $9, $10::text::json, $11::text::json, $12, now(), $13, $15, $16, $17, decode($18, 'hex'))
         returning created_at
         "#,
         new.id.0,
@@ -95,6 +103,8 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         needs_network,
         new.seat.map(|seat| seat.conversation.0),
         new.seat.map(|seat| seat.place),
+        new.skill_version,
+        new.skill_digest,
     )
     .fetch_one(db)
     .await?;
@@ -102,6 +112,8 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewJob) -> sqlx::Result<Job> 
         id: new.id,
         status: Status::Queued,
         skill: skill.map(str::to_owned),
+        skill_version: new.skill_version,
+        skill_digest: new.skill_digest.clone(),
         agent: agent.map(str::to_owned),
         agent_version: new.request.agent.as_ref().map(|agent| agent.version),
         conversation_id: new.seat.map(|seat| seat.conversation),
@@ -157,7 +169,7 @@ pub async fn list(
         Row,
         r#"
         select
-            job.id, job.skill, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
+            job.id, job.skill, job.skill_version, encode(job.skill_digest, 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
             coalesce(job.started_at, run.started_at) as started_at,
             job.finished_at,
             job.metadata as "metadata: Json<Map<String, Value>>",
@@ -237,25 +249,35 @@ pub async fn list_with_workspace(
     Ok(found.into_iter().map(JobId).collect())
 }
 
-/// Removes one of the tenant's jobs if it has ended; `false` if there is none that has.
+/// A job that was removed.
+pub struct Deleted {
+    /// Of which skill of the tenant's own it had a version, if any.
+    pub own_skill: Option<String>,
+}
+
+/// Removes one of the tenant's jobs if it has ended; `None` if there is none that has.
 pub async fn delete_finished(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     id: JobId,
-) -> sqlx::Result<bool> {
-    let done = sqlx::query!(
-        "delete from job where tenant_id = $1 and id = $2 and outcome is not null",
+) -> sqlx::Result<Option<Deleted>> {
+    sqlx::query_as!(
+        Deleted,
+        "delete from job
+         where tenant_id = $1 and id = $2 and outcome is not null
+         returning case when skill_version is not null then skill end as own_skill",
         tenant.0,
         id.0,
     )
-    .execute(db)
-    .await?;
-    Ok(done.rows_affected() > 0)
+    .fetch_optional(db)
+    .await
 }
 
 struct Row {
     id: uuid::Uuid,
     skill: Option<String>,
+    skill_version: Option<i32>,
+    skill_digest: Option<String>,
     agent: Option<String>,
     agent_version: Option<i32>,
     conversation_id: Option<uuid::Uuid>,
@@ -285,6 +307,8 @@ impl TryFrom<Row> for Job {
             id: JobId(row.id),
             status,
             skill: row.skill,
+            skill_version: row.skill_version,
+            skill_digest: row.skill_digest,
             agent: row.agent,
             agent_version: row.agent_version,
             conversation_id: row.conversation_id.map(ConversationId),

@@ -55,6 +55,8 @@ pub enum Next {
         at: DateTime<Utc>,
         /// The `JobResult` as JSON.
         result: String,
+        /// SHA-256 of the skill that ran, hexadecimal.
+        skill_digest: Option<String>,
     },
 }
 
@@ -75,8 +77,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         r#"
         with entry as materialized (
             select *
-            from unnest($1::uuid[], $2::bigint[], $15::bigint[], $3::int[], $4::text[], $5::timestamptz[], $6::job_outcome[], $7::json[])
-                as t (job_id, lease, base, events, turn, moment, outcome, result)
+            from unnest($1::uuid[], $2::bigint[], $15::bigint[], $3::int[], $4::text[], $5::timestamptz[], $6::job_outcome[], $7::json[], $25::text[])
+                as t (job_id, lease, base, events, turn, moment, outcome, result, skill_digest)
         ),
         kept as (
             update run set
@@ -115,7 +117,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 outcome = entry.outcome,
                 started_at = ended.started_at,
                 finished_at = entry.moment,
-                result = entry.result
+                result = entry.result,
+                skill_digest = decode(entry.skill_digest, 'hex')
             from entry
             join ended on ended.job_id = entry.job_id
             where job.id = entry.job_id
@@ -199,6 +202,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &approvals.answered_jobs,
         &approvals.answered_places,
         &approvals.statuses as &[ApprovalStatus],
+        &runs.skill_digests as &[Option<String>],
     )
     .fetch_all(db)
     .await?;
@@ -219,6 +223,7 @@ pub fn finish(
     result: JobResult,
 ) -> (EventData, Next) {
     let stored = serde_json::to_string(&result).expect("results have string keys");
+    let skill_digest = job.skill_digest.clone();
     let ended = Job {
         status: outcome.into(),
         finished_at: Some(at),
@@ -237,6 +242,7 @@ pub fn finish(
             outcome,
             at,
             result: stored,
+            skill_digest,
         },
     )
 }
@@ -277,6 +283,7 @@ struct Runs {
     moments: Vec<Option<DateTime<Utc>>>,
     outcomes: Vec<Option<Outcome>>,
     results: Vec<Option<Json>>,
+    skill_digests: Vec<Option<String>>,
 }
 
 impl Runs {
@@ -294,7 +301,12 @@ impl Runs {
                     outcome,
                     at,
                     result,
+                    ..
                 } => (None, Some(*at), Some(*outcome), Some(Json(result.clone()))),
+            };
+            let skill_digest = match &append.next {
+                Next::Finish { skill_digest, .. } => skill_digest.clone(),
+                _ => None,
             };
             runs.jobs.push(append.lease.job.0);
             runs.leases.push(append.lease.number);
@@ -305,6 +317,7 @@ impl Runs {
             runs.moments.push(moment);
             runs.outcomes.push(outcome);
             runs.results.push(result);
+            runs.skill_digests.push(skill_digest);
         }
         runs
     }

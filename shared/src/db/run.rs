@@ -181,7 +181,13 @@ pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Opti
             exists (
                 select from worker
                 where stopped_at is null and not draining
-                  and (mine.skill is null or mine.skill = any(worker.skills))
+                  and case
+                      when mine.needs is null then mine.skill is null or mine.skill = any(worker.skills)
+                      else not exists (
+                          select from unnest(mine.needs) as need
+                          where not string_to_array(need, '|') && worker.programs
+                      )
+                  end
                   and (not mine.needs_network or worker.isolation <> 'landlocked')
             ) as "runnable!",
             (

@@ -100,6 +100,22 @@ pub async fn drain(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     Ok(())
 }
 
+/// Says that the worker has found more programs.
+pub async fn add_programs(
+    db: impl PgExecutor<'_>,
+    id: WorkerId,
+    programs: &[String],
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update worker set programs = array(select distinct unnest(programs || $2) order by 1) where id = $1",
+        id.0,
+        programs,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// Ends a worker; jobs that it still holds become orphans.
 pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(

@@ -3,9 +3,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
-use sha2::{Digest, Sha256};
 
-use super::{Need, Skill, SkillError};
+use super::{Files, Need, Origin, Skill, Unreadable};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
@@ -13,6 +12,8 @@ static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 #[derive(Clone, Debug)]
 pub struct Catalog {
     skills: BTreeMap<String, Arc<Skill>>,
+    /// Those that the operator's folder has added or replaced.
+    from_directory: BTreeSet<String>,
 }
 
 /// A skill cannot be read.
@@ -24,17 +25,6 @@ pub struct CatalogError {
     /// Why.
     #[source]
     pub cause: Unreadable,
-}
-
-/// Why a skill cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// The file system failed.
-    #[error("cannot be read")]
-    Io(#[from] std::io::Error),
-    /// Its text is wrong.
-    #[error("is not valid")]
-    Skill(#[from] SkillError),
 }
 
 impl Catalog {
@@ -62,8 +52,9 @@ impl Catalog {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            let text = std::fs::read_to_string(&file).map_err(at(&file))?;
-            catalog.add(&folder, &name, &text)?;
+            let files = Files::read(&folder).map_err(Unreadable::from);
+            catalog.add(&folder, &name, files)?;
+            catalog.from_directory.insert(name);
         }
         Ok(catalog)
     }
@@ -71,26 +62,38 @@ impl Catalog {
     fn built_in() -> Result<Self, CatalogError> {
         let mut catalog = Self {
             skills: BTreeMap::new(),
+            from_directory: BTreeSet::new(),
         };
         for folder in BUILT_IN.dirs() {
             let name = folder.path().to_string_lossy();
-            let file = folder.get_file(folder.path().join("SKILL.md"));
-            let text = file
-                .and_then(|file| file.contents_utf8())
-                .unwrap_or_default();
-            catalog.add(folder.path(), &name, text)?;
+            let files = Files::built_in(folder).map_err(Unreadable::from);
+            catalog.add(folder.path(), &name, files)?;
         }
         Ok(catalog)
     }
 
-    fn add(&mut self, path: &Path, name: &str, text: &str) -> Result<(), CatalogError> {
-        let digest = hex::encode(Sha256::digest(text));
-        let skill = Skill::parse(name, text, digest).map_err(|cause| CatalogError {
+    fn add(
+        &mut self,
+        path: &Path,
+        name: &str,
+        files: Result<Files, Unreadable>,
+    ) -> Result<(), CatalogError> {
+        let skill = files.and_then(|files| Skill::read(Some(name), files));
+        let skill = skill.map_err(|cause| CatalogError {
             path: path.to_owned(),
-            cause: cause.into(),
+            cause,
         })?;
         self.skills.insert(skill.name.clone(), Arc::new(skill));
         Ok(())
+    }
+
+    /// Where the skill of that name comes from.
+    pub fn origin(&self, name: &str) -> Origin {
+        if self.from_directory.contains(name) {
+            Origin::Directory
+        } else {
+            Origin::BuiltIn
+        }
     }
 
     /// The skill of that name.

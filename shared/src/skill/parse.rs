@@ -1,14 +1,23 @@
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Inputs, Need, Network, Skill};
+use super::{Files, Inputs, Need, Network, Skill};
 use crate::hook::{Hooks, ToolPattern};
 use crate::job::{Limits, OutputKind};
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
+
+/// What a job may ask for, too.
+const MAX_TIMEOUT_SECONDS: u32 = 86_400;
+/// More than the models read at once.
+const MAX_OUTPUT_CHARS: usize = 1_000_000;
+/// The keywords by which one schema refers to another.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// What is wrong with a `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +25,9 @@ pub enum SkillError {
     /// It does not begin with `---`, or that has no end.
     #[error("it must begin with front matter: YAML between two lines `---`")]
     NoFrontMatter,
+    /// It is not UTF-8, or has a NUL in it.
+    #[error("SKILL.md must be text in UTF-8")]
+    NotText,
     /// The front matter is not what the format wants.
     #[error("its front matter cannot be read: {0}")]
     Yaml(String),
@@ -27,6 +39,9 @@ pub enum SkillError {
         /// The folder.
         folder: String,
     },
+    /// The name is not of the format.
+    #[error("its name must be lower-case letters, digits and single hyphens, at most 64")]
+    NotAName,
     /// A field holds what it cannot.
     #[error("`{field}`: {problem}")]
     Field {
@@ -49,16 +64,22 @@ struct FrontMatter {
 }
 
 impl Skill {
-    /// Reads the text of a `SKILL.md`.
+    /// Reads the text of the `SKILL.md` of a folder.
     pub fn parse(folder: &str, text: &str, digest: String) -> Result<Self, SkillError> {
+        Self::parse_as(Some(folder), text, digest)
+    }
+
+    /// The same where the folder may have no name.
+    pub(super) fn parse_as(
+        folder: Option<&str>,
+        text: &str,
+        digest: String,
+    ) -> Result<Self, SkillError> {
         let (yaml, instructions) = split(text).ok_or(SkillError::NoFrontMatter)?;
-        let front: FrontMatter =
-            serde_saphyr::from_str(yaml).map_err(|error| SkillError::Yaml(error.to_string()))?;
-        if front.name != folder || !is_name(&front.name) {
-            return Err(SkillError::Name {
-                folder: folder.to_owned(),
-            });
-        }
+        // Errors name lines, which are to be those of the file: one comes before.
+        let front: FrontMatter = serde_saphyr::from_str(&format!("\n{yaml}"))
+            .map_err(|error| SkillError::Yaml(error.to_string()))?;
+        check_name(folder, &front.name)?;
         if front.description.is_empty() || front.description.chars().count() > 1024 {
             return Err(field("description", "must have 1 to 1024 characters"));
         }
@@ -88,11 +109,13 @@ impl Skill {
                 "skillet.timeout_seconds",
                 ours("timeout_seconds"),
                 Limits::DEFAULT.timeout_seconds,
+                MAX_TIMEOUT_SECONDS,
             )?,
             max_output_chars: number(
                 "skillet.max_output_chars",
                 ours("max_output_chars"),
                 200_000,
+                MAX_OUTPUT_CHARS,
             )?,
             programs: words(ours("programs"))
                 .map(|word| Need(word.split('|').map(str::to_owned).collect()))
@@ -101,6 +124,7 @@ impl Skill {
             name: front.name,
             description: front.description,
             instructions: instructions.trim().to_owned(),
+            files: Files::default(),
             digest,
         })
     }
@@ -155,16 +179,32 @@ fn kind(name: &'static str, word: &str) -> Result<OutputKind, SkillError> {
     })
 }
 
-fn number<T: std::str::FromStr>(
+fn number<T: FromStr + PartialOrd + Default + Display>(
     name: &'static str,
     value: Option<&str>,
     default: T,
+    highest: T,
 ) -> Result<T, SkillError> {
     let Some(text) = value else {
         return Ok(default);
     };
-    text.parse()
-        .map_err(|_| field(name, &format!("`{text}` is not a whole number")))
+    let number = text.parse().ok();
+    number
+        .filter(|number| *number > T::default() && *number <= highest)
+        .ok_or_else(|| {
+            let problem = format!("`{text}` is not a whole number from 1 to {highest}");
+            field(name, &problem)
+        })
+}
+
+fn check_name(folder: Option<&str>, name: &str) -> Result<(), SkillError> {
+    match folder {
+        Some(folder) if name != folder || !is_name(name) => Err(SkillError::Name {
+            folder: folder.to_owned(),
+        }),
+        None if !is_name(name) => Err(SkillError::NotAName),
+        _ => Ok(()),
+    }
 }
 
 /// `NAME` is required, `NAME?` is not.
@@ -212,7 +252,24 @@ fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
     if schema["type"] != "object" {
         return Err(field(NAME, "must be a JSON Schema of type object"));
     }
+    if let Some(keyword) = reference(&schema) {
+        let problem = format!("refers with `{keyword}`; write out what is there");
+        return Err(field(NAME, &problem));
+    }
     Schema::compile(schema).map_err(|error| field(NAME, &error))
+}
+
+/// The first keyword by which a schema refers to another, or to itself without end: to check a value with one
+/// of those is more work than whoever wrote it may cause.
+fn reference(schema: &Value) -> Option<&str> {
+    match schema {
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| {
+            let refers = REFERENCES.contains(&&**key) && value.is_string();
+            refers.then_some(&**key).or_else(|| reference(value))
+        }),
+        Value::Array(items) => items.iter().find_map(reference),
+        _ => None,
+    }
 }
 
 fn network(
@@ -268,6 +325,34 @@ mod tests {
             skill(declared).unwrap().network.to_string(),
             "github.com parameter:url secret:API_URL"
         );
+    }
+
+    #[test]
+    fn what_is_out_of_range_or_without_end_is_an_error() {
+        let error = |metadata: &str| skill(metadata).unwrap_err().to_string();
+        for number in ["0", "86401", "-1", "ten"] {
+            assert_eq!(
+                error(&format!("  skillet.timeout_seconds: '{number}'\n")),
+                format!(
+                    "`skillet.timeout_seconds`: `{number}` is not a whole number from 1 to 86400"
+                )
+            );
+        }
+        let schema = r##"  skillet.parameters: '{"type":"object","properties":{"$ref":{"allOf":[{"$ref":"#"}]}}}'
+"##;
+        assert_eq!(
+            error(schema),
+            "`skillet.parameters`: refers with `$ref`; write out what is there"
+        );
+    }
+
+    #[test]
+    fn lines_of_errors_are_those_of_the_file() {
+        let text = "---\nname: a\ndescription: A.\nmetadata: [\n---\n";
+        let error = Skill::parse("a", text, String::new())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("line 4"), "{error}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::role::Role;
 use crate::run_loop::Dialogue;
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
+use crate::skill;
 use crate::staging;
 use crate::tool::Toolbox;
 use crate::transcript::Transcript;
@@ -62,7 +63,13 @@ pub(super) async fn prepare(
     let workspace =
         Workspace::create(shop.workspaces.path().join(name), identity).map_err(Fault::ours)?;
     let workspace = Arc::new(workspace);
-    let inputs = staging::stage(shop, claimed, &workspace).await?;
+    if let Some(files) = role.files().cloned() {
+        let workspace = workspace.clone();
+        let staging = tokio::task::spawn_blocking(move || skill::stage(&files, &workspace));
+        staging.await.map_err(Fault::ours)?.map_err(Fault::ours)?;
+    }
+    let reserved = role.files().map(|_| skill::FOLDER);
+    let inputs = staging::stage(shop, claimed, &workspace, reserved).await?;
     let history = if claimed.job.attempt > 1 {
         History::read(&shop.pool, claimed.job.id)
             .await

@@ -72,6 +72,7 @@ impl Curtain {
             outcome,
             at,
             result,
+            skill_digest,
         } = next
         else {
             return next;
@@ -82,6 +83,7 @@ impl Curtain {
             outcome,
             at,
             result: serde_json::to_string(&parsed).expect("results have string keys"),
+            skill_digest,
         }
     }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use shared::tool::ToolName;
 
 use crate::role::{Brief, Role};
+use crate::skill;
 use crate::workspace::FileSize;
 
 /// Files that are named; more are only counted.
@@ -14,12 +15,13 @@ const MAX_NAMED: usize = 50;
 /// those that it begins with.
 pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
     match &role.brief {
-        Brief::Skill { instructions } => {
+        Brief::Skill { instructions, .. } => {
             format!(
                 "{instructions}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
-                 Use relative paths; `/tmp` is there for what need not be kept. {} {}",
+                 Use relative paths; `/tmp` is there for what need not be kept. {} {}{}",
                 network(reachable),
-                finish(role)
+                finish(role),
+                skill_files(role)
             )
         }
         Brief::Agent { soul, instructions } => {
@@ -36,6 +38,36 @@ pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -
             sections.join("\n\n")
         }
     }
+}
+
+/// The files that lie beside the instructions, which name them as if they lay at the top.
+fn skill_files(role: &Role) -> String {
+    let Some(files) = role.files() else {
+        return String::new();
+    };
+    let folder = skill::FOLDER;
+    let all: Vec<_> = files.beside().collect();
+    let first = all
+        .first()
+        .map(|(path, _)| path.as_str())
+        .unwrap_or_default();
+    let lines = all.iter().take(MAX_NAMED).map(|(path, file)| {
+        let mark = if file.is_executable {
+            ", executable"
+        } else {
+            ""
+        };
+        format!("\n- {folder}/{path} ({} bytes{mark})", file.content.len())
+    });
+    let lines: String = lines.collect();
+    let more = match all.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!("\n- and {more} more"),
+    };
+    format!(
+        "\n\n# Files of the skill\n\nThey are in `{folder}/`: what is called `{first}` above is `{folder}/{first}` here. \
+         Read and run them, and leave them as they are.\n{lines}{more}"
+    )
 }
 
 /// What tools there are, and when to use them.

@@ -42,6 +42,20 @@ impl Workspace {
         self.give(&parent, name)
     }
 
+    /// Changes the mode of a directory.
+    pub(super) fn set_directory_mode(&self, path: &str, mode: u32) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
+        let directory: File = openat2(&self.directory, path, flags, Mode::empty(), resolve)?.into();
+        directory.set_permissions(Permissions::from_mode(mode))
+    }
+
+    /// Removes an empty directory.
+    pub(super) fn remove_directory(&self, path: &str) -> io::Result<()> {
+        let (parent, name) = self.parent(path)?;
+        Ok(unlinkat(&parent, name, AtFlags::REMOVEDIR)?)
+    }
+
     /// Removes a file.
     pub(crate) fn remove_file(&self, path: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;

@@ -27,7 +27,7 @@ struct Manifest {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 enum Entry {
-    /// An input as it was staged: whoever restores stages it again.
+    /// An input or a part of the skill as it was staged: whoever restores stages it again.
     Staged,
     File {
         sha256: String,
@@ -48,13 +48,15 @@ pub(crate) struct Snapshots {
     scratch: Scratch,
     /// What the content of a file was when it had that stamp.
     known: BTreeMap<String, (Stamp, Entry)>,
+    /// The directories that were staged, with their modes.
+    staged_directories: BTreeMap<String, u32>,
     saved: Manifest,
     /// Whether there is anything in the store.
     has_kept: bool,
 }
 
 impl Snapshots {
-    /// Begins with a workspace that holds the staged inputs and nothing else. If it is shared with later
+    /// Begins with a workspace that holds what was staged and nothing else. If it is shared with later
     /// jobs, which have other inputs, these are saved like all files.
     pub(crate) async fn begin(
         assets: &AssetStore,
@@ -67,19 +69,24 @@ impl Snapshots {
             assets: assets.clone(),
             scratch,
             known: BTreeMap::new(),
+            staged_directories: BTreeMap::new(),
             saved: Manifest::default(),
             has_kept: false,
         };
         let survey = survey(workspace).await?;
         for found in survey.found {
-            if let Kind::File { stamp, .. } = found.kind {
-                if !is_shared {
-                    snapshots
-                        .known
-                        .insert(found.path.clone(), (stamp, Entry::Staged));
+            match found.kind {
+                Kind::File { stamp, .. } if !is_shared => {
+                    let known = (stamp, Entry::Staged);
+                    snapshots.known.insert(found.path.clone(), known);
                 }
-                snapshots.saved.entries.insert(found.path, Entry::Staged);
+                Kind::Directory { mode } if !is_shared => {
+                    let path = found.path.clone();
+                    snapshots.staged_directories.insert(path, mode);
+                }
+                _ => {}
             }
+            snapshots.saved.entries.insert(found.path, Entry::Staged);
         }
         Ok(snapshots)
     }
@@ -101,7 +108,10 @@ impl Snapshots {
         };
         for found in survey.found {
             let entry = match found.kind {
-                Kind::Directory { mode } => Entry::Directory { mode },
+                Kind::Directory { mode } => match self.staged_directories.get(&found.path) {
+                    Some(staged) if *staged == mode => Entry::Staged,
+                    _ => Entry::Directory { mode },
+                },
                 Kind::Link { target } => Entry::Link { target },
                 Kind::File { mode, stamp } => match self.known.get(&found.path) {
                     Some((known, entry)) if *known == stamp => entry.clone(),
@@ -167,7 +177,7 @@ impl Snapshots {
         Ok(saved)
     }
 
-    /// Brings a workspace that holds the staged inputs to where a manifest says it was. Returns what
+    /// Brings a workspace that holds what was staged to where a manifest says it was. Returns what
     /// the model should know of files that could not be kept.
     pub(crate) async fn restore(
         &mut self,
@@ -176,14 +186,25 @@ impl Snapshots {
     ) -> anyhow::Result<Option<String>> {
         self.has_kept = true;
         let manifest = read_manifest(&self.scratch, manifest).await?;
-        for staged in self.saved.entries.keys() {
-            if manifest.entries.get(staged) != Some(&Entry::Staged) {
-                workspace.remove_file(staged)?;
+        // What is in a directory sorts after it, and goes first.
+        for staged in self.saved.entries.keys().rev() {
+            let is_directory = self.staged_directories.contains_key(staged);
+            match manifest.entries.get(staged) {
+                Some(Entry::Staged) => {}
+                Some(Entry::Directory { mode }) if is_directory => {
+                    workspace.set_directory_mode(staged, mode | 0o700)?;
+                }
+                _ if is_directory => workspace.remove_directory(staged)?,
+                _ => workspace.remove_file(staged)?,
             }
         }
         // Parents sort before what is in them; links come last, so that nothing is written through one.
         for (path, entry) in &manifest.entries {
-            restore_entry(&self.scratch, workspace, path, entry).await?;
+            let is_there = matches!(entry, Entry::Directory { .. })
+                && self.staged_directories.contains_key(path);
+            if !is_there {
+                restore_entry(&self.scratch, workspace, path, entry).await?;
+            }
         }
         for (path, entry) in &manifest.entries {
             if let Entry::Link { target } = entry {
@@ -390,5 +411,41 @@ mod tests {
 
         resumed.clear().await.unwrap();
         assert_eq!(assets.list_scratch().await.unwrap(), []);
+    }
+
+    #[tokio::test]
+    async fn staged_directories_are_kept_like_inputs_and_what_became_of_them_is_restored() {
+        let home = tempfile::tempdir().unwrap();
+        let assets = AssetStore::in_folder(&home.path().join("assets")).unwrap();
+        let job = JobId::new();
+        let staged = |name: &str| {
+            let workspace = workspace(home.path(), name);
+            for directory in ["skill", "skill/a", "skill/b", "skill/c"] {
+                workspace.create_directory(directory, 0o755).unwrap();
+                fs::write(folder(&workspace).join(directory).join("x"), "x").unwrap();
+            }
+            workspace
+        };
+        let first = staged("first");
+        let mut snapshots = Snapshots::begin(&assets, job, &first, false).await.unwrap();
+        assert!(snapshots.save(&first).await.unwrap().is_none());
+
+        let at = |name: &str| folder(&first).join(name);
+        fs::remove_dir_all(at("skill/a")).unwrap();
+        fs::remove_dir_all(at("skill/b")).unwrap();
+        fs::write(at("skill/b"), "a file").unwrap();
+        fs::set_permissions(at("skill/c"), fs::Permissions::from_mode(0o750)).unwrap();
+        fs::write(at("skill/c/y"), "new").unwrap();
+        let saved = snapshots.save(&first).await.unwrap().unwrap();
+        assert_eq!(saved.files, 2, "what was staged is not saved again");
+
+        let second = staged("second");
+        let mut resumed = Snapshots::begin(&assets, job, &second, false)
+            .await
+            .unwrap();
+        let lost = resumed.restore(&second, &saved.manifest).await.unwrap();
+        assert_eq!(lost, None);
+        assert_eq!(tree(&second), tree(&first));
+        assert!(resumed.save(&second).await.unwrap().is_none());
     }
 }

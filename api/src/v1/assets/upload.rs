@@ -1,32 +1,22 @@
-use actix_multipart::{Field, Multipart, MultipartError};
+use actix_multipart::{Field, Multipart};
 use actix_web::http::header::{ContentDisposition, LOCATION};
 use actix_web::web::Data;
 use actix_web::{HttpResponse, post};
 use futures_util::StreamExt;
-use serde::Deserialize;
 use shared::asset::{Asset, AssetStore, Upload, content_type_of, file_name};
 use shared::db;
 use shared::db::asset::NewAsset;
 use sqlx::PgPool;
-use utoipa::ToSchema;
 
 use crate::auth::Caller;
+use crate::form::{FileForm, malformed, no_file};
 use crate::problem::{ApiError, Problem};
 
 /// The largest file.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// The parts of an upload.
-#[derive(Deserialize, ToSchema)]
-#[expect(dead_code, reason = "for the documentation; the parts are streamed")]
-pub(crate) struct UploadForm {
-    /// The file, with its name.
-    #[schema(value_type = String, format = Binary)]
-    file: Vec<u8>,
-}
-
 /// Uploads a file: a form with the one part `file`. It is stored as it arrives.
-#[utoipa::path(tag = "assets", request_body(content = UploadForm, content_type = "multipart/form-data"), responses(
+#[utoipa::path(tag = "assets", request_body(content = FileForm, content_type = "multipart/form-data"), responses(
     (status = 201, description = "The asset", body = Asset, headers(("Location" = String, description = "The asset's path"))),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
@@ -101,19 +91,4 @@ async fn store(field: &mut Field, upload: &mut Upload) -> Result<(), ApiError> {
         upload.push(&chunk).await?;
     }
     Ok(())
-}
-
-fn no_file() -> ApiError {
-    ApiError::Malformed("the form must have exactly one part, named `file`".to_owned())
-}
-
-fn malformed(error: MultipartError) -> ApiError {
-    match error {
-        MultipartError::ContentTypeMissing
-        | MultipartError::ContentTypeParse
-        | MultipartError::ContentTypeIncompatible => {
-            ApiError::UnsupportedMediaType("a form, with `Content-Type: multipart/form-data`")
-        }
-        error => ApiError::Malformed(format!("the form cannot be read: {error}")),
-    }
 }

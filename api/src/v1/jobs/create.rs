@@ -18,7 +18,7 @@ use shared::skill::{Catalog, is_name};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
-use super::request::{CreateJob, Inline, Known, NO_CONVERSATION, Parsed};
+use super::request::{Chosen, CreateJob, Inline, Known, NO_CONVERSATION, Parsed};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::Json;
@@ -26,6 +26,7 @@ use crate::doorbell::Doorbell;
 use crate::follower::Follower;
 use crate::hub::Hub;
 use crate::problem::{ApiError, Problem};
+use crate::v1::skills;
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
 ///
@@ -112,10 +113,17 @@ async fn make(
     key: Option<String>,
     digest: [u8; 32],
 ) -> Result<Made, ApiError> {
+    let Chosen {
+        target,
+        skill_version,
+        skill_digest,
+    } = parsed.chosen;
     let mut new = NewJob {
         id: JobId::new(),
         tenant,
-        target: parsed.target,
+        target,
+        skill_version,
+        skill_digest,
         seat: None,
         model: parsed.model,
         request: parsed.request,
@@ -176,6 +184,10 @@ async fn parse(
         .into_iter()
         .map(|asset| (asset.id, asset.content_type))
         .collect();
+    let skill = match create.skill() {
+        Some(name) => skills::find(pool, catalog, tenant, name).await?,
+        None => None,
+    };
     // What cannot be a name is none's, and may be nothing that the database takes.
     let agent = match create.agent().filter(|name| is_name(name)) {
         Some(name) => db::agent::get(pool, tenant, name, None).await?,
@@ -189,6 +201,7 @@ async fn parse(
         catalog,
         providers,
         assets,
+        skill,
         agent,
         conversation,
     };
@@ -219,7 +232,7 @@ async fn check_secrets(parsed: &Parsed, tenant: TenantId, pool: &PgPool) -> Resu
         .iter()
         .map(|name| format!("PUT /v1/secrets/{name}"))
         .collect();
-    let (pointer, name) = match &parsed.target {
+    let (pointer, name) = match &parsed.chosen.target {
         Target::Skill(name) => ("/skill", name),
         Target::Agent(name) => ("/agent", name),
     };

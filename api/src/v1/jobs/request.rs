@@ -12,7 +12,7 @@ use shared::agent::Agent;
 use shared::conversation::Conversation;
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId};
-use shared::job::{Input, JobRequest, Limits, Priority, Target};
+use shared::job::{Input, JobRequest, Limits, Priority};
 use shared::model_name::ModelName;
 use shared::provider::Providers;
 use shared::secret::SecretNeed;
@@ -20,11 +20,13 @@ use shared::skill::Catalog;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
+use crate::v1::skills;
 pub(crate) use hooks::HooksRequest;
 use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::LimitsRequest;
+pub(super) use target::Chosen;
 use target::Found;
 
 pub(super) const NO_CONVERSATION: &str =
@@ -89,6 +91,8 @@ pub(super) struct Known<'a> {
     pub(super) providers: &'a Providers,
     /// Those of the assets that the inputs name.
     pub(super) assets: KnownAssets,
+    /// The skill that the request names, if there is one of that name.
+    pub(super) skill: Option<skills::Found>,
     /// The agent that the request names, if there is one of that name.
     pub(super) agent: Option<Agent>,
     /// The conversation that it names, if there is one.
@@ -97,7 +101,7 @@ pub(super) struct Known<'a> {
 
 /// A request that makes sense.
 pub(crate) struct Parsed {
-    pub(super) target: Target,
+    pub(super) chosen: Chosen,
     pub(super) conversation: Option<ConversationId>,
     /// The secrets that the job cannot do without.
     pub(super) secrets: Vec<SecretNeed>,
@@ -110,6 +114,11 @@ pub(crate) struct Parsed {
 }
 
 impl CreateJob {
+    /// The skill that it names.
+    pub(super) fn skill(&self) -> Option<&str> {
+        self.skill.as_deref()
+    }
+
     /// The agent that it names.
     pub(super) fn agent(&self) -> Option<&str> {
         self.agent.as_deref()
@@ -131,7 +140,7 @@ impl CreateJob {
     /// Checks everything; the errors are all that there are.
     pub(super) fn parse(self, known: Known<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let found = self.check_target(known.catalog, known.agent, &mut errors);
+        let found = self.check_target(known.catalog, known.skill, known.agent, &mut errors);
         errors.extend(self.check_conversation(known.conversation.as_ref()));
         self.check_prompt(&mut errors);
         let model = self.check_model(found.as_ref(), known.providers, &mut errors);
@@ -148,7 +157,7 @@ impl CreateJob {
         };
         let secrets = found.secrets().iter().filter(|secret| secret.required);
         let secrets = secrets.cloned().collect();
-        let (target, agent) = found.into_parts();
+        let (chosen, agent) = found.into_parts();
         let request = JobRequest {
             prompt: self.prompt,
             inputs,
@@ -160,7 +169,7 @@ impl CreateJob {
             agent,
         };
         Ok(Parsed {
-            target,
+            chosen,
             conversation: self.conversation_id,
             secrets,
             model,
@@ -171,19 +180,20 @@ impl CreateJob {
         })
     }
 
-    fn check_target<'a>(
+    fn check_target(
         &self,
-        catalog: &'a Catalog,
+        catalog: &Catalog,
+        skill: Option<skills::Found>,
         agent: Option<Agent>,
         errors: &mut Vec<FieldError>,
-    ) -> Option<Found<'a>> {
+    ) -> Option<Found> {
         let error = match (&self.skill, &self.agent) {
-            (Some(name), None) => match catalog.get(name) {
-                Some(skill) => return Some(Found::Skill(skill)),
+            (Some(name), None) => match skill {
+                Some(skill) => return Some(Found::Skill(Box::new(skill))),
                 None => FieldError::new(
                     "/skill",
                     format!(
-                        "there is no skill `{name}`; there are: {}",
+                        "there is no skill `{name}`; there are: {}, and those that you upload",
                         catalog.names().join(", ")
                     ),
                 ),
@@ -238,7 +248,7 @@ impl CreateJob {
 
     fn check_model(
         &self,
-        found: Option<&Found<'_>>,
+        found: Option<&Found>,
         providers: &Providers,
         errors: &mut Vec<FieldError>,
     ) -> Option<ModelName> {
@@ -259,7 +269,7 @@ impl CreateJob {
 
     fn check_inputs(
         &self,
-        found: Option<&Found<'_>>,
+        found: Option<&Found>,
         assets: &KnownAssets,
         errors: &mut Vec<FieldError>,
     ) -> (Vec<Input>, Vec<Inline>) {

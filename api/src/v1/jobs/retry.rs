@@ -60,6 +60,8 @@ pub(crate) async fn retry_job(
         id,
         tenant: caller.tenant,
         target,
+        skill_version: before.skill_version,
+        skill_digest: before.skill_digest,
         seat,
         model: before.model,
         request,

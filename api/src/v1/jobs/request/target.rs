@@ -5,24 +5,31 @@ use shared::agent::{Agent, AgentSnapshot};
 use shared::job::{Limits, Target};
 use shared::model_name::ModelName;
 use shared::secret::SecretNeed;
-use shared::skill::Skill;
 
 use super::input::check_kind;
 use crate::problem::FieldError;
+use crate::v1::skills;
 
 /// What a job is to run, found by its name.
-pub(super) enum Found<'a> {
-    Skill(&'a Skill),
+pub(super) enum Found {
+    Skill(Box<skills::Found>),
     Agent(Box<Agent>),
 }
 
-impl Found<'_> {
+/// What a job is to run, as it was when the job was accepted.
+pub(in crate::v1::jobs) struct Chosen {
+    pub(in crate::v1::jobs) target: Target,
+    pub(in crate::v1::jobs) skill_version: Option<i32>,
+    pub(in crate::v1::jobs) skill_digest: Option<String>,
+}
+
+impl Found {
     /// What a job may use up that does not say so itself.
     pub(super) fn limits(&self) -> Limits {
         let default = Limits::DEFAULT;
         match self {
             Self::Skill(skill) => Limits {
-                timeout_seconds: skill.timeout_seconds,
+                timeout_seconds: skill.skill().timeout_seconds,
                 ..default
             },
             Self::Agent(agent) => {
@@ -54,7 +61,7 @@ impl Found<'_> {
         errors: &mut Vec<FieldError>,
     ) -> Map<String, Value> {
         let wrong = match self {
-            Self::Skill(skill) => match skill.parameters_from(given) {
+            Self::Skill(skill) => match skill.skill().parameters_from(given) {
                 Ok(parameters) => return parameters,
                 Err(wrong) => wrong,
             },
@@ -74,7 +81,7 @@ impl Found<'_> {
     /// An error if it does not take files of this type. An agent takes any.
     pub(super) fn check_kind(&self, place: usize, content_type: &str) -> Option<FieldError> {
         match self {
-            Self::Skill(skill) => check_kind(skill, place, content_type),
+            Self::Skill(skill) => check_kind(skill.skill(), place, content_type),
             Self::Agent(_) => None,
         }
     }
@@ -82,18 +89,29 @@ impl Found<'_> {
     /// The secrets that its jobs are handed.
     pub(super) fn secrets(&self) -> &[SecretNeed] {
         match self {
-            Self::Skill(skill) => &skill.secrets,
+            Self::Skill(skill) => &skill.skill().secrets,
             Self::Agent(agent) => &agent.settings.secrets,
         }
     }
 
     /// How the job names it, and how it was when the job was accepted.
-    pub(super) fn into_parts(self) -> (Target, Option<AgentSnapshot>) {
+    pub(super) fn into_parts(self) -> (Chosen, Option<AgentSnapshot>) {
         match self {
-            Self::Skill(skill) => (Target::Skill(skill.name.clone()), None),
+            Self::Skill(found) => {
+                let chosen = Chosen {
+                    target: Target::Skill(found.skill().name.clone()),
+                    skill_version: found.version(),
+                    skill_digest: Some(found.skill().digest.clone()),
+                };
+                (chosen, None)
+            }
             Self::Agent(agent) => {
-                let target = Target::Agent(agent.name.clone());
-                (target, Some(agent.snapshot()))
+                let chosen = Chosen {
+                    target: Target::Agent(agent.name.clone()),
+                    skill_version: None,
+                    skill_digest: None,
+                };
+                (chosen, Some(agent.snapshot()))
             }
         }
     }

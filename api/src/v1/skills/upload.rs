@@ -1,0 +1,135 @@
+use std::time::Duration;
+
+use actix_multipart::Multipart;
+use actix_web::http::header::LOCATION;
+use actix_web::web::{Bytes, BytesMut, Data};
+use actix_web::{HttpResponse, post};
+use anyhow::Context;
+use futures_util::StreamExt;
+use shared::asset::AssetStore;
+use shared::db;
+use shared::db::skill::{MAX_SKILLS, Put};
+use shared::skill::{FilesError, MAX_PACKED_BYTES, Refusal, Skill, Unreadable};
+use sqlx::PgPool;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::view::SkillView;
+use crate::auth::Caller;
+use crate::form::{FileForm, malformed, no_file};
+use crate::problem::{ApiError, Problem};
+
+/// Archives that are unpacked at once: each may take as much memory as a skill may be large, twice.
+const UNPACKED_AT_ONCE: usize = 2;
+/// How long an archive waits for its turn.
+const TURN_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where archives are unpacked.
+pub(crate) struct Unpacker(Semaphore);
+
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self(Semaphore::new(UNPACKED_AT_ONCE))
+    }
+}
+
+impl Unpacker {
+    /// Reads an archive as a skill, on a thread of its own, and packs it as it is stored.
+    async fn unpack(&self, archive: Bytes) -> Result<(Skill, Vec<u8>), ApiError> {
+        let busy = || anyhow::anyhow!("too many archives are waiting to be unpacked");
+        let turn = timeout(TURN_PATIENCE, self.0.acquire()).await;
+        let turn = turn.map_err(|_| ApiError::Unavailable(busy()))?;
+        let unpacking = actix_web::web::block(move || {
+            let skill = Skill::unpack(&archive)?;
+            let packed = skill.files.pack();
+            Ok((skill, packed))
+        });
+        let unpacked = unpacking.await;
+        drop(turn);
+        unpacked
+            .context("unpacking panicked")
+            .map_err(ApiError::Internal)?
+            .map_err(refused)
+    }
+}
+
+/// Uploads a skill: a form with the one part `file`, a ZIP archive or a tar.gz of a folder in the Agent Skills
+/// format, or of what is in it.
+///
+/// It is the tenant's own from then on, and stands before a skill of the service of the same name. Each upload that
+/// changes something is a version; jobs run the one that was the newest when they were accepted. An archive may
+/// have 8 MiB, unpacked 32 MiB in 500 files, and neither links nor anything else that is no file or folder.
+#[utoipa::path(tag = "skills", request_body(content = FileForm, content_type = "multipart/form-data"), responses(
+    (status = 201, description = "The skill, in its new version", body = SkillView,
+        headers(("Location" = String, description = "The skill's path"))),
+    (status = 200, description = "The skill, whose newest version is equal", body = SkillView),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/skills")]
+pub(crate) async fn upload_skill(
+    caller: Caller,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+    unpacker: Data<Unpacker>,
+    mut form: Multipart,
+) -> Result<HttpResponse, ApiError> {
+    let archive = receive(&mut form).await?;
+    let (skill, packed) = unpacker.unpack(archive).await?;
+    let document = skill.files.skill_file().map(|text| text.to_vec());
+    let document = String::from_utf8(document.unwrap_or_default())
+        .map_err(|error| ApiError::Internal(error.into()))?;
+    let mut upload = assets.upload();
+    upload.push(&packed).await?;
+    let sealed = upload.seal().await?;
+    let mut transaction = pool.begin().await?;
+    let put = db::skill::put(&mut transaction, caller.tenant, &skill, &document, sealed).await?;
+    transaction.commit().await?;
+    let (mut answer, stored) = match put {
+        Put::Created(stored) => (HttpResponse::Created(), stored),
+        Put::Unchanged(stored) => (HttpResponse::Ok(), stored),
+        Put::TooMany => return Err(too_many()),
+    };
+    // The version before it may have been nobody's but the name's.
+    let name = Some((caller.tenant, &*stored.name));
+    db::skill::release(&pool, &assets, name).await?;
+    let workers = db::worker::list(&**pool).await?;
+    Ok(answer
+        .insert_header((LOCATION, format!("/v1/skills/{}", stored.name)))
+        .json(SkillView::uploaded(&stored, &skill, &workers)))
+}
+
+/// The archive, as far as it is not too large.
+async fn receive(form: &mut Multipart) -> Result<Bytes, ApiError> {
+    let mut archive = None;
+    while let Some(field) = form.next().await {
+        let mut field = field.map_err(malformed)?;
+        if field.name() != Some("file") || archive.is_some() {
+            return Err(no_file());
+        }
+        let mut bytes = BytesMut::new();
+        while let Some(chunk) = field.next().await {
+            let chunk = chunk.map_err(malformed)?;
+            if bytes.len() + chunk.len() > MAX_PACKED_BYTES {
+                return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        archive = Some(bytes.freeze());
+    }
+    archive.ok_or_else(no_file)
+}
+
+fn refused(error: Unreadable) -> ApiError {
+    match error {
+        Unreadable::Files(error) => ApiError::field("/file", error),
+        Unreadable::Skill(error) => ApiError::field("/file", format!("SKILL.md: {error}")),
+        Unreadable::Io(error) => ApiError::Internal(error.into()),
+    }
+}
+
+fn too_many() -> ApiError {
+    ApiError::Conflict {
+        code: "too_many_skills",
+        detail: format!("there are {MAX_SKILLS} skills of your own; delete one first"),
+    }
+}

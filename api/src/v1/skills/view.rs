@@ -1,0 +1,119 @@
+//! A skill as clients see it.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::db::skill::StoredSkill;
+use shared::db::worker::Worker;
+use shared::job::OutputKind;
+use shared::sandbox::Isolation;
+use shared::secret::SecretNeed;
+use shared::skill::{Inputs, Network, Origin, Skill};
+use utoipa::ToSchema;
+
+/// A skill, and whether it can run here.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = Skill)]
+pub(crate) struct SkillView {
+    /// Its name.
+    #[schema(example = "image")]
+    name: String,
+    /// Its name for people.
+    title: String,
+    /// What it does and when to use it.
+    description: String,
+    /// The kinds of files that it takes; null for any.
+    inputs: Option<Vec<OutputKind>>,
+    /// The kinds of files that it makes.
+    outputs: Vec<OutputKind>,
+    /// JSON Schema of its parameters.
+    #[schema(value_type = Object)]
+    parameters: Value,
+    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a
+    /// parameter or a secret of the job.
+    #[schema(example = "github.com parameter:repository")]
+    network: String,
+    /// The secrets that its jobs are handed, if the tenant has set them.
+    secrets: Vec<SecretNeed>,
+    /// How long its jobs may take unless they say otherwise, in seconds.
+    timeout_seconds: u32,
+    /// Where it comes from.
+    origin: Origin,
+    /// Which version it is; null unless the tenant uploaded it.
+    #[schema(required)]
+    version: Option<i32>,
+    /// When this version was uploaded.
+    #[schema(required)]
+    created_at: Option<DateTime<Utc>>,
+    /// SHA-256 of all its files in their stored form.
+    digest: String,
+    /// Whether a worker that is there can run it.
+    available: bool,
+    /// What the worker that lacks least would need, in words.
+    missing: Vec<String>,
+}
+
+impl SkillView {
+    /// A skill of the service, which workers say themselves that they can run.
+    pub(super) fn of_service(skill: &Skill, origin: Origin, workers: &[Worker]) -> Self {
+        let has_it = |worker: &Worker| worker.skills.contains(&skill.name);
+        let missing = if workers.iter().any(has_it) {
+            Vec::new()
+        } else {
+            missing(skill, workers)
+        };
+        Self {
+            available: workers.iter().any(has_it),
+            ..Self::new(skill, origin, missing)
+        }
+    }
+
+    /// A skill of the tenant, which any worker can run that has what it needs.
+    pub(super) fn uploaded(stored: &StoredSkill, skill: &Skill, workers: &[Worker]) -> Self {
+        Self {
+            version: Some(stored.version),
+            created_at: Some(stored.created_at),
+            ..Self::new(skill, Origin::Uploaded, missing(skill, workers))
+        }
+    }
+
+    fn new(skill: &Skill, origin: Origin, missing: Vec<String>) -> Self {
+        Self {
+            name: skill.name.clone(),
+            title: skill.title.clone(),
+            description: skill.description.clone(),
+            inputs: if let Inputs::Only(kinds) = &skill.inputs {
+                Some(kinds.clone())
+            } else {
+                None
+            },
+            outputs: skill.outputs.clone(),
+            parameters: skill.parameters.as_value().clone(),
+            network: skill.network.to_string(),
+            secrets: skill.secrets.clone(),
+            timeout_seconds: skill.timeout_seconds,
+            origin,
+            version: None,
+            created_at: None,
+            digest: skill.digest.clone(),
+            available: missing.is_empty(),
+            missing,
+        }
+    }
+}
+
+/// What the worker that lacks least would need, in words.
+fn missing(skill: &Skill, workers: &[Worker]) -> Vec<String> {
+    let lacking = workers.iter().map(|worker| {
+        let programs: BTreeSet<_> = worker.programs.iter().cloned().collect();
+        let mut missing = skill.missing(&programs);
+        if skill.network != Network::None && worker.isolation == Isolation::Landlocked {
+            missing.push("a worker whose commands have a network".to_owned());
+        }
+        missing
+    });
+    let least = lacking.min_by_key(Vec::len);
+    least.unwrap_or_else(|| vec!["a worker".to_owned()])
+}

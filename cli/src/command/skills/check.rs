@@ -1,0 +1,98 @@
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context;
+use shared::skill::{Files, MAX_PACKED_BYTES, Skill, Unreadable};
+
+use crate::Exit;
+use crate::args::CheckSkill;
+use crate::command::print;
+
+/// `skillet skills check`
+pub(in crate::command) fn check(options: &CheckSkill) -> anyhow::Result<Exit> {
+    let skill = match read(&options.place)? {
+        Ok(skill) => skill,
+        Err(error) => {
+            print(&format!("✗ {}: {}", options.place.display(), words(&error)));
+            return Ok(Exit::Failed);
+        }
+    };
+    print(&format!(
+        "✓ {}: {} files, {} bytes, digest {}",
+        skill.name,
+        skill.files.count(),
+        skill.files.bytes(),
+        skill.digest
+    ));
+    let tools = skill.tools.iter().map(|tool| tool.as_str());
+    let secrets = skill.secrets.iter().map(ToString::to_string);
+    for (title, words) in [
+        ("tools", tools.map(str::to_owned).collect()),
+        ("programs", skill.needs()),
+        ("network", vec![skill.network.to_string()]),
+        ("secrets", secrets.collect()),
+    ] {
+        let words: Vec<String> = words;
+        if !words.is_empty() {
+            print(&format!("  {title}: {}", words.join(" ")));
+        }
+    }
+    for warning in warnings(&skill) {
+        print(&format!("! {warning}"));
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads a folder, by whose name the skill must be called, or an archive.
+pub(super) fn read(place: &Path) -> anyhow::Result<Result<Skill, Unreadable>> {
+    let cannot = || format!("cannot read {}", place.display());
+    if place.is_dir() {
+        let folder = place.canonicalize().with_context(cannot)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let files = Files::read(&folder).map_err(Unreadable::from);
+        return Ok(files.and_then(|files| Skill::read(Some(&name), files)));
+    }
+    let mut archive = Vec::new();
+    // One byte more is enough to know that it is too large.
+    let file = File::open(place).with_context(cannot)?;
+    file.take(MAX_PACKED_BYTES as u64 + 1)
+        .read_to_end(&mut archive)
+        .with_context(cannot)?;
+    Ok(Skill::unpack(&archive))
+}
+
+/// What is wrong, and where.
+pub(super) fn words(error: &Unreadable) -> String {
+    match error {
+        Unreadable::Skill(error) => format!("SKILL.md: {error}"),
+        error => error.to_string(),
+    }
+}
+
+/// What is allowed and can hardly be meant.
+fn warnings(skill: &Skill) -> Vec<String> {
+    let has = |path: &str| skill.files.beside().any(|(it, _)| it.as_str() == path);
+    let named = skill
+        .instructions
+        .split(|char: char| char.is_whitespace() || "`\"'()[]<>,;".contains(char))
+        .map(|word| word.trim_start_matches("./").trim_end_matches(['.', ':']))
+        .filter(|word| {
+            let folders = ["scripts/", "references/", "assets/"];
+            folders
+                .iter()
+                .any(|folder| word.starts_with(folder) && word.len() > folder.len())
+        })
+        .filter(|word| word.rsplit('/').next().is_some_and(|it| it.contains('.')))
+        .filter(|word| !has(word));
+    let named: BTreeSet<_> = named.collect();
+    let mut warnings: Vec<_> = named
+        .into_iter()
+        .map(|path| format!("the instructions name {path}, which is not there"))
+        .collect();
+    if skill.tools.is_empty() {
+        warnings.push("`allowed-tools` is empty: the model can do nothing but talk".to_owned());
+    }
+    warnings
+}

@@ -1,0 +1,63 @@
+//! ZIP archives. They say everything twice, so those that contradict themselves are refused.
+
+use std::io::{self, Cursor};
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::Files;
+use super::collect::{Collector, EntryKind, FilesError, MAX_ENTRIES, Refusal};
+
+/// How each entry of the central directory begins.
+const ENTRY: [u8; 4] = *b"PK\x01\x02";
+
+/// Unpacks a ZIP archive.
+pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
+    // The directory is read whole before anything can be counted. Archives in the archive have entries, too.
+    let entries = packed.windows(ENTRY.len()).filter(|it| *it == ENTRY);
+    if entries.take(4 * MAX_ENTRIES + 1).count() > 4 * MAX_ENTRIES {
+        return Err(FilesError::of_all(Refusal::TooMany));
+    }
+    let mut archive = ZipArchive::new(Cursor::new(packed)).map_err(|error| broken(&error))?;
+    if archive.has_duplicate_names() {
+        let words = "two entries have the same name".to_owned();
+        return Err(FilesError::of_all(Refusal::Broken(words)));
+    }
+    let mut collector = Collector::default();
+    for place in 0..archive.len() {
+        let entry = archive
+            .by_index_data(place)
+            .map_err(|error| broken(&error))?;
+        let raw = entry.name_raw().to_vec();
+        let kind = match entry.unix_mode() {
+            _ if entry.is_dir() => EntryKind::Folder,
+            Some(mode) => EntryKind::of_mode(mode),
+            None => EntryKind::File {
+                is_executable: false,
+            },
+        };
+        if entry.encrypted() {
+            return Err(FilesError::of(&raw, Refusal::Encrypted));
+        }
+        if matches!(kind, EntryKind::File { .. }) {
+            let file = archive.by_index(place);
+            let file = file.map_err(|error| in_entry(&raw, &error))?;
+            collector.add(&raw, kind, file)?;
+        } else {
+            collector.add(&raw, kind, io::empty())?;
+        }
+    }
+    // Entries that share their bytes make much of little; others hide from one reader what another sees.
+    archive
+        .validate_header_consistency()
+        .map_err(|error| broken(&error))?;
+    Ok(collector.finish())
+}
+
+fn broken(error: &ZipError) -> FilesError {
+    FilesError::of_all(Refusal::Broken(error.to_string()))
+}
+
+fn in_entry(raw: &[u8], error: &ZipError) -> FilesError {
+    FilesError::of(raw, Refusal::Broken(error.to_string()))
+}

@@ -1,0 +1,73 @@
+//! The skill that a job runs: the worker's own of that name, or the very version that its tenant had uploaded when
+//! the job was accepted.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use futures_util::TryStreamExt;
+use shared::job::Job;
+use shared::skill::{Files, Skill};
+use tokio::time::timeout;
+
+use crate::shop::Shop;
+use crate::workspace::Workspace;
+
+/// Where a skill's files are in the workspace.
+pub(crate) const FOLDER: &str = "skill";
+/// How long the store may take for a skill; then another attempt is due.
+const LOAD_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The skill of a job; `None` if it runs an agent.
+pub(crate) async fn load(shop: &Shop, job: &Job) -> anyhow::Result<Option<Arc<Skill>>> {
+    let Some(name) = &job.skill else {
+        return Ok(None);
+    };
+    let skill = match job.skill_version {
+        None => shop.catalog.get(name).cloned(),
+        Some(_) => {
+            let digest = job.skill_digest.as_deref().unwrap_or_default();
+            let loading = timeout(LOAD_PATIENCE, load_version(shop, name, digest));
+            Some(loading.await.context("the asset store takes too long")??)
+        }
+    };
+    skill
+        .context("claimed a job of a skill that is not here")
+        .map(Some)
+}
+
+async fn load_version(shop: &Shop, name: &str, digest: &str) -> anyhow::Result<Arc<Skill>> {
+    let chunks = shop.assets.read(digest, None).await?;
+    let packed: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
+    let name = name.to_owned();
+    let reading = move || {
+        let files = Files::unpack_stored(&packed)?;
+        anyhow::Ok(Skill::read(Some(&name), files)?)
+    };
+    let skill = tokio::task::spawn_blocking(reading).await??;
+    anyhow::ensure!(
+        skill.digest == digest,
+        "the asset store has another skill under {digest}"
+    );
+    Ok(Arc::new(skill))
+}
+
+/// Writes the files that lie beside the `SKILL.md` into a workspace that has no [`FOLDER`] yet. Blocks.
+pub(crate) fn stage(files: &Files, workspace: &Workspace) -> io::Result<()> {
+    let mut made = BTreeSet::new();
+    for (path, file) in files.beside() {
+        let folders = path.folders().map(|folder| format!("{FOLDER}/{folder}"));
+        for folder in std::iter::once(FOLDER.to_owned()).chain(folders) {
+            if made.insert(folder.clone()) {
+                workspace.create_directory(&folder, 0o755)?;
+            }
+        }
+        // Writable, so that copies of them are.
+        let mode = if file.is_executable { 0o755 } else { 0o644 };
+        let mut staged = workspace.create_file(&format!("{FOLDER}/{path}"), mode)?;
+        staged.write_all(&file.content)?;
+    }
+    Ok(())
+}
