@@ -30,6 +30,7 @@ mod resume;
 mod sandbox;
 mod secrets;
 mod skills;
+mod skills_own;
 mod smoke;
 mod stream;
 mod tools;

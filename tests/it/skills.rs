@@ -71,6 +71,9 @@ async fn a_skill_says_what_it_takes_and_makes() {
       "network": "none",
       "secrets": [],
       "timeout_seconds": 7,
+      "origin": "directory",
+      "version": null,
+      "created_at": null,
       "digest": "[sha256]",
       "available": false,
       "missing": [

@@ -26,7 +26,7 @@ pub enum SkillError {
     #[error("it must begin with front matter: YAML between two lines `---`")]
     NoFrontMatter,
     /// It is not UTF-8, or has a NUL in it.
-    #[error("SKILL.md must be text in UTF-8")]
+    #[error("it must be text in UTF-8")]
     NotText,
     /// The front matter is not what the format wants.
     #[error("its front matter cannot be read: {0}")]
@@ -78,7 +78,7 @@ impl Skill {
         let (yaml, instructions) = split(text).ok_or(SkillError::NoFrontMatter)?;
         // Errors name lines, which are to be those of the file: one comes before.
         let front: FrontMatter = serde_saphyr::from_str(&format!("\n{yaml}"))
-            .map_err(|error| SkillError::Yaml(error.to_string()))?;
+            .map_err(|error| SkillError::Yaml(first_line(&error.to_string())))?;
         check_name(folder, &front.name)?;
         if front.description.is_empty() || front.description.chars().count() > 1024 {
             return Err(field("description", "must have 1 to 1024 characters"));
@@ -128,6 +128,12 @@ impl Skill {
             digest,
         })
     }
+}
+
+/// What is wrong and on which line; the lines after it draw a picture of that.
+fn first_line(error: &str) -> String {
+    let line = error.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_owned()
 }
 
 fn split(text: &str) -> Option<(&str, &str)> {
@@ -352,7 +358,10 @@ mod tests {
         let error = Skill::parse("a", text, String::new())
             .unwrap_err()
             .to_string();
-        assert!(error.contains("line 4"), "{error}");
+        assert_eq!(
+            error,
+            "its front matter cannot be read: line 4 column 11: expected mapping start"
+        );
     }
 
     #[test]

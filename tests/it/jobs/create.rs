@@ -25,11 +25,13 @@ async fn an_accepted_job_says_where_it_is_and_how_it_stands() {
     assert_eq!(response.status(), 202);
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     let job: Value = response.json().await.unwrap();
-    insta::assert_json_snapshot!(job, {".id" => "[id]", ".created_at" => "[time]"}, @r#"
+    insta::assert_json_snapshot!(job, {".id" => "[id]", ".skill_digest" => "[sha256]", ".created_at" => "[time]"}, @r#"
     {
       "id": "[id]",
       "status": "queued",
       "skill": "shell",
+      "skill_version": null,
+      "skill_digest": "[sha256]",
       "agent": null,
       "agent_version": null,
       "conversation_id": null,
@@ -81,12 +83,14 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
     );
     let job = service.run(&scripted(CLAUDE, "sum")).await;
     insta::assert_json_snapshot!(job, {
-        ".id" => "[id]", ".created_at" => "[time]", ".started_at" => "[time]", ".finished_at" => "[time]",
+        ".id" => "[id]", ".skill_digest" => "[sha256]", ".created_at" => "[time]", ".started_at" => "[time]", ".finished_at" => "[time]",
     }, @r#"
     {
       "id": "[id]",
       "status": "completed",
       "skill": "shell",
+      "skill_version": null,
+      "skill_digest": "[sha256]",
       "agent": null,
       "agent_version": null,
       "conversation_id": null,
