@@ -9,8 +9,9 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use shared::db;
+use shared::db::key::Presented;
 use shared::id::TenantId;
-use shared::key::{ApiKey, Scope};
+use shared::key::Scope;
 use sqlx::PgPool;
 
 use crate::problem::ApiError;
@@ -20,6 +21,8 @@ use crate::problem::ApiError;
 pub(crate) struct Caller {
     /// Whose things these are.
     pub(crate) tenant: TenantId,
+    /// Whether it may use up only so much.
+    pub(crate) has_budget: bool,
 }
 
 /// A caller whose key has the scope `admin`.
@@ -43,7 +46,7 @@ pub(crate) async fn authenticate(
     }
 }
 
-async fn find_key(request: &ServiceRequest) -> Result<ApiKey, ApiError> {
+async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
     let header = request
         .headers()
         .get(AUTHORIZATION)
@@ -62,11 +65,16 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<TenantId, ApiError> {
+fn key_with(
+    request: &HttpRequest,
+    scope: Scope,
+    name: &'static str,
+) -> Result<Presented, ApiError> {
     let extensions = request.extensions();
-    let key = extensions.get::<ApiKey>().ok_or(ApiError::Unauthorized)?;
+    let key = extensions.get::<Presented>();
+    let key = key.ok_or(ApiError::Unauthorized)?;
     if key.scopes.contains(&scope) {
-        Ok(key.tenant_id)
+        Ok(key.clone())
     } else {
         Err(ApiError::Forbidden(name))
     }
@@ -77,7 +85,11 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_with(request, Scope::Jobs, "jobs").map(|tenant| Self { tenant }))
+        let key = key_with(request, Scope::Jobs, "jobs");
+        ready(key.map(|key| Self {
+            tenant: key.tenant,
+            has_budget: key.has_budget,
+        }))
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod asset;
+pub mod budget;
 pub mod claim;
 pub mod conversation;
 pub mod event;

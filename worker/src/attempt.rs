@@ -15,6 +15,7 @@ use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::egress::Egress;
 use crate::log::JobLog;
 use crate::role::Role;
@@ -35,6 +36,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) secrets: &'a JobSecrets,
     /// What commands may reach.
     pub(crate) egress: Option<&'a Egress>,
+    /// What the model may still use up.
+    pub(crate) budget: Budget<'a>,
     /// Set when the worker is leaving.
     pub(crate) drain: &'a CancellationToken,
     deadline: Instant,
@@ -187,6 +190,14 @@ async fn carry_out(
     for entry in entries {
         log.append(entry).await;
     }
+    let transcript = &dialogue.transcript;
+    let budget = match Budget::open(claimed, &shop.providers, &shop.pool, log, transcript) {
+        Ok(budget) => budget,
+        Err(error) => {
+            remove(workspace).await;
+            return (End::Failed(error), Some(dialogue));
+        }
+    };
     let limit = Duration::from_secs(claimed.request.limits.timeout_seconds.into());
     let deadline = clock.begun_at + limit.saturating_sub(claimed.spent);
     let attempt = Attempt {
@@ -200,6 +211,7 @@ async fn carry_out(
         egress: egress
             .as_ref()
             .filter(|_| shop.sandbox.isolation() == Isolation::Namespaced),
+        budget,
         drain: &signals.drain,
         deadline,
     };
@@ -213,6 +225,7 @@ async fn carry_out(
         }
         Err(interrupt) => interrupt.into(),
     };
+    dialogue.transcript.usage.presumed = attempt.budget.presumed();
     remove(attempt.workspace).await;
     (end, Some(dialogue))
 }

@@ -16,8 +16,10 @@ pub(crate) use earlier::recall;
 /// Events that are read at once.
 const PAGE: i64 = 500;
 /// The types that a transcript is made of.
-const TYPES: [&str; 6] = [
+const TYPES: [&str; 8] = [
     "message.completed",
+    "budget.reserved",
+    "budget.settled",
     "tool.started",
     "tool.completed",
     "asset.created",
@@ -89,8 +91,16 @@ impl History {
             match event {
                 EventData::MessageCompleted(reply) => {
                     transcript.give_turn();
+                    transcript.presumptions.settle(&reply.usage);
                     transcript.add_reply(reply);
                     is_unsaved = false;
+                }
+                EventData::BudgetReserved(reservation) => {
+                    transcript.presumptions.reserve(reservation);
+                }
+                EventData::BudgetSettled(settled) => {
+                    transcript.presumptions.release();
+                    transcript.usage.tokens += settled.usage;
                 }
                 EventData::ToolStarted(call) => {
                     started.insert(call.call_id);
@@ -105,6 +115,7 @@ impl History {
                 }
                 EventData::WorkspaceSaved(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
+                    transcript.presumptions.settle(&compacted.usage);
                     transcript.usage.tokens += compacted.usage;
                     transcript.distrust_counts();
                 }

@@ -2,15 +2,17 @@
 //! loop, and nothing else is.
 
 mod cut;
+mod measured;
 
 use std::collections::VecDeque;
 
 use shared::event::AssetCreated;
 use shared::id::JobId;
-use shared::job::{LoopStop, Usage};
+use shared::job::{LoopStop, Presumptions, Usage};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
 use crate::model::{Message, Part, ToolResult};
+pub(crate) use measured::Measured;
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
@@ -47,6 +49,8 @@ pub(crate) struct Transcript {
     /// The last text of the assistant that was not empty.
     pub(crate) text: Option<String>,
     pub(crate) usage: Usage,
+    /// What attempts before this one have reserved.
+    pub(crate) presumptions: Presumptions,
     pub(crate) outputs: Vec<AssetCreated>,
 }
 
@@ -82,6 +86,7 @@ impl Transcript {
             notes: Vec::new(),
             text: None,
             usage: Usage::default(),
+            presumptions: Presumptions::default(),
             outputs: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! `/v1/jobs`
 
+mod budget;
 mod cancel;
 mod create;
 mod events;
@@ -11,7 +12,7 @@ mod stream;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use request::{LimitsRequest, check_metadata};
+pub(crate) use request::{LimitsRequest, MOST_TOKENS, check_metadata};
 pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::money::Usd;
+
 /// What a job may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Limits {
@@ -13,6 +15,13 @@ pub struct Limits {
     /// Tokens of one reply.
     #[schema(minimum = 1, maximum = 200_000)]
     pub max_tokens: u32,
+    /// Tokens of all replies, with what the model read for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub max_total_tokens: Option<u64>,
+    /// What all replies may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<Usd>,
 }
 
 impl Limits {
@@ -21,5 +30,7 @@ impl Limits {
         timeout_seconds: 180,
         max_iterations: 10,
         max_tokens: 4096,
+        max_total_tokens: None,
+        max_cost_usd: None,
     };
 }

@@ -10,7 +10,11 @@ impl Redactor {
     /// Redacts an event where it stands. Ids, codes and numbers are ours or the provider's, and stay.
     pub(crate) fn clean_event(&self, event: &mut EventData) {
         match event {
-            EventData::JobQueued(_) | EventData::JobStarted(_) | EventData::WorkspaceSaved(_) => {}
+            EventData::JobQueued(_)
+            | EventData::JobStarted(_)
+            | EventData::BudgetReserved(_)
+            | EventData::BudgetSettled(_)
+            | EventData::WorkspaceSaved(_) => {}
             EventData::MessageDelta(delta) | EventData::ReasoningDelta(delta) => {
                 self.clean(&mut delta.text);
             }

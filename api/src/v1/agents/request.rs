@@ -167,6 +167,8 @@ fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLim
         timeout_seconds: asked.timeout_seconds,
         max_iterations: asked.max_iterations,
         max_tokens: asked.max_tokens,
+        max_total_tokens: asked.max_total_tokens,
+        max_cost_usd: asked.max_cost(),
     }
 }
 

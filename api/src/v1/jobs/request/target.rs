@@ -31,6 +31,8 @@ impl Found<'_> {
                     timeout_seconds: limits.timeout_seconds.unwrap_or(default.timeout_seconds),
                     max_iterations: limits.max_iterations.unwrap_or(default.max_iterations),
                     max_tokens: limits.max_tokens.unwrap_or(default.max_tokens),
+                    max_total_tokens: limits.max_total_tokens,
+                    max_cost_usd: limits.max_cost_usd,
                 }
             }
         }
