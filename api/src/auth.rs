@@ -17,11 +17,13 @@ use sqlx::PgPool;
 use crate::problem::ApiError;
 
 /// A caller whose key has the scope `jobs`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// Whose things these are.
     pub(crate) tenant: TenantId,
-    /// Whether it may use up only so much.
+    /// The name of the key.
+    pub(crate) name: String,
+    /// Whether the tenant may use up only so much.
     pub(crate) has_budget: bool,
 }
 
@@ -65,16 +67,16 @@ fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
-fn key_with(
-    request: &HttpRequest,
-    scope: Scope,
-    name: &'static str,
-) -> Result<Presented, ApiError> {
+fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<Caller, ApiError> {
     let extensions = request.extensions();
     let key = extensions.get::<Presented>();
     let key = key.ok_or(ApiError::Unauthorized)?;
     if key.scopes.contains(&scope) {
-        Ok(key.clone())
+        Ok(Caller {
+            tenant: key.tenant,
+            name: key.name.clone(),
+            has_budget: key.has_budget,
+        })
     } else {
         Err(ApiError::Forbidden(name))
     }
@@ -85,11 +87,7 @@ impl FromRequest for Caller {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let key = key_with(request, Scope::Jobs, "jobs");
-        ready(key.map(|key| Self {
-            tenant: key.tenant,
-            has_budget: key.has_budget,
-        }))
+        ready(key_with(request, Scope::Jobs, "jobs"))
     }
 }
 

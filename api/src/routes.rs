@@ -7,7 +7,7 @@ use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
 use crate::v1::{
-    agents, assets, conversations, jobs, keys, queue, secrets, skills, tenants, workers,
+    agents, approvals, assets, conversations, jobs, keys, queue, secrets, skills, tenants, workers,
 };
 
 /// All that needs a key. Authentication is wrapped around it where it is served.
@@ -29,6 +29,9 @@ pub(crate) fn v1() -> Scope<
         .service(jobs::retry_job)
         .service(jobs::list_events)
         .service(jobs::stream_job)
+        .service(jobs::list_job_approvals)
+        .service(jobs::resolve_approval)
+        .service(approvals::list_approvals)
         .service(assets::upload_asset)
         .service(assets::get_asset)
         .service(assets::get_asset_content)

@@ -1,6 +1,7 @@
 //! `/v1`: one module a segment.
 
 pub(crate) mod agents;
+pub(crate) mod approvals;
 pub(crate) mod assets;
 pub(crate) mod conversations;
 pub(crate) mod jobs;

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod agents;
+mod approvals;
 mod keys;
 mod secrets;
 
@@ -18,6 +19,7 @@ use shared::telemetry;
 use worker::sandbox::Mode;
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
+pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApproval};
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Skills(Skills),
     /// List, show, put and delete agents
     Agents(Agents),
+    /// List calls that wait for a person, approve and deny them
+    Approvals(Approvals),
     /// Create, list and revoke API keys
     Keys(Keys),
     /// Set, list and delete the secrets of skills

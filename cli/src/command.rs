@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod agents;
+mod approvals;
 mod demo;
 mod doctor;
 mod job;
@@ -13,7 +14,7 @@ mod skills;
 use serde::Serialize;
 
 use crate::Exit;
-use crate::args::{AgentsCommand, Cli, Command, KeysCommand, SecretsCommand};
+use crate::args::{AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, SecretsCommand};
 use crate::config::Config;
 
 /// Runs the command that was asked for.
@@ -35,6 +36,11 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
             AgentsCommand::Get(options) => agents::get(&options, &config).await,
             AgentsCommand::Put(options) => agents::put(&options, &config).await,
             AgentsCommand::Delete(options) => agents::delete(&options, &config).await,
+        },
+        Command::Approvals(approvals) => match approvals.command {
+            ApprovalsCommand::List(options) => approvals::list(&options, &config).await,
+            ApprovalsCommand::Approve(options) => approvals::resolve(&options, true, &config).await,
+            ApprovalsCommand::Deny(options) => approvals::resolve(&options, false, &config).await,
         },
         Command::Keys(keys) => match keys.command {
             KeysCommand::Create(options) => keys::create(&options, &config).await,

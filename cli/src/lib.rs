@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod command;
 mod config;
+mod desk;
 mod directory;
 mod master_key;
 pub mod postgres;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 use shared::event::{AssetCreated, Event, EventData, ToolCompleted, ToolOutcome, ToolStarted};
 
@@ -58,6 +58,7 @@ impl Progress {
             EventData::ToolCompleted(completed) => self.tool_completed(&completed),
             EventData::AssetCreated(created) => self.asset_created(&created),
             EventData::Log(line) => self.say(&format!("! {}", line.message)),
+            EventData::JobWaiting(_) => self.spinner.set_message("waiting for a person"),
             EventData::JobRetrying(retrying) => self.say(&format!("↻ {}", retrying.message)),
             _ => {}
         }
@@ -95,8 +96,22 @@ impl Progress {
         ));
     }
 
-    fn say(&self, line: &str) {
+    /// Shows a question and leaves the rest of the line to the answer.
+    pub(crate) fn ask(&mut self, question: &str) {
+        self.spinner.set_draw_target(ProgressDrawTarget::hidden());
+        eprint!("{question}");
+    }
+
+    /// Shows again that something is going on.
+    pub(crate) fn go_on(&mut self) {
         if self.is_terminal {
+            self.spinner.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// Prints a line.
+    pub(crate) fn say(&self, line: &str) {
+        if self.is_terminal && !self.spinner.is_hidden() {
             self.spinner.println(line);
         } else {
             eprintln!("{line}");

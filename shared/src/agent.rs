@@ -76,6 +76,10 @@ pub struct AgentLimits {
     /// Tokens of one reply.
     #[schema(required)]
     pub max_tokens: Option<u32>,
+    /// Seconds that a call waits for a person before it counts as denied.
+    #[serde(default)]
+    #[schema(required)]
+    pub approval_timeout_seconds: Option<u32>,
     /// Tokens of all replies, with what the model read for them.
     #[serde(default)]
     #[schema(required)]

@@ -1,8 +1,10 @@
 //! All SQL. One module a table; functions take an executor, and their caller opens and commits.
 
 pub mod agent;
+pub mod approval;
 pub mod asset;
 pub mod budget;
+pub mod cancel;
 pub mod claim;
 pub mod conversation;
 pub mod event;

@@ -1,19 +1,24 @@
 //! The log of a job: what its events are.
 
+mod approval;
+mod tool;
+
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
+
+pub use approval::{ApprovalRequested, ApprovalResolved, JobResumed, JobWaiting, WaitReason};
+pub use tool::{OutputStream, ToolCompleted, ToolOutcome, ToolOutput, ToolStarted};
 
 use crate::asset::Asset;
 use crate::id::{JobId, WorkerId};
 use crate::job::{Job, OutputKind, Reservation};
 use crate::message::{AssistantMessage, Tokens};
-use crate::sandbox::{CommandUsage, Isolation};
+use crate::sandbox::Isolation;
 
 /// One entry of a job's log, as it is stored and replayed.
 #[derive(Debug, Serialize, Deserialize)]
@@ -100,6 +105,10 @@ event_data! {
     ToolOutput(ToolOutput) = "tool.output",
     /// A tool has run, or will not.
     ToolCompleted(ToolCompleted) = "tool.completed",
+    /// A call waits for a person.
+    ApprovalRequested(ApprovalRequested) = "approval.requested",
+    /// A person has answered, or none will.
+    ApprovalResolved(ApprovalResolved) = "approval.resolved",
     /// A file that the job made is there.
     AssetCreated(AssetCreated) = "asset.created",
     /// A file that the model named is not fit to be an output.
@@ -110,6 +119,10 @@ event_data! {
     ConversationCompacted(ConversationCompacted) = "conversation.compacted",
     /// Something to know.
     Log(LogLine) = "log",
+    /// The job has nothing to do until a person answers, and no worker has it.
+    JobWaiting(JobWaiting) = "job.waiting",
+    /// The job can go on; a worker will take it.
+    JobResumed(JobResumed) = "job.resumed",
     /// An attempt ended and another will follow.
     JobRetrying(JobRetrying) = "job.retrying",
     /// The job ended with a result.
@@ -186,77 +199,6 @@ pub struct TextDelta {
 pub struct BudgetSettled {
     /// What the call has used all the same.
     pub usage: Tokens,
-}
-
-/// Data of `tool.started`.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ToolStarted {
-    /// The call in the reply.
-    pub call_id: String,
-    /// The tool.
-    pub tool: String,
-    /// Its arguments.
-    pub input: Value,
-}
-
-/// Data of `tool.output`.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ToolOutput {
-    /// The call.
-    pub call_id: String,
-    /// Where the command wrote it.
-    pub stream: OutputStream,
-    /// The text to append.
-    pub text: String,
-}
-
-/// Where a command writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputStream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-/// Data of `tool.completed`.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct ToolCompleted {
-    /// The call.
-    pub call_id: String,
-    /// How it went.
-    pub outcome: ToolOutcome,
-    /// What the model reads.
-    pub output: String,
-    /// The command's exit code, if it was one and ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-    /// Whether the output was larger than what the model reads.
-    pub truncated: bool,
-    /// What the command took, if the tool ran one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<CommandUsage>,
-}
-
-/// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolOutcome {
-    /// It did what it should.
-    Ok,
-    /// It failed, and the model was told why.
-    Error,
-    /// Its time ran out.
-    Timeout,
-    /// A rule or a person forbade it.
-    Denied,
-    /// Its worker was lost in between: it may or may not have run.
-    Unknown,
-    /// The job ended first: it may have run in part, or not at all.
-    Cancelled,
 }
 
 /// Data of `asset.created`.

@@ -61,6 +61,10 @@ id!(
     ConversationId
 );
 id!(
+    /// A call of a tool that waits for a person.
+    ApprovalId
+);
+id!(
     /// A tenant.
     TenantId
 );

@@ -2,6 +2,7 @@
 
 mod error;
 mod limits;
+mod progress;
 mod request;
 mod status;
 mod usage;
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 
 pub use error::{JobError, JobErrorCode};
 pub use limits::Limits;
+pub use progress::Progress;
 pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
 pub use usage::{Presumed, Presumptions, Reservation, Usage};

@@ -2,6 +2,7 @@
 //! the agents, the tools by name, the providers of models.
 
 pub mod agent;
+pub mod approval;
 pub mod asset;
 pub mod budget;
 pub mod conversation;

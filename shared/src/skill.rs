@@ -12,6 +12,7 @@ pub use catalog::{Catalog, CatalogError};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
 
+use crate::hook::Hooks;
 use crate::job::OutputKind;
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
@@ -34,6 +35,8 @@ pub struct Skill {
     pub outputs: Vec<OutputKind>,
     /// The tools it gets.
     pub tools: Vec<ToolName>,
+    /// Which of its calls wait for a person, or are written down.
+    pub hooks: Hooks,
     /// The schema of its parameters, an object.
     pub parameters: Schema,
     /// How long its jobs may take unless they say otherwise.

@@ -58,9 +58,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Keeps the workspace for whoever may have to take over. Without it they are told that files may
-    /// be missing, so a failure does not end the attempt.
-    pub(crate) async fn save(&self, snapshots: &mut Snapshots) {
+    /// Keeps the workspace for whoever may have to take over, and returns whether it is kept. Without it they
+    /// are told that files may be missing, so a failure does not end the attempt.
+    pub(crate) async fn save(&self, snapshots: &mut Snapshots) -> bool {
         match snapshots.save(&self.workspace).await {
             Ok(Some(saved)) => self.log.append(EventData::WorkspaceSaved(saved)).await,
             Ok(None) => {}
@@ -68,8 +68,10 @@ impl Attempt<'_> {
                 let error = format!("{error:#}");
                 let error = self.log.redact(&error);
                 tracing::warn!(job = %self.claimed.job.id, %error, "a workspace could not be saved");
+                return false;
             }
         }
+        true
     }
 }
 
@@ -190,7 +192,7 @@ async fn carry_out(
     for entry in entries {
         log.append(entry).await;
     }
-    let transcript = &dialogue.transcript;
+    let transcript = &mut dialogue.transcript;
     let budget = match Budget::open(claimed, &shop.providers, &shop.pool, log, transcript) {
         Ok(budget) => budget,
         Err(error) => {
@@ -225,7 +227,7 @@ async fn carry_out(
         }
         Err(interrupt) => interrupt.into(),
     };
-    dialogue.transcript.usage.presumed = attempt.budget.presumed();
+    dialogue.transcript.progress.presumptions = attempt.budget.presumptions();
     remove(attempt.workspace).await;
     (end, Some(dialogue))
 }

@@ -13,9 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::db::budget::ReservationId;
 use shared::db::claim::Claimed;
 use shared::event::{BudgetSettled, EventData};
-use shared::job::{
-    JobError, JobErrorCode, Limits, LoopStop, Presumed, Presumptions, Reservation, Usage,
-};
+use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
 use shared::message::Tokens;
 use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
 use sqlx::PgPool;
@@ -71,7 +69,7 @@ impl<'a> Budget<'a> {
         providers: &Providers,
         pool: &'a PgPool,
         log: &'a JobLog,
-        transcript: &Transcript,
+        transcript: &mut Transcript,
     ) -> Result<Self, JobError> {
         let model = &claimed.job.model;
         let limits = claimed.request.limits;
@@ -93,7 +91,7 @@ impl<'a> Budget<'a> {
             taken_over: transcript.messages().len(),
             window: providers.context_window(model),
             state: Mutex::new(State {
-                presumptions: transcript.presumptions,
+                presumptions: std::mem::take(&mut transcript.progress.presumptions),
                 ..State::default()
             }),
         })
@@ -105,8 +103,8 @@ impl<'a> Budget<'a> {
     }
 
     /// What calls that never said so are taken to have used, in this attempt and those before.
-    pub(crate) fn presumed(&self) -> Presumed {
-        self.state().presumptions.total()
+    pub(crate) fn presumptions(&self) -> Presumptions {
+        self.state().presumptions
     }
 
     /// Reserves what the request may take, beside what was `used`. Returns the cap of its reply, which may be
@@ -262,7 +260,7 @@ impl<'a> Budget<'a> {
 
     /// What is left of the job's own limits, each with the word for its end.
     fn left(&self, used: &Usage) -> [(Left, LoopStop); 2] {
-        let presumed = self.presumed();
+        let presumed = self.presumptions().total();
         let Limits {
             max_total_tokens,
             max_cost_usd,

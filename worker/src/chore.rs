@@ -3,30 +3,38 @@
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
+use shared::approval::{Answer, Approval, ApprovalStatus};
 use shared::asset::AssetStore;
 use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, WorkerId};
-use shared::job::{Job, JobErrorCode, JobResult, Outcome};
+use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
 
 /// Orphans taken on in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
+/// Approvals that are ended at once for being late; the next round has the others.
+const EXPIRED_AT_ONCE: i64 = 100;
+/// Jobs that are ended at once after a cancellation that nobody heard.
+const MISSED_AT_ONCE: i64 = 100;
 /// Workers that may die with a job before the job is held to be the cause.
 const MAX_CRASHES: i16 = 3;
 
 /// An upload that is older than this was broken off.
 const UPLOAD_PATIENCE: TimeDelta = TimeDelta::days(1);
 
-/// Makes jobs ready that are due or next in their conversation, and hands jobs to others whose worker fell silent, or says itself that it
+/// Makes jobs ready that are due, next in their conversation or have waited long enough, and hands jobs to others whose worker fell silent, or says itself that it
 /// `lost` them. Returns whether there is something to claim now.
 pub(crate) async fn frequent(
     pool: &PgPool,
     worker: WorkerId,
     lost: &[JobId],
 ) -> sqlx::Result<bool> {
-    let promoted = db::claim::promote(pool).await? + db::run::admit_blocked(pool, None).await?;
+    let promoted = db::claim::promote(pool).await?
+        + db::run::admit_blocked(pool, None).await?
+        + expire_approvals(pool).await?;
+    cancel_missed(pool).await?;
     db::worker::stop_silent(pool).await?;
     let mut taken_over = 0;
     loop {
@@ -60,6 +68,39 @@ pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<(
     Ok(())
 }
 
+/// Denies calls for which nobody came in time. Returns how many jobs go on with that.
+async fn expire_approvals(pool: &PgPool) -> sqlx::Result<u64> {
+    let mut resumed = 0;
+    for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
+        let mut transaction = pool.begin().await?;
+        let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
+            continue;
+        };
+        let pending = db::approval::list_pending(&mut transaction, &run).await?;
+        let is_late = |approval: &Approval| {
+            (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
+        };
+        let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
+        transaction.commit().await?;
+        resumed += u64::from(goes_on);
+    }
+    Ok(resumed)
+}
+
+/// Ends jobs that were cancelled in the very moment in which they began to wait.
+async fn cancel_missed(pool: &PgPool) -> sqlx::Result<()> {
+    for (tenant, job) in db::cancel::list_missed(pool, MISSED_AT_ONCE).await? {
+        let mut transaction = pool.begin().await?;
+        if let Some(run) = db::run::lock(&mut transaction, tenant, job).await?
+            && !run.is_running
+        {
+            db::cancel::cancel(&mut transaction, &run).await?;
+            transaction.commit().await?;
+        }
+    }
+    Ok(())
+}
+
 async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<usize> {
     let mut transaction = pool.begin().await?;
     let orphans = db::run::lock_orphans(&mut transaction, worker, lost, ORPHANS_AT_ONCE).await?;
@@ -72,7 +113,8 @@ async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> s
         else {
             continue;
         };
-        batch.push(take_over(orphan, job));
+        let progress = db::event::get_progress(&mut transaction, job.id).await?;
+        batch.push(take_over(orphan, job, progress));
     }
     db::log::append(&mut *transaction, &batch).await?;
     transaction.commit().await?;
@@ -80,16 +122,16 @@ async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> s
     Ok(orphans.len())
 }
 
-fn take_over(orphan: &LockedRun, job: Job) -> Append {
+fn take_over(orphan: &LockedRun, job: Job, progress: Progress) -> Append {
     let (event, next) = if orphan.cancel_requested {
-        db::log::finish(job, Outcome::Cancelled, orphan.now, JobResult::default())
+        db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
     } else if orphan.crashes + 1 >= MAX_CRASHES {
         let error = JobErrorCode::WorkerLost.with(format!(
             "{MAX_CRASHES} workers were lost while they ran this job"
         ));
         let result = JobResult {
             error: Some(error),
-            ..JobResult::default()
+            ..progress.into_result()
         };
         db::log::finish(job, Outcome::Failed, orphan.now, result)
     } else {

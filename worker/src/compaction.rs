@@ -64,7 +64,7 @@ pub(crate) async fn compact_if_full(
     let question = Question {
         request,
         known: Known::default(),
-        used: dialogue.transcript.usage,
+        used: dialogue.transcript.progress.usage,
         urgency: Urgency::Useful,
     };
     let Answer::Reply(reply) = ask(attempt, &*dialogue.model, question).await? else {
@@ -72,7 +72,7 @@ pub(crate) async fn compact_if_full(
         return Ok(());
     };
     let summary = reply.text();
-    dialogue.transcript.usage.tokens += reply.usage;
+    dialogue.transcript.progress.usage.tokens += reply.usage;
     let replies = i64::try_from(cut.from_end).unwrap_or(i64::MAX);
     let pool = &attempt.shop.pool;
     let first_kept =

@@ -16,12 +16,14 @@ pub(crate) use earlier::recall;
 /// Events that are read at once.
 const PAGE: i64 = 500;
 /// The types that a transcript is made of.
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 10] = [
     "message.completed",
     "budget.reserved",
     "budget.settled",
     "tool.started",
     "tool.completed",
+    "approval.resolved",
+    "job.waiting",
     "asset.created",
     "workspace.saved",
     "conversation.compacted",
@@ -91,32 +93,35 @@ impl History {
             match event {
                 EventData::MessageCompleted(reply) => {
                     transcript.give_turn();
-                    transcript.presumptions.settle(&reply.usage);
                     transcript.add_reply(reply);
                     is_unsaved = false;
                 }
                 EventData::BudgetReserved(reservation) => {
-                    transcript.presumptions.reserve(reservation);
+                    transcript.progress.presumptions.reserve(reservation);
                 }
                 EventData::BudgetSettled(settled) => {
-                    transcript.presumptions.release();
-                    transcript.usage.tokens += settled.usage;
+                    transcript.progress.add_settled(&settled.usage);
                 }
                 EventData::ToolStarted(call) => {
-                    started.insert(call.call_id);
+                    let verdict = transcript.verdict(&call.call_id);
+                    // One that was denied has not run, whatever came of its worker.
+                    if verdict.is_none_or(|verdict| verdict.approved) {
+                        started.insert(call.call_id);
+                    }
                 }
                 EventData::ToolCompleted(completed) => {
                     started.remove(&completed.call_id);
                     transcript.add_result(completed.output, completed.outcome != ToolOutcome::Ok);
                     is_unsaved = true;
                 }
+                EventData::ApprovalResolved(verdict) => transcript.add_verdict(verdict),
                 EventData::AssetCreated(created) => {
-                    transcript.add_output(created);
+                    transcript.progress.add_output(created);
                 }
-                EventData::WorkspaceSaved(_) => is_unsaved = false,
+                // A job does not begin to wait before its workspace is saved.
+                EventData::WorkspaceSaved(_) | EventData::JobWaiting(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
-                    transcript.presumptions.settle(&compacted.usage);
-                    transcript.usage.tokens += compacted.usage;
+                    transcript.progress.add_summary(&compacted.usage);
                     transcript.distrust_counts();
                 }
                 _ => {}
@@ -292,10 +297,13 @@ mod tests {
         assert_eq!(shown(&transcript), ["asks 2", "a: a done", "b: b done"]);
         assert!(entries.is_empty() && transcript.next_call().is_none());
         assert_eq!(
-            (transcript.usage.iterations, transcript.usage.tool_calls),
+            (
+                transcript.progress.usage.iterations,
+                transcript.progress.usage.tool_calls
+            ),
             (1, 2)
         );
-        assert_eq!(transcript.usage.tokens.input_tokens, 10);
+        assert_eq!(transcript.progress.usage.tokens.input_tokens, 10);
     }
 
     #[test]

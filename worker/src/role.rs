@@ -2,6 +2,7 @@
 
 use shared::agent::AgentSettings;
 use shared::db::claim::Claimed;
+use shared::hook::Hooks;
 use shared::job::OutputKind;
 use shared::secret::SecretNeed;
 use shared::skill::{Catalog, Network, Skill};
@@ -15,6 +16,8 @@ pub(crate) struct Role {
     pub(crate) brief: Brief,
     /// The tools that it gets.
     pub(crate) tools: Vec<ToolName>,
+    /// Which of its calls wait for a person, or are written down: its own rules and those of the job.
+    pub(crate) hooks: Hooks,
     /// The kinds of files that it makes.
     pub(crate) outputs: Vec<OutputKind>,
     /// How much of a tool's output the model reads, in bytes.
@@ -36,10 +39,14 @@ pub(crate) enum Brief {
 impl Role {
     /// The role in which a job is to be done; `None` if it is that of a skill that is not here.
     pub(crate) fn of(claimed: &Claimed, catalog: &Catalog) -> Option<Self> {
-        match (&claimed.job.skill, &claimed.request.agent) {
+        let role = match (&claimed.job.skill, &claimed.request.agent) {
             (Some(name), _) => catalog.get(name).map(|skill| Self::from(&**skill)),
             (None, agent) => agent.as_ref().map(|agent| Self::from(&agent.settings)),
-        }
+        }?;
+        Some(Self {
+            hooks: role.hooks.and(&claimed.request.hooks),
+            ..role
+        })
     }
 
     /// The secrets that may be sent to hosts: none, unless it says to which.
@@ -65,6 +72,7 @@ impl From<&Skill> for Role {
                 instructions: skill.instructions.clone(),
             },
             tools: skill.tools.clone(),
+            hooks: skill.hooks.clone(),
             outputs: skill.outputs.clone(),
             max_output_chars: skill.max_output_chars,
             network: skill.network.clone(),
@@ -85,6 +93,7 @@ impl From<&AgentSettings> for Role {
                 instructions: agent.instructions.clone(),
             },
             tools: agent.tools.clone(),
+            hooks: agent.hooks.clone(),
             outputs: outputs.collect(),
             max_output_chars: AGENT_OUTPUT_BYTES,
             network: agent.network.clone(),

@@ -6,7 +6,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::StreamExt;
 use shared::event::{EventData, TextDelta};
 use shared::job::{LoopStop, Usage};
-use shared::message::AssistantMessage;
+use shared::message::{AssistantMessage, ToolCall};
 
 use crate::attempt::Attempt;
 use crate::budget::{Known, Urgency};
@@ -29,6 +29,12 @@ pub(crate) enum LoopError {
     Model(#[from] ModelError),
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
+    /// These calls wait for people; the transcript stands before the first of them.
+    #[error("calls wait for people")]
+    Unasked(Vec<ToolCall>),
+    /// A job that cannot be taken up later must not begin to wait.
+    #[error("the workspace could not be saved")]
+    Unsaved,
     /// The worker is leaving; the transcript stands at a boundary.
     #[error("the worker is leaving")]
     Drained,
@@ -54,7 +60,10 @@ pub(crate) async fn run_loop(
         if dialogue.transcript.next_call().is_some() {
             let ran = run_calls(attempt, &dialogue.tools, &mut dialogue.transcript).await;
             // Also when the worker is leaving in the middle of a turn.
-            attempt.save(&mut dialogue.snapshots).await;
+            let is_saved = attempt.save(&mut dialogue.snapshots).await;
+            if !is_saved && matches!(ran, Err(LoopError::Unasked(_))) {
+                return Err(LoopError::Unsaved);
+            }
             if let Some(stop) = ran? {
                 return Ok(stop);
             }
@@ -78,7 +87,7 @@ pub(crate) async fn run_loop(
                 measured: dialogue.transcript.measured(&model),
                 ..Known::default()
             },
-            used: dialogue.transcript.usage,
+            used: dialogue.transcript.progress.usage,
             urgency: Urgency::Needed,
         };
         let reply = match ask(attempt, &*dialogue.model, question).await? {
@@ -104,6 +113,11 @@ async fn run_calls(
             return Ok(Some(LoopStop::RepeatedCall));
         }
         attempt.check_boundary()?;
+        let redactor = attempt.log.redactor();
+        let unasked = tools.unasked(transcript, redactor.as_deref());
+        if !unasked.is_empty() {
+            return Err(LoopError::Unasked(unasked));
+        }
         tools.run_next(attempt, transcript).await?;
     }
     Ok(None)

@@ -1,5 +1,6 @@
 //! Tools: what a model may call.
 
+mod approval;
 mod executor;
 mod file;
 mod set_output;
@@ -131,6 +132,9 @@ impl Done {
 /// A call that has not run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolError {
+    /// A person does not want it.
+    #[error("{0}")]
+    Denied(String),
     /// The model can do something about it.
     #[error("{0}")]
     Reply(String),

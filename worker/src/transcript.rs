@@ -4,11 +4,11 @@
 mod cut;
 mod measured;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use shared::event::AssetCreated;
+use shared::event::ApprovalResolved;
 use shared::id::JobId;
-use shared::job::{LoopStop, Presumptions, Usage};
+use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
 use crate::model::{Message, Part, ToolResult};
@@ -16,8 +16,6 @@ pub(crate) use measured::Measured;
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
-/// The most outputs of a job.
-const MAX_OUTPUTS: usize = 50;
 
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
                                what you did and what came of it.";
@@ -44,14 +42,12 @@ pub(crate) struct Transcript {
     summaries_asked: u32,
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
+    /// What people said to calls that waited for them, by the call's id.
+    verdicts: HashMap<String, ApprovalResolved>,
     /// What the model is to know when it is asked next.
     notes: Vec<Part>,
-    /// The last text of the assistant that was not empty.
-    pub(crate) text: Option<String>,
-    pub(crate) usage: Usage,
-    /// What attempts before this one have reserved.
-    pub(crate) presumptions: Presumptions,
-    pub(crate) outputs: Vec<AssetCreated>,
+    /// What the job has come to.
+    pub(crate) progress: Progress,
 }
 
 /// A job in the transcript.
@@ -83,11 +79,9 @@ impl Transcript {
             summaries_asked: 0,
             repeated: None,
             may_repeat,
+            verdicts: HashMap::new(),
             notes: Vec::new(),
-            text: None,
-            usage: Usage::default(),
-            presumptions: Presumptions::default(),
-            outputs: Vec::new(),
+            progress: Progress::default(),
         }
     }
 
@@ -140,7 +134,7 @@ impl Transcript {
                 _ => {}
             }
         }
-        (self.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
+        (self.progress.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
     }
 
     /// Whether the last reply asked for no tool.
@@ -172,17 +166,12 @@ impl Transcript {
 
     /// Takes a reply.
     pub(crate) fn add_reply(&mut self, reply: AssistantMessage) {
-        self.usage.tokens += reply.usage;
-        self.usage.iterations += 1;
+        self.progress.add_reply(&reply);
         self.open = reply.tool_calls().cloned().collect();
-        let text = reply.text();
         self.last = Some(LastReply {
             stop_reason: reply.stop_reason,
-            has_text: !text.trim().is_empty(),
+            has_text: !reply.text().trim().is_empty(),
         });
-        if !text.trim().is_empty() {
-            self.text = Some(text);
-        }
         self.messages.push(Message::Assistant(reply));
     }
 
@@ -191,7 +180,9 @@ impl Transcript {
         let Some(call) = self.open.pop_front() else {
             return;
         };
-        self.usage.tool_calls += 1;
+        self.progress.usage.tool_calls += 1;
+        // An id may come again, and what was said is about this call alone.
+        self.verdicts.remove(&call.call_id);
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
             format!(
                 "{text}\n\n[This is the same call with the same input {REPEATS_BEFORE_NUDGE} times in a row. Its \
@@ -209,6 +200,16 @@ impl Transcript {
             self.messages
                 .push(Message::User(std::mem::take(&mut self.results)));
         }
+    }
+
+    /// Takes what was said to a call that waited.
+    pub(crate) fn add_verdict(&mut self, verdict: ApprovalResolved) {
+        self.verdicts.insert(verdict.call_id.clone(), verdict);
+    }
+
+    /// What was said to a call that waited; `None` if nobody was asked.
+    pub(crate) fn verdict(&self, call_id: &str) -> Option<&ApprovalResolved> {
+        self.verdicts.get(call_id)
     }
 
     /// Takes the calls that have no result; the loop is over.
@@ -231,20 +232,6 @@ impl Transcript {
         };
         self.repeated = Some((call.clone(), count));
         count
-    }
-
-    /// Adds an output; one of the same path replaces. `false` if there are too many.
-    pub(crate) fn add_output(&mut self, created: AssetCreated) -> bool {
-        let same = self
-            .outputs
-            .iter()
-            .position(|output| output.path == created.path);
-        match same {
-            Some(place) => self.outputs[place] = created,
-            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
-            None => return false,
-        }
-        true
     }
 }
 

@@ -1,5 +1,6 @@
 //! `/v1/jobs`
 
+mod approvals;
 mod budget;
 mod cancel;
 mod create;
@@ -9,10 +10,11 @@ mod request;
 mod retry;
 mod stream;
 
+pub(crate) use approvals::{list_job_approvals, resolve_approval};
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use request::{LimitsRequest, MOST_TOKENS, check_metadata};
+pub(crate) use request::{HooksRequest, LimitsRequest, MOST_TOKENS, check_metadata};
 pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 
@@ -134,6 +136,7 @@ pub(crate) async fn delete_job(
         return Err(not_finished("cancel it first"));
     }
     db::event::delete(&mut *transaction, *job).await?;
+    db::approval::delete_of_job(&mut *transaction, *job).await?;
     db::idempotency::delete_of_job(&mut *transaction, *job).await?;
     let blobs = db::asset::delete_of_job(&mut *transaction, *job).await?;
     transaction.commit().await?;

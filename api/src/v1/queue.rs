@@ -22,6 +22,8 @@ pub(crate) struct Queue {
     blocked: i64,
     /// Jobs with a worker.
     running: i64,
+    /// Jobs that wait for a person.
+    waiting: i64,
     /// Since when the job that waits longest could have started; null if none waits.
     oldest: Option<DateTime<Utc>>,
 }
@@ -38,6 +40,7 @@ pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue
         scheduled,
         blocked,
         running,
+        waiting,
         oldest,
     } = db::run::get_depth(&**pool).await?;
     Ok(Json(Queue {
@@ -45,6 +48,7 @@ pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue
         scheduled,
         blocked,
         running,
+        waiting,
         oldest,
     }))
 }

@@ -1,12 +1,11 @@
 use serde_json::Value;
 use shared::job::{Job, Status};
 
-use super::{print, print_json};
+use super::{print, print_json, run};
 use crate::Exit;
 use crate::args::{List, OneJob, Watch};
 use crate::client::Client;
 use crate::config::Config;
-use crate::progress::Progress;
 use crate::session::Session;
 
 /// `skillet watch`
@@ -14,17 +13,13 @@ pub(super) async fn watch(options: &Watch, config: &Config) -> anyhow::Result<Ex
     let watch = async |client: &Client| {
         // A job that is not there, or not ours, is said at once.
         client.job(options.job).await?;
-        let mut events = client.follow(options.job);
         if options.json {
+            let mut events = client.follow(options.job);
             while let Some(event) = events.next().await? {
                 print(&serde_json::to_string(&event)?);
             }
         } else {
-            let mut progress = Progress::new();
-            while let Some(event) = events.next().await? {
-                progress.show(&event);
-            }
-            progress.finish();
+            run::watch(client, options.job).await?;
         }
         let job = client.job(options.job).await?;
         if !options.json {

@@ -1,5 +1,6 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
@@ -13,6 +14,7 @@ use crate::Exit;
 use crate::args::Run;
 use crate::client::Client;
 use crate::config::Config;
+use crate::desk::Desk;
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -79,23 +81,39 @@ pub(super) async fn follow(
     job: JobId,
     interrupt: &mut Signal,
 ) -> anyhow::Result<(Job, bool)> {
-    let mut progress = Progress::new();
-    let mut events = client.follow(job);
     let mut was_interrupted = false;
-    loop {
-        tokio::select! {
-            event = events.next() => match event? {
-                Some(event) => progress.show(&event),
-                None => break,
-            },
-            _ = interrupt.recv(), if !was_interrupted => {
-                was_interrupted = true;
-                client.cancel(job).await?;
+    {
+        let mut watching = pin!(watch(client, job));
+        loop {
+            tokio::select! {
+                watched = &mut watching => break watched?,
+                _ = interrupt.recv(), if !was_interrupted => {
+                    was_interrupted = true;
+                    client.cancel(job).await?;
+                }
             }
         }
     }
-    progress.finish();
     Ok((client.job(job).await?, was_interrupted))
+}
+
+/// Shows what a job does until it ends, and asks about its calls that wait for a person.
+pub(super) async fn watch(client: &Client, job: JobId) -> anyhow::Result<()> {
+    let mut progress = Progress::new();
+    let mut desk = Desk::new(client, job);
+    let mut events = client.follow(job);
+    loop {
+        tokio::select! {
+            event = events.next() => {
+                let Some(event) = event? else { break };
+                progress.show(&event);
+                desk.hear(&event, &mut progress).await?;
+            }
+            answered = desk.answer(&mut progress) => answered?,
+        }
+    }
+    progress.finish();
+    Ok(())
 }
 
 /// Saves outputs under their names, numbered where several have the same; returns where. Nothing is saved if

@@ -2,11 +2,15 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
 use crate::event::{Event, JobEvent};
 use crate::id::JobId;
+use crate::job::Progress;
+
+/// Events that are read at once to add them up: each may hold a whole reply.
+const PROGRESS_PAGE: i64 = 100;
 
 /// A page of a job's log after `after`, in order. `types` empty means all.
 pub async fn list(
@@ -51,6 +55,32 @@ pub async fn get_seq_from_end(
     )
     .fetch_optional(db)
     .await
+}
+
+/// What a job has come to, by its log.
+pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Progress> {
+    let types = Progress::TYPES.map(str::to_owned);
+    let mut progress = Progress::default();
+    let mut after = 0;
+    loop {
+        let page = list(&mut *db, job, after, &types, PROGRESS_PAGE).await?;
+        let Some(last) = page.last() else {
+            break;
+        };
+        after = last.seq;
+        for event in page {
+            let event = event.parse();
+            progress.add(event.map_err(|error| sqlx::Error::Decode(error.into()))?);
+        }
+    }
+    let calls = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from job_event where job_id = $1 and type = 'tool.completed'"#,
+        job.0,
+    )
+    .fetch_one(db)
+    .await?;
+    progress.usage.tool_calls = u32::try_from(calls).unwrap_or(u32::MAX);
+    Ok(progress)
 }
 
 /// What has come to each of many jobs after its position, at most `limit` events a job, in order.

@@ -34,6 +34,8 @@ pub async fn insert(
 pub struct Presented {
     /// Whose key it is.
     pub tenant: TenantId,
+    /// What its owner calls it.
+    pub name: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
     /// Whether the tenant has a budget.
@@ -49,6 +51,7 @@ pub async fn get_by_secret(
         Presented,
         r#"select
                tenant_id as "tenant: TenantId",
+               name,
                scopes as "scopes: Vec<Scope>",
                exists (
                    select from tenant_budget as budget

@@ -5,6 +5,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{EVENTS_CHANNEL, WORK_CHANNEL};
+use crate::approval::ApprovalStatus;
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
 use crate::job::{Job, JobResult, Outcome};
@@ -42,6 +43,10 @@ pub enum Next {
         /// The earliest start.
         run_at: DateTime<Utc>,
     },
+    /// The lease ends, and there is nothing to do until its approvals are answered.
+    Wait,
+    /// They are answered, and a worker may go on.
+    Resume,
     /// The job ends; the last of the events is its terminal one.
     Finish {
         /// How.
@@ -54,8 +59,8 @@ pub enum Next {
 }
 
 /// Appends for many jobs at once, and returns the leases that were still good. For each of those all
-/// of it has happened (events numbered and written, announced assets visible, run moved or gone,
-/// result stored, the next of its conversation admitted), for the others nothing.
+/// of it has happened (events numbered and written, announced assets visible, approvals asked for and
+/// answered, run moved or gone, result stored, the next of its conversation admitted), for the others nothing.
 ///
 /// At most one `Append` a job. One notification a call, however many jobs.
 #[expect(
@@ -65,33 +70,39 @@ pub enum Next {
 pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
     let runs = Runs::of(batch);
     let events = Events::of(batch);
+    let approvals = Approvals::of(batch);
     let good = sqlx::query!(
         r#"
         with entry as materialized (
             select *
             from unnest($1::uuid[], $2::bigint[], $15::bigint[], $3::int[], $4::text[], $5::timestamptz[], $6::job_outcome[], $7::json[])
-                as t (job_id, lease, base, events, cause, moment, outcome, result)
+                as t (job_id, lease, base, events, turn, moment, outcome, result)
         ),
         kept as (
             update run set
                 last_seq = run.last_seq + entry.events,
-                lease = case when entry.cause is null then run.lease else run.lease + 1 end,
+                lease = case when entry.turn is null then run.lease else run.lease + 1 end,
                 state = case
-                    when entry.cause is null then run.state
-                    when entry.moment <= now() then 'ready'
+                    when entry.turn is null then run.state
+                    when entry.turn = 'wait' then 'waiting'
+                    when entry.turn = 'resume' or entry.moment <= now() then 'ready'
                     else 'scheduled'
                 end,
-                spent = case when entry.cause is null then run.spent else run.spent + (now() - run.claimed_at) end,
-                worker_id = case when entry.cause is null then run.worker_id end,
+                -- Nobody works on it while it waits.
+                spent = case
+                    when entry.turn is null or run.state = 'waiting' then run.spent
+                    else run.spent + (now() - run.claimed_at)
+                end,
+                worker_id = case when entry.turn is null then run.worker_id end,
                 run_at = coalesce(entry.moment, run.run_at),
                 rank = run.rank + (coalesce(entry.moment, run.run_at) - run.run_at),
-                crashes = run.crashes + (entry.cause is not distinct from 'crash')::int::smallint,
-                drains = run.drains + (entry.cause is not distinct from 'drain')::int::smallint,
-                model_outages = run.model_outages + (entry.cause is not distinct from 'model_outage')::int::smallint,
-                failures = run.failures + (entry.cause is not distinct from 'failure')::int::smallint
+                crashes = run.crashes + (entry.turn is not distinct from 'crash')::int::smallint,
+                drains = run.drains + (entry.turn is not distinct from 'drain')::int::smallint,
+                model_outages = run.model_outages + (entry.turn is not distinct from 'model_outage')::int::smallint,
+                failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint
             from entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
-            returning run.job_id, entry.lease, entry.base, run.attempt
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt
         ),
         ended as (
             delete from run
@@ -140,6 +151,18 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             join good on good.job_id = announced.job_id
             where asset.id = announced.asset_id and asset.job_id = announced.job_id
         ),
+        asked as (
+            insert into approval (id, tenant_id, job_id, requested_seq, expires_at)
+            select call.approval_id, kept.tenant_id, kept.job_id, kept.base + call.place, call.expires_at
+            from unnest($17::uuid[], $18::uuid[], $19::int[], $20::timestamptz[]) as call (approval_id, job_id, place, expires_at)
+            join kept on kept.job_id = call.job_id
+        ),
+        answered as (
+            update approval set status = answer.status, resolved_seq = good.base + answer.place
+            from unnest($21::uuid[], $22::uuid[], $23::int[], $24::approval_status[]) as answer (approval_id, job_id, place, status)
+            join good on good.job_id = answer.job_id
+            where approval.id = answer.approval_id and approval.job_id = answer.job_id and approval.status = 'pending'
+        ),
         written as (
             insert into job_event (job_id, seq, type, at, attempt, data)
             select event.job_id, good.base + event.place, event.type, now(), good.attempt, event.data
@@ -155,7 +178,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &runs.jobs,
         &runs.leases,
         &runs.events,
-        &runs.causes as &[Option<&str>],
+        &runs.turns as &[Option<&str>],
         &runs.moments as &[Option<DateTime<Utc>>],
         &runs.outcomes as &[Option<Outcome>],
         &runs.results as &[Option<Json>],
@@ -168,6 +191,14 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         EVENTS_CHANNEL,
         &runs.bases,
         WORK_CHANNEL,
+        &approvals.asked,
+        &approvals.asking_jobs,
+        &approvals.asked_places,
+        &approvals.expiries,
+        &approvals.answered,
+        &approvals.answered_jobs,
+        &approvals.answered_places,
+        &approvals.statuses as &[ApprovalStatus],
     )
     .fetch_all(db)
     .await?;
@@ -242,7 +273,7 @@ struct Runs {
     leases: Vec<i64>,
     bases: Vec<i64>,
     events: Vec<i32>,
-    causes: Vec<Option<&'static str>>,
+    turns: Vec<Option<&'static str>>,
     moments: Vec<Option<DateTime<Utc>>>,
     outcomes: Vec<Option<Outcome>>,
     results: Vec<Option<Json>>,
@@ -252,8 +283,10 @@ impl Runs {
     fn of(batch: &[Append]) -> Self {
         let mut runs = Self::default();
         for append in batch {
-            let (cause, moment, outcome, result) = match &append.next {
+            let (turn, moment, outcome, result) = match &append.next {
                 Next::Continue => (None, None, None, None),
+                Next::Wait => (Some("wait"), None, None, None),
+                Next::Resume => (Some("resume"), None, None, None),
                 Next::Requeue { cause, run_at } => {
                     (Some(cause.as_str()), Some(*run_at), None, None)
                 }
@@ -268,7 +301,7 @@ impl Runs {
             runs.bases.push(append.base);
             runs.events
                 .push(i32::try_from(append.events.len()).expect("a batch is capped"));
-            runs.causes.push(cause);
+            runs.turns.push(turn);
             runs.moments.push(moment);
             runs.outcomes.push(outcome);
             runs.results.push(result);
@@ -302,6 +335,45 @@ impl Events {
                     let AssetId(asset) = created.asset.id;
                     rows.assets.push(asset);
                     rows.asset_jobs.push(append.lease.job.0);
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// One row an approval that is asked for, and one an approval that is answered.
+#[derive(Default)]
+struct Approvals {
+    asked: Vec<Uuid>,
+    asking_jobs: Vec<Uuid>,
+    asked_places: Vec<i32>,
+    expiries: Vec<DateTime<Utc>>,
+    answered: Vec<Uuid>,
+    answered_jobs: Vec<Uuid>,
+    answered_places: Vec<i32>,
+    statuses: Vec<ApprovalStatus>,
+}
+
+impl Approvals {
+    fn of(batch: &[Append]) -> Self {
+        let mut rows = Self::default();
+        for append in batch {
+            for (place, event) in (1..).zip(&append.events) {
+                match event {
+                    EventData::ApprovalRequested(requested) => {
+                        rows.asked.push(requested.approval_id.0);
+                        rows.asking_jobs.push(append.lease.job.0);
+                        rows.asked_places.push(place);
+                        rows.expiries.push(requested.expires_at);
+                    }
+                    EventData::ApprovalResolved(resolved) => {
+                        rows.answered.push(resolved.approval_id.0);
+                        rows.answered_jobs.push(append.lease.job.0);
+                        rows.answered_places.push(place);
+                        rows.statuses.push(resolved.status);
+                    }
+                    _ => {}
                 }
             }
         }

@@ -218,6 +218,8 @@ pub struct Depth {
     pub blocked: i64,
     /// Jobs with a worker.
     pub running: i64,
+    /// Jobs that wait for a person.
+    pub waiting: i64,
     /// When the longest waiting ready job became due.
     pub oldest: Option<DateTime<Utc>>,
 }
@@ -231,6 +233,7 @@ pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
                (select count(*) from run where state = 'scheduled') as "scheduled!",
                (select count(*) from run where conversation_id is not null and state = 'blocked') as "blocked!",
                (select count(*) from run where state = 'running') as "running!",
+               (select count(*) from run where state = 'waiting') as "waiting!",
                (select min(run_at) from run where state = 'ready') as oldest"#,
     )
     .fetch_one(db)

@@ -15,6 +15,10 @@ pub struct Limits {
     /// Tokens of one reply.
     #[schema(minimum = 1, maximum = 200_000)]
     pub max_tokens: u32,
+    /// Seconds that a call waits for a person before it counts as denied.
+    #[serde(default = "default_approval_timeout")]
+    #[schema(minimum = 1, maximum = 2_592_000)]
+    pub approval_timeout_seconds: u32,
     /// Tokens of all replies, with what the model read for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
@@ -24,12 +28,18 @@ pub struct Limits {
     pub max_cost_usd: Option<Usd>,
 }
 
+/// Of requests from before there were approvals.
+fn default_approval_timeout() -> u32 {
+    Limits::DEFAULT.approval_timeout_seconds
+}
+
 impl Limits {
     /// What a job gets that asks for nothing else.
     pub const DEFAULT: Self = Self {
         timeout_seconds: 180,
         max_iterations: 10,
         max_tokens: 4096,
+        approval_timeout_seconds: 24 * 3600,
         max_total_tokens: None,
         max_cost_usd: None,
     };

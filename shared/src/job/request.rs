@@ -3,6 +3,7 @@ use serde_json::{Map, Value};
 
 use super::Limits;
 use crate::agent::AgentSnapshot;
+use crate::hook::Hooks;
 use crate::id::AssetId;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
@@ -15,6 +16,9 @@ pub struct JobRequest {
     pub inputs: Vec<Input>,
     /// The skill's parameters.
     pub parameters: Map<String, Value>,
+    /// Rules for calls of tools, beside those of the skill or agent.
+    #[serde(default)]
+    pub hooks: Hooks,
     /// What it may use up.
     pub limits: Limits,
     /// How often our own faults may end an attempt before the job fails.

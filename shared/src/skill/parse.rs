@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Inputs, Need, Network, Skill};
+use crate::hook::{Hooks, ToolPattern};
 use crate::job::{Limits, OutputKind};
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
@@ -76,6 +77,11 @@ impl Skill {
                 .map(|word| kind("skillet.outputs", word))
                 .collect::<Result<_, _>>()?,
             tools: tools(&front.allowed_tools)?,
+            hooks: Hooks {
+                confirm: patterns("skillet.confirm", ours("confirm"))?,
+                log: patterns("skillet.log", ours("log"))?,
+                silent: patterns("skillet.silent", ours("silent"))?,
+            },
             network: network(ours("network"), parameters.as_value(), &secrets)?,
             parameters,
             timeout_seconds: number(
@@ -189,6 +195,12 @@ fn tools(words: &str) -> Result<Vec<ToolName>, SkillError> {
     Ok(tools)
 }
 
+fn patterns(name: &'static str, value: Option<&str>) -> Result<Vec<ToolPattern>, SkillError> {
+    let pattern =
+        |word| ToolPattern::parse(word).map_err(|error| field(name, &format!("`{word}`: {error}")));
+    words(value).map(pattern).collect()
+}
+
 fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
     const NAME: &str = "skillet.parameters";
     let schema: Value = match value {
@@ -273,6 +285,18 @@ mod tests {
         );
         let error = skill("file.read shell.exec file.read").unwrap_err();
         assert_eq!(error.to_string(), "`allowed-tools`: names file.read twice");
+    }
+
+    #[test]
+    fn a_skill_says_which_of_its_calls_wait_for_a_person() {
+        assert_eq!(skill("").unwrap().hooks, Hooks::default());
+        let hooks = skill("  skillet.confirm: execute_bash set_*\n").unwrap();
+        assert_eq!(hooks.hooks.confirm.len(), 2);
+        let error = skill("  skillet.log: bash\n").unwrap_err().to_string();
+        assert!(
+            error.starts_with("`skillet.log`: `bash`: no tool has a name like that"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -5,9 +5,12 @@ use std::time::Duration;
 use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
 use shared::event::{
-    EventData, JobRetrying, LogLevel, LogLine, RetryCause, ToolCompleted, ToolOutcome,
+    ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
+    ToolCompleted, ToolOutcome, WaitReason,
 };
-use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome, Output};
+use shared::id::ApprovalId;
+use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
+use shared::message::ToolCall;
 
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
@@ -31,6 +34,8 @@ pub(super) enum End {
     Failed(JobError),
     /// Someone asked for it.
     Cancelled,
+    /// These calls wait for people.
+    Waiting(Vec<ToolCall>),
     /// The worker is leaving.
     Drained,
     /// The provider is out of reach.
@@ -67,6 +72,8 @@ impl From<LoopError> for End {
     fn from(error: LoopError) -> Self {
         match error {
             LoopError::Drained => Self::Drained,
+            LoopError::Unasked(calls) => Self::Waiting(calls),
+            error @ LoopError::Unsaved => Self::Fault(error.into()),
             LoopError::LeaseLost(_) | LoopError::Execute(ExecuteError::LeaseLost(_)) => Self::Lost,
             LoopError::Execute(ExecuteError::Tool(error)) => Self::Fault(error),
             LoopError::Model(error) if error.is_retryable() => Self::ModelOutage {
@@ -115,6 +122,7 @@ pub(super) async fn close(
             );
             (Vec::new(), last, next)
         }
+        End::Waiting(calls) => wait(claimed, clock, calls),
         End::Drained => retry(
             clock,
             RetryCause::Drain,
@@ -210,27 +218,34 @@ fn retry(clock: &Clock, cause: RetryCause, message: String, pause: Duration) -> 
     (Vec::new(), last, Next::Requeue { cause, run_at })
 }
 
+/// Asks people, and leaves the job to whoever will be free when they have answered.
+fn wait(claimed: &Claimed, clock: &Clock, calls: Vec<ToolCall>) -> LastWords {
+    let patience = claimed.request.limits.approval_timeout_seconds;
+    let until = clock.now() + Duration::from_secs(patience.into());
+    let requested = calls.into_iter().map(|call| {
+        EventData::ApprovalRequested(ApprovalRequested {
+            approval_id: ApprovalId::new(),
+            call_id: call.call_id,
+            tool: call.tool,
+            input: call.input,
+            expires_at: until,
+        })
+    });
+    let last = EventData::JobWaiting(JobWaiting {
+        reason: WaitReason::Approval,
+        until,
+    });
+    (requested.collect(), last, Next::Wait)
+}
+
 fn doubled(pause: Duration, times: i16) -> Duration {
     pause.saturating_mul(1 << times.clamp(0, 10))
 }
 
 /// What a loop has made, however it ended.
 fn result(transcript: Option<Transcript>) -> JobResult {
-    let Some(transcript) = transcript else {
-        return JobResult::default();
-    };
-    let outputs = transcript.outputs.into_iter();
-    JobResult {
-        text: transcript.text,
-        outputs: outputs
-            .map(|created| Output {
-                output: created.output,
-                asset: created.asset,
-            })
-            .collect(),
-        usage: transcript.usage,
-        ..JobResult::default()
-    }
+    let progress = transcript.map(|transcript| transcript.progress);
+    progress.unwrap_or_default().into_result()
 }
 
 fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {

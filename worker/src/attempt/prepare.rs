@@ -95,7 +95,7 @@ pub(super) async fn prepare(
     let entries = history.replay(&mut transcript);
     let dialogue = Dialogue {
         model,
-        tools: Toolbox::new(&role.tools, role.sent_secrets()).map_err(Fault::ours)?,
+        tools: Toolbox::new(&role.tools, &role.hooks, role.sent_secrets()).map_err(Fault::ours)?,
         // Files may be called like anything.
         system: log.redact(&system).into_owned(),
         transcript,

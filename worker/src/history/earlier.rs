@@ -128,6 +128,7 @@ mod tests {
 
     fn asked(job: JobId) -> Asked {
         let request = JobRequest {
+            hooks: shared::hook::Hooks::default(),
             prompt: String::new(),
             inputs: Vec::new(),
             parameters: Map::new(),

@@ -199,12 +199,12 @@ proptest! {
     fn a_worker_that_takes_over_stands_where_the_lost_one_stood(replies in replies()) {
         let mut run = Run::new(replies);
         run.go()?;
-        let before = format!("{:?}", run.transcript.usage);
-        let (text, stop) = (run.transcript.text.clone(), run.transcript.stop(MAX_ITERATIONS));
+        let before = format!("{:?}", run.transcript.progress.usage);
+        let (text, stop) = (run.transcript.progress.text.clone(), run.transcript.stop(MAX_ITERATIONS));
         let kept = run.log.len();
         let run = run.resumed(kept);
-        prop_assert_eq!(format!("{:?}", run.transcript.usage), before);
-        prop_assert_eq!(&run.transcript.text, &text);
+        prop_assert_eq!(format!("{:?}", run.transcript.progress.usage), before);
+        prop_assert_eq!(&run.transcript.progress.text, &text);
         prop_assert_eq!(run.transcript.stop(MAX_ITERATIONS), stop);
     }
 }

@@ -90,6 +90,7 @@ impl Curtain {
         let ends_attempt = matches!(
             event,
             EventData::JobRetrying(_)
+                | EventData::JobWaiting(_)
                 | EventData::JobCompleted(_)
                 | EventData::JobFailed(_)
                 | EventData::JobCancelled(_)

@@ -14,7 +14,9 @@ impl Redactor {
             | EventData::JobStarted(_)
             | EventData::BudgetReserved(_)
             | EventData::BudgetSettled(_)
-            | EventData::WorkspaceSaved(_) => {}
+            | EventData::WorkspaceSaved(_)
+            | EventData::JobWaiting(_)
+            | EventData::JobResumed(_) => {}
             EventData::MessageDelta(delta) | EventData::ReasoningDelta(delta) => {
                 self.clean(&mut delta.text);
             }
@@ -25,6 +27,16 @@ impl Redactor {
             }
             EventData::ToolOutput(output) => self.clean(&mut output.text),
             EventData::ToolCompleted(completed) => self.clean(&mut completed.output),
+            EventData::ApprovalRequested(requested) => {
+                self.clean(&mut requested.tool);
+                self.clean_json(&mut requested.input);
+            }
+            EventData::ApprovalResolved(resolved) => {
+                resolved
+                    .reason
+                    .iter_mut()
+                    .for_each(|reason| self.clean(reason));
+            }
             EventData::AssetCreated(created) => {
                 self.clean(&mut created.path);
                 self.clean(&mut created.asset.name);

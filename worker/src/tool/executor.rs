@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use shared::event::{EventData, ToolCompleted, ToolOutcome, ToolStarted};
+use shared::hook::Rule;
 use shared::message::ToolCall;
 use tokio::time::timeout;
 
+use super::approval::Permission;
 use super::{Call, Done, ToolError, Toolbox};
 use crate::attempt::Attempt;
 use crate::capture::Capture;
@@ -34,6 +36,7 @@ pub(crate) enum ExecuteError {
 /// A call that has its result.
 struct Ran {
     done: Done,
+    outcome: ToolOutcome,
     took: Duration,
 }
 
@@ -54,28 +57,35 @@ impl Toolbox {
             attempt.log.append(started(call)).await;
         }
         attempt.log.commit(started(last)).await?;
-        let number = transcript.usage.tool_calls + 1;
+        let number = transcript.progress.usage.tool_calls + 1;
         let mut results = FuturesOrdered::new();
         for (call, number) in calls.iter().zip(number..) {
-            results.push_back(self.run(attempt, call, number));
+            let permission = self.permission(call, transcript.verdict(&call.call_id));
+            results.push_back(self.run(attempt, call, permission, number));
         }
         for call in &calls {
             let Some(ran) = results.next().await else {
                 break;
             };
-            conclude(attempt, transcript, call, ran?).await;
+            let ran = ran?;
+            if self.rule(&call.tool) == Rule::Log {
+                audit(attempt, call, &ran);
+            }
+            conclude(attempt, transcript, call, ran).await;
         }
         Ok(())
     }
 
-    /// The next call; if it changes nothing, with those after it of which that is also true. Two equal
-    /// ones do not go together: the transcript counts repetitions between them.
+    /// The next call; if it changes nothing, with those after it of which that is also true and for which
+    /// nobody has to be asked. Two equal ones do not go together: the transcript counts repetitions between
+    /// them.
     fn next_calls(&self, transcript: &Transcript) -> Vec<ToolCall> {
         let mut calls: Vec<ToolCall> = Vec::new();
         for call in transcript.open_calls().take(MAX_PARALLEL) {
             let goes_along = calls.last().is_none_or(|last| {
                 self.is_read_only(&last.tool)
                     && self.is_read_only(&call.tool)
+                    && self.rule(&call.tool) != Rule::Confirm
                     && (&last.tool, &last.input) != (&call.tool, &call.input)
             });
             if !goes_along {
@@ -90,12 +100,15 @@ impl Toolbox {
         &self,
         attempt: &Attempt<'_>,
         call: &ToolCall,
+        permission: Permission,
         number: u32,
     ) -> Result<Ran, ExecuteError> {
         let begun_at = Instant::now();
-        let mut done = match self.call(attempt, call, number).await {
+        let called = self.call(attempt, call, permission, number).await;
+        let is_denied = matches!(called, Err(ToolError::Denied(_)));
+        let mut done = match called {
             Ok(done) => done,
-            Err(ToolError::Reply(text)) => Done::error(text),
+            Err(ToolError::Reply(text) | ToolError::Denied(text)) => Done::error(text),
             Err(error @ ToolError::Panicked) => {
                 tracing::error!(job = %attempt.claimed.job.id, tool = call.tool, "{error}");
                 let text = "the tool broke down; that is not your fault. Try another way";
@@ -107,8 +120,15 @@ impl Toolbox {
         if let Cow::Owned(text) = attempt.log.redact(&done.text) {
             done.text = text;
         }
+        let outcome = match &done {
+            _ if is_denied => ToolOutcome::Denied,
+            done if done.timed_out => ToolOutcome::Timeout,
+            done if done.is_error => ToolOutcome::Error,
+            _ => ToolOutcome::Ok,
+        };
         Ok(Ran {
             done: cap(done, attempt, number).await,
+            outcome,
             took: begun_at.elapsed(),
         })
     }
@@ -117,11 +137,21 @@ impl Toolbox {
         &self,
         attempt: &Attempt<'_>,
         call: &ToolCall,
+        permission: Permission,
         number: u32,
     ) -> Result<Done, ToolError> {
         let redactor = attempt.log.redactor();
         let tool = self.admit(call, redactor.as_deref());
         let tool = tool.map_err(ToolError::Reply)?;
+        match permission {
+            Permission::Granted => {}
+            Permission::Denied(text) => return Err(ToolError::Denied(text)),
+            // The loop asks first. If it ever did not, this must not be how that shows.
+            Permission::Unasked => {
+                let text = "the call was not run: nobody has allowed it";
+                return Err(ToolError::Denied(text.to_owned()));
+            }
+        }
         let limit = tool.timeout().min(attempt.time_left());
         let running = async {
             let call = Call {
@@ -164,17 +194,22 @@ fn started(call: &ToolCall) -> EventData {
 
 /// Writes a result down, in the log and in the transcript.
 async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
-    let Ran { mut done, took } = ran;
+    let Ran {
+        mut done,
+        mut outcome,
+        took,
+    } = ran;
     if let Some(created) = done.created.take() {
-        if transcript.add_output(created.clone()) {
+        if transcript.progress.add_output(created.clone()) {
             attempt.log.append(EventData::AssetCreated(created)).await;
         } else {
             done = Done::error("there are too many outputs".to_owned());
+            outcome = ToolOutcome::Error;
         }
     }
     let completed = ToolCompleted {
         call_id: call.call_id.clone(),
-        outcome: outcome(&done),
+        outcome,
         output: done.text.clone(),
         exit_code: done.exit_code,
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -188,12 +223,20 @@ async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &Too
     transcript.add_result(done.text, done.is_error);
 }
 
-fn outcome(done: &Done) -> ToolOutcome {
-    match done {
-        done if done.timed_out => ToolOutcome::Timeout,
-        done if done.is_error => ToolOutcome::Error,
-        _ => ToolOutcome::Ok,
-    }
+/// Writes a call down for the operator, whole, as its rule wants it.
+fn audit(attempt: &Attempt<'_>, call: &ToolCall, ran: &Ran) {
+    let input = call.input.to_string();
+    tracing::info!(
+        target: "skillet::audit",
+        job = %attempt.claimed.job.id,
+        tenant = %attempt.claimed.tenant,
+        tool = call.tool,
+        call_id = call.call_id,
+        outcome = ?ran.outcome,
+        input = %attempt.log.redact(&input),
+        output = ran.done.text,
+        "a tool was called"
+    );
 }
 
 /// Cuts what is larger than what the model reads, and keeps the whole in the workspace.

@@ -1,3 +1,4 @@
+use shared::hook::{Hooks, Rule};
 use shared::message::ToolCall;
 use shared::schema::Schema;
 use shared::secret::SecretNeed;
@@ -16,6 +17,7 @@ struct Entry {
     spec: ToolSpec,
     schema: Schema,
     tool: Box<dyn Tool>,
+    rule: Rule,
 }
 
 /// Tools that cannot be put together.
@@ -28,8 +30,12 @@ pub(crate) enum ToolboxError {
 }
 
 impl Toolbox {
-    /// The tools of those names, for a job that may send those secrets.
-    pub(crate) fn new(names: &[ToolName], secrets: &[SecretNeed]) -> Result<Self, ToolboxError> {
+    /// The tools of those names under these rules, for a job that may send those secrets.
+    pub(crate) fn new(
+        names: &[ToolName],
+        hooks: &Hooks,
+        secrets: &[SecretNeed],
+    ) -> Result<Self, ToolboxError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(names.len());
         for &name in names {
             let tool = super::open(name, secrets);
@@ -42,7 +48,12 @@ impl Toolbox {
                 tool: name,
                 problem,
             })?;
-            entries.push(Entry { spec, schema, tool });
+            entries.push(Entry {
+                rule: hooks.rule(spec.name),
+                spec,
+                schema,
+                tool,
+            });
         }
         Ok(Self { entries })
     }
@@ -55,7 +66,7 @@ impl Toolbox {
             .collect()
     }
 
-    /// The tool that a call is for, if the call can and may run. An error says what is wrong with it,
+    /// The tool that a call is for, if the call makes sense. An error says what is wrong with it,
     /// without the values that the redactor knows.
     ///
     /// Nothing has happened yet when this decides, and nothing that it refuses happens.
@@ -76,6 +87,11 @@ impl Toolbox {
             return Err(explain(&entry.schema, &faults));
         }
         Ok(&*entry.tool)
+    }
+
+    /// The rule for calls of that name.
+    pub(super) fn rule(&self, name: &str) -> Rule {
+        self.entry(name).map_or(Rule::Silent, |entry| entry.rule)
     }
 
     /// Whether calls of that name change nothing. Those of no tool do not either.
@@ -140,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_its_name_a_description_and_a_schema_of_an_object() {
-        let toolbox = Toolbox::new(&ToolName::ALL, &[]).unwrap();
+        let toolbox = Toolbox::new(&ToolName::ALL, &Hooks::default(), &[]).unwrap();
         for (name, spec) in ToolName::ALL.iter().zip(toolbox.specs()) {
             assert_eq!(name.as_str(), spec.name);
             assert_eq!(spec.input_schema["type"], "object", "{name}");
@@ -168,13 +184,18 @@ mod tests {
     #[test]
     fn a_tool_that_is_named_twice_is_refused() {
         let twice = [ToolName::FileRead, ToolName::ShellExec, ToolName::FileRead];
-        let error = Toolbox::new(&twice, &[]).err().unwrap();
+        let error = Toolbox::new(&twice, &Hooks::default(), &[]).err().unwrap();
         assert_eq!(error.to_string(), "the tool file.read is there twice");
     }
 
     #[test]
     fn the_model_is_told_what_is_wrong_with_a_call() {
-        let toolbox = Toolbox::new(&[ToolName::ShellExec, ToolName::FileRead], &[]).unwrap();
+        let toolbox = Toolbox::new(
+            &[ToolName::ShellExec, ToolName::FileRead],
+            &Hooks::default(),
+            &[],
+        )
+        .unwrap();
         let refused = |call: ToolCall| toolbox.admit(&call, None).err().unwrap();
         let wrong = json!({"comand": "ls", "timeout": "5"});
         assert_eq!(
@@ -204,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_without_secrets_however_they_would_be_escaped_or_cut() {
-        let toolbox = Toolbox::new(&[ToolName::ShellExec], &[]).unwrap();
+        let toolbox = Toolbox::new(&[ToolName::ShellExec], &Hooks::default(), &[]).unwrap();
         let redactor = Redactor::new([("KEY", "a/b~c-0123456789")].into_iter());
         let long = format!("{}a/b~c-0123456789", "x".repeat(290));
         let wrong = call(

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use shared::agent::{AgentLimits, AgentSettings};
-use shared::hook::{Hooks, ToolPattern};
+use shared::hook::Hooks;
 use shared::model_name::ModelName;
 use shared::provider::Providers;
 use shared::secret::SecretNeed;
@@ -11,11 +11,10 @@ use shared::tool::ToolName;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
-use crate::v1::jobs::LimitsRequest;
+use crate::v1::jobs::{HooksRequest, LimitsRequest};
 
 /// The longest soul, and the longest instructions.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-const MAX_HOOKS: usize = 64;
 const MAX_SECRETS: usize = 64;
 
 /// What an agent is to be.
@@ -50,14 +49,6 @@ pub(super) struct PutAgent {
     #[serde(default)]
     #[schema(example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]), max_items = 64)]
     secrets: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct HooksRequest {
-    confirm: Vec<String>,
-    log: Vec<String>,
-    silent: Vec<String>,
 }
 
 impl PutAgent {
@@ -133,33 +124,6 @@ fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<
     tools
 }
 
-impl HooksRequest {
-    fn check(&self, errors: &mut Vec<FieldError>) -> Hooks {
-        let mut list = |name: &str, texts: &[String]| {
-            if texts.len() > MAX_HOOKS {
-                let detail = format!("must be at most {MAX_HOOKS}");
-                errors.push(FieldError::new(format!("/hooks/{name}"), detail));
-            }
-            let mut patterns = Vec::new();
-            for (place, text) in texts.iter().take(MAX_HOOKS).enumerate() {
-                match ToolPattern::parse(text) {
-                    Ok(pattern) => patterns.push(pattern),
-                    Err(error) => errors.push(FieldError::new(
-                        format!("/hooks/{name}/{place}"),
-                        error.to_string(),
-                    )),
-                }
-            }
-            patterns
-        };
-        Hooks {
-            confirm: list("confirm", &self.confirm),
-            log: list("log", &self.log),
-            silent: list("silent", &self.silent),
-        }
-    }
-}
-
 /// What is not given stays open, so that the service's default counts when a job is accepted.
 fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLimits {
     asked.check_ranges(errors);
@@ -167,6 +131,7 @@ fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLim
         timeout_seconds: asked.timeout_seconds,
         max_iterations: asked.max_iterations,
         max_tokens: asked.max_tokens,
+        approval_timeout_seconds: asked.approval_timeout_seconds,
         max_total_tokens: asked.max_total_tokens,
         max_cost_usd: asked.max_cost(),
     }

@@ -11,7 +11,7 @@ use crate::problem::ApiError;
 /// Refuses a job whose tenant has used up its budget, or of whose model nobody knows how much of it is taken. Looks
 /// only if there is a budget.
 pub(super) async fn check_budget(
-    caller: Caller,
+    caller: &Caller,
     model: &ModelName,
     pool: &PgPool,
     providers: &Providers,

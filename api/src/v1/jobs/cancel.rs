@@ -1,9 +1,8 @@
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use shared::db;
-use shared::db::log::Append;
 use shared::id::JobId;
-use shared::job::{Job, JobResult, Outcome};
+use shared::job::Job;
 use sqlx::PgPool;
 
 use super::find;
@@ -24,30 +23,17 @@ pub(crate) async fn cancel_job(
     job: Path<JobId>,
 ) -> Result<Json<Job>, ApiError> {
     let mut transaction = pool.begin().await?;
-    let mut conversation = None;
-    if let Some(run) = db::run::lock(&mut transaction, caller.tenant, *job).await? {
-        if run.is_running {
-            db::run::request_cancel(&mut transaction, *job).await?;
-        } else {
-            let job = db::job::get(&mut *transaction, caller.tenant, *job)
-                .await?
-                .ok_or(ApiError::NotFound("job"))?;
-            conversation = job.conversation_id;
-            let (event, next) =
-                db::log::finish(job, Outcome::Cancelled, run.now, JobResult::default());
-            let append = Append {
-                lease: run.lease,
-                base: run.last_seq,
-                events: vec![event],
-                next,
-            };
-            db::log::append(&mut *transaction, &[append]).await?;
-        }
+    let run = db::run::lock(&mut transaction, caller.tenant, *job).await?;
+    match &run {
+        Some(run) if run.is_running => db::run::request_cancel(&mut transaction, *job).await?,
+        Some(run) => db::cancel::cancel(&mut transaction, run).await?,
+        None => {}
     }
     transaction.commit().await?;
-    if conversation.is_some() {
+    let job = find(&pool, caller.tenant, *job).await?;
+    if run.is_some() && job.conversation_id.is_some() {
         // The job before it may have ended meanwhile and made this one the next.
-        db::run::admit_blocked(&**pool, conversation).await?;
+        db::run::admit_blocked(&**pool, job.conversation_id).await?;
     }
-    Ok(Json(find(&pool, caller.tenant, *job).await?))
+    Ok(Json(job))
 }

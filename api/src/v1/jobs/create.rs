@@ -75,7 +75,7 @@ pub(crate) async fn create_job(
         Some(before) => Made::Before(before),
         None => {
             let parsed = parse(create, caller.tenant, &pool, &catalog, &providers).await?;
-            check_budget(caller, &parsed.model, &pool, &providers).await?;
+            check_budget(&caller, &parsed.model, &pool, &providers).await?;
             make(&pool, &assets, caller.tenant, parsed, key, digest).await?
         }
     };

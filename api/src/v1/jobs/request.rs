@@ -1,5 +1,6 @@
 //! From what a client sent to a job that makes sense, or to all that is wrong with it at once.
 
+mod hooks;
 mod input;
 mod limits;
 mod target;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::agent::Agent;
 use shared::conversation::Conversation;
+use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId};
 use shared::job::{Input, JobRequest, Limits, Priority, Target};
 use shared::model_name::ModelName;
@@ -18,6 +20,7 @@ use shared::skill::Catalog;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
+pub(crate) use hooks::HooksRequest;
 use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
@@ -57,6 +60,11 @@ pub(crate) struct CreateJob {
     #[serde(default)]
     #[schema(value_type = Object)]
     parameters: Map<String, Value>,
+    /// Which calls of tools wait for a person, or are written down; beside what the skill or the agent says, which
+    /// it can only make stricter.
+    #[serde(default)]
+    #[schema(value_type = Hooks)]
+    hooks: HooksRequest,
     /// What the job may use up.
     #[serde(default)]
     limits: LimitsRequest,
@@ -134,6 +142,7 @@ impl CreateJob {
         let defaults = found.as_ref().map_or(Limits::DEFAULT, Found::limits);
         let limits = self.limits.check(defaults, &mut errors);
         errors.extend(check_price(&limits, model.as_ref(), known.providers));
+        let hooks = self.hooks.check(&mut errors);
         self.check_numbers(&mut errors);
         let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
             return Err(errors);
@@ -145,6 +154,7 @@ impl CreateJob {
             prompt: self.prompt,
             inputs,
             parameters,
+            hooks,
             limits,
             max_attempts: self.max_attempts.unwrap_or(3),
             priority: Priority(self.priority),

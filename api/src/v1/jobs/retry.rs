@@ -38,7 +38,7 @@ pub(crate) async fn retry_job(
     if !before.status.is_terminal() {
         return Err(not_finished("wait for its end, or cancel it"));
     }
-    check_budget(caller, &before.model, &pool, &providers).await?;
+    check_budget(&caller, &before.model, &pool, &providers).await?;
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
         .ok_or(ApiError::NotFound("job"))?;

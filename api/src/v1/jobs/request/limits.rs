@@ -20,6 +20,9 @@ pub(crate) struct LimitsRequest {
     /// Tokens of one reply; 4096 if nobody says otherwise.
     #[schema(minimum = 1, maximum = 200_000)]
     pub(crate) max_tokens: Option<u32>,
+    /// Seconds that a call waits for a person before it counts as denied; 86,400 if nobody says otherwise.
+    #[schema(minimum = 1, maximum = 2_592_000)]
+    pub(crate) approval_timeout_seconds: Option<u32>,
     /// Tokens of all replies, with what the model read for them. No reply is begun that could go beyond it.
     // What is new is left out if it is not given: a request of before has the digest that it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +52,11 @@ impl LimitsRequest {
         check("timeout_seconds", self.timeout_seconds, 86_400);
         check("max_iterations", self.max_iterations, 1000);
         check("max_tokens", self.max_tokens, 200_000);
+        check(
+            "approval_timeout_seconds",
+            self.approval_timeout_seconds,
+            2_592_000,
+        );
         let is_out = |tokens| !(1..=MOST_TOKENS).contains(&tokens);
         if self.max_total_tokens.is_some_and(is_out) {
             errors.push(FieldError::new(
@@ -77,6 +85,9 @@ impl LimitsRequest {
             timeout_seconds: self.timeout_seconds.unwrap_or(defaults.timeout_seconds),
             max_iterations: self.max_iterations.unwrap_or(defaults.max_iterations),
             max_tokens: self.max_tokens.unwrap_or(defaults.max_tokens),
+            approval_timeout_seconds: self
+                .approval_timeout_seconds
+                .unwrap_or(defaults.approval_timeout_seconds),
             max_total_tokens: self.max_total_tokens.or(defaults.max_total_tokens),
             max_cost_usd: self.max_cost().or(defaults.max_cost_usd),
         }

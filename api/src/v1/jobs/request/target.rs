@@ -31,6 +31,9 @@ impl Found<'_> {
                     timeout_seconds: limits.timeout_seconds.unwrap_or(default.timeout_seconds),
                     max_iterations: limits.max_iterations.unwrap_or(default.max_iterations),
                     max_tokens: limits.max_tokens.unwrap_or(default.max_tokens),
+                    approval_timeout_seconds: limits
+                        .approval_timeout_seconds
+                        .unwrap_or(default.approval_timeout_seconds),
                     max_total_tokens: limits.max_total_tokens,
                     max_cost_usd: limits.max_cost_usd,
                 }

@@ -1,0 +1,56 @@
+//! `/v1/approvals`
+
+use actix_web::get;
+use actix_web::web::{Data, Json, Query};
+use serde::Deserialize;
+use shared::approval::{Approval, ApprovalStatus};
+use shared::db;
+use sqlx::PgPool;
+use utoipa::IntoParams;
+
+use crate::auth::Caller;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+
+type ApprovalPage = Page<Approval>;
+
+/// Which approvals to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListApprovals {
+    /// Only approvals in this state; `pending` are those that wait for someone.
+    status: Option<ApprovalStatus>,
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists the approvals of all jobs, the newest first.
+#[utoipa::path(tag = "approvals", params(ListApprovals), responses(
+    (status = 200, description = "A page of approvals", body = ApprovalPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/approvals")]
+pub(crate) async fn list_approvals(
+    caller: Caller,
+    pool: Data<PgPool>,
+    query: Query<ListApprovals>,
+) -> Result<Json<ApprovalPage>, ApiError> {
+    let ListApprovals {
+        status,
+        limit,
+        cursor,
+    } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let before = cursor::id(cursor.as_deref())?;
+    let filter = db::approval::Filter {
+        status,
+        ..db::approval::Filter::default()
+    };
+    let approvals = db::approval::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
+    Ok(Json(Page::of(approvals, limit, |approval| {
+        approval.id.to_string()
+    })))
+}

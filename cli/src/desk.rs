@@ -1,0 +1,122 @@
+//! Asking whoever sits at the terminal about calls that wait for a person.
+
+mod keyboard;
+mod question;
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+use shared::approval::Approval;
+use shared::event::{ApprovalResolved, Event, EventData};
+use shared::id::JobId;
+
+use crate::client::Client;
+use crate::progress::Progress;
+use keyboard::Keyboard;
+pub(crate) use question::question;
+use question::{Said, understand};
+
+/// The calls of a job that wait for a person, and the person.
+pub(crate) struct Desk<'a> {
+    client: &'a Client,
+    job: JobId,
+    /// `None` if nobody can be asked here.
+    keyboard: Option<Keyboard>,
+    /// The first is the one that is asked about.
+    waiting: VecDeque<Approval>,
+}
+
+impl<'a> Desk<'a> {
+    pub(crate) fn new(client: &'a Client, job: JobId) -> Self {
+        Self {
+            client,
+            job,
+            keyboard: Keyboard::open(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes note of what happens to the job, and asks if it waits.
+    pub(crate) async fn hear(
+        &mut self,
+        event: &Event,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        match event.parse() {
+            // What an old log says has been answered long since, so we ask what is pending now.
+            Ok(EventData::JobWaiting(_)) => {
+                let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
+                let pending = self.client.list(&path).await?;
+                let pending: Vec<Approval> = serde_json::from_value(pending.into())?;
+                // The newest are first, and the model's order is the other.
+                self.waiting = pending.into_iter().rev().collect();
+                self.ask(progress);
+            }
+            Ok(EventData::ApprovalResolved(resolved)) => self.forget(&resolved, progress),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes an answer when one is typed. Without a question it never ends.
+    pub(crate) async fn answer(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
+        let (Some(keyboard), Some(approval)) = (&self.keyboard, self.waiting.front()) else {
+            return std::future::pending().await;
+        };
+        let Some(line) = keyboard.line().await? else {
+            // The end of the input: whoever sat here is gone.
+            self.keyboard = None;
+            self.ask(progress);
+            return Ok(());
+        };
+        let (approved, reason) = match understand(&line) {
+            Said::Yes => (true, None),
+            Said::No(reason) => (false, reason),
+            Said::Nothing => {
+                progress.ask("  yes, no, or why not: ");
+                return Ok(());
+            }
+        };
+        let path = format!("/v1/jobs/{}/approvals/{}", self.job, approval.id);
+        let body = json!({"approved": approved, "reason": reason});
+        // Someone else may have been faster; then that is what counts.
+        if let Err(error) = self.client.post::<Value>(&path, &body).await {
+            progress.say(&format!("  ! {error}"));
+        }
+        self.waiting.pop_front();
+        self.ask(progress);
+        Ok(())
+    }
+
+    /// Asks about the first that waits.
+    fn ask(&mut self, progress: &mut Progress) {
+        let Some(approval) = self.waiting.front() else {
+            progress.go_on();
+            return;
+        };
+        match &self.keyboard {
+            Some(keyboard) => {
+                progress.say(&question(approval));
+                // What was typed before the question is no answer to it.
+                keyboard.flush();
+                progress.ask("  allow it? yes, no, or why not: ");
+            }
+            None => {
+                for approval in self.waiting.drain(..) {
+                    progress.say(&question(&approval));
+                    progress.say(&format!("  to answer: skillet approvals approve {0}\n         or: skillet approvals deny {0} --reason …", approval.id));
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, resolved: &ApprovalResolved, progress: &mut Progress) {
+        let was_asked = |approval: &Approval| approval.id == resolved.approval_id;
+        let is_first = self.waiting.front().is_some_and(was_asked);
+        self.waiting.retain(|approval| !was_asked(approval));
+        if is_first {
+            progress.say("\n  (answered elsewhere)");
+            self.ask(progress);
+        }
+    }
+}

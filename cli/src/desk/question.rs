@@ -1,0 +1,131 @@
+//! A call, so that a person can judge it, and what they say.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use shared::approval::Approval;
+
+/// The most of a call that is shown. What is longer is said to be.
+const MAX_CHARS: usize = 20_000;
+
+/// What a person typed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Yes,
+    No(Option<String>),
+    Nothing,
+}
+
+/// Reads an answer: yes, no, or the reason for a no. An empty line is none.
+pub(super) fn understand(line: &str) -> Said {
+    let line = line.trim();
+    match line.to_lowercase().as_str() {
+        "" => Said::Nothing,
+        "y" | "yes" => Said::Yes,
+        "n" | "no" => Said::No(None),
+        _ => Said::No(Some(line.to_owned())),
+    }
+}
+
+/// The call with all of its arguments. They come from a model: nothing of them reaches the terminal but
+/// characters that can be seen.
+pub(crate) fn question(approval: &Approval) -> String {
+    let mut text = format!("? {} wants to run", plain(&approval.tool));
+    let arguments = approval.input.as_object();
+    for (name, value) in arguments.into_iter().flatten() {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let value = plain(&value);
+        let value = value.trim_end();
+        if value.contains('\n') {
+            let _ = write!(
+                text,
+                "\n  {}:\n    {}",
+                plain(name),
+                value.replace('\n', "\n    ")
+            );
+        } else {
+            let _ = write!(text, "\n  {}: {value}", plain(name));
+        }
+    }
+    let chars = text.chars().count();
+    if chars > MAX_CHARS {
+        let shown: String = text.chars().take(MAX_CHARS).collect();
+        let rest = chars - MAX_CHARS;
+        return format!(
+            "{shown}\n  … and {rest} characters more: skillet approvals list --json shows all"
+        );
+    }
+    text
+}
+
+/// The text without what moves the cursor, turns the direction of writing or is not seen at all.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for char in text.chars() {
+        let is_hidden = char.is_control()
+            || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if char == '\n' || !is_hidden {
+            plain.push(char);
+        } else if char == '\t' {
+            plain.push_str("    ");
+        } else {
+            plain.extend(char.escape_unicode());
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(input: Value) -> String {
+        let approval = json!({
+            "id": "00000000-0000-7000-8000-000000000000",
+            "job_id": "00000000-0000-7000-8000-000000000001",
+            "call_id": "c",
+            "tool": "shell.exec",
+            "input": input,
+            "status": "pending",
+            "requested_at": "2026-01-01T00:00:00Z",
+            "expires_at": "2026-01-02T00:00:00Z",
+            "resolved_at": null,
+            "reason": null,
+            "by": null,
+        });
+        question(&serde_json::from_value(approval).unwrap())
+    }
+
+    #[test]
+    fn a_question_shows_every_argument_and_no_trick_of_the_terminal() {
+        let input =
+            json!({"command": "ls\nrm -rf \u{1b}[8m/\u{202e}x\r", "timeout": 5, "cwd": "a"});
+        assert_eq!(
+            asked(input),
+            "? shell.exec wants to run\n  command:\n    ls\n    rm -rf \\u{1b}[8m/\\u{202e}x\\u{d}\n  cwd: a\n  \
+             timeout: 5"
+        );
+        let long = asked(json!({"content": "x".repeat(30_000)}));
+        assert!(
+            long.contains("characters more: skillet approvals list --json"),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn yes_has_to_be_said_and_any_other_word_is_a_reason_against() {
+        assert_eq!(understand(" Y\n"), Said::Yes);
+        assert_eq!(understand("yes\n"), Said::Yes);
+        assert_eq!(understand("no\n"), Said::No(None));
+        assert_eq!(understand("\n"), Said::Nothing);
+        assert_eq!(
+            understand("yes, but not there\n"),
+            Said::No(Some("yes, but not there".into()))
+        );
+    }
+}

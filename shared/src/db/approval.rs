@@ -1,0 +1,188 @@
+//! Approvals: which calls wait for a person. What is asked and answered is read from the jobs' logs.
+
+use chrono::{DateTime, Utc};
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgExecutor};
+use uuid::Uuid;
+
+use super::log::{Append, Next};
+use super::run::LockedRun;
+use crate::approval::{Answer, Approval, ApprovalStatus, resolve};
+use crate::event::{ApprovalRequested, ApprovalResolved, EventData, JobResumed, WaitReason};
+use crate::id::{ApprovalId, JobId, TenantId};
+
+/// Which approvals to list.
+#[derive(Default)]
+pub struct Filter {
+    /// This one only.
+    pub id: Option<ApprovalId>,
+    /// Of this job.
+    pub job: Option<JobId>,
+    /// In this state.
+    pub status: Option<ApprovalStatus>,
+}
+
+/// One of the tenant's approvals, of that job.
+pub async fn get(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    job: JobId,
+    id: ApprovalId,
+) -> sqlx::Result<Option<Approval>> {
+    let filter = Filter {
+        id: Some(id),
+        job: Some(job),
+        status: None,
+    };
+    Ok(list(db, tenant, &filter, None, 1).await?.pop())
+}
+
+/// The tenant's approvals before `before`, the newest first.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    filter: &Filter,
+    before: Option<ApprovalId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Approval>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"
+        select
+            approval.id, approval.job_id, approval.status as "status: ApprovalStatus", approval.expires_at,
+            requested.at as requested_at, requested.data as "requested: Json<ApprovalRequested>",
+            resolved.at as "resolved_at?", resolved.data as "resolved?: Json<ApprovalResolved>"
+        from approval
+        join job_event as requested on requested.job_id = approval.job_id and requested.seq = approval.requested_seq
+        left join job_event as resolved on resolved.job_id = approval.job_id and resolved.seq = approval.resolved_seq
+        where approval.tenant_id = $1
+          and ($2::uuid is null or approval.id = $2)
+          and ($3::uuid is null or approval.job_id = $3)
+          and ($4::approval_status is null or approval.status = $4)
+          and ($5::uuid is null or approval.id < $5)
+        order by approval.id desc
+        limit $6
+        "#,
+        tenant.0,
+        filter.id.map(|id| id.0),
+        filter.job.map(|id| id.0),
+        filter.status as Option<ApprovalStatus>,
+        before.map(|id| id.0),
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(Approval::from).collect())
+}
+
+/// The most approvals of a job that wait at once; a reply has no more calls.
+const MAX_PENDING: i64 = 1000;
+
+/// Those of a job that wait, in the order of its calls. Its run is locked by the caller, so that they go on waiting.
+pub async fn list_pending(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
+    let filter = Filter {
+        job: Some(run.lease.job),
+        status: Some(ApprovalStatus::Pending),
+        ..Filter::default()
+    };
+    let mut pending = list(db, run.tenant, &filter, None, MAX_PENDING).await?;
+    pending.reverse();
+    Ok(pending)
+}
+
+/// Up to `limit` jobs for whose approvals it is too late, with their tenants.
+pub async fn list_expired(
+    db: impl PgExecutor<'_>,
+    limit: i64,
+) -> sqlx::Result<Vec<(TenantId, JobId)>> {
+    let rows = sqlx::query!(
+        "select tenant_id, job_id
+         from approval
+         where status = 'pending' and expires_at <= now()
+         order by expires_at
+         limit $1",
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut jobs: Vec<_> = rows
+        .into_iter()
+        .map(|row| (TenantId(row.tenant_id), JobId(row.job_id)))
+        .collect();
+    jobs.dedup();
+    Ok(jobs)
+}
+
+/// Ends those of a job's pending approvals that have an answer; the job goes on when none is left. Returns
+/// whether it does.
+pub async fn answer(
+    db: &mut PgConnection,
+    run: &LockedRun,
+    pending: &[Approval],
+    answer: impl Fn(&Approval) -> Option<Answer>,
+) -> sqlx::Result<bool> {
+    let mut events = resolve(pending, answer);
+    if events.is_empty() {
+        return Ok(false);
+    }
+    let goes_on = events.len() == pending.len();
+    if goes_on {
+        events.push(EventData::JobResumed(JobResumed {
+            reason: WaitReason::Approval,
+        }));
+    }
+    let append = Append {
+        lease: run.lease,
+        base: run.last_seq,
+        events,
+        next: if goes_on {
+            Next::Resume
+        } else {
+            Next::Continue
+        },
+    };
+    super::log::append(db, &[append]).await?;
+    Ok(goes_on)
+}
+
+/// Forgets those of a job.
+pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!("delete from approval where job_id = $1", job.0)
+        .execute(db)
+        .await?;
+    Ok(())
+}
+
+struct Row {
+    id: Uuid,
+    job_id: Uuid,
+    status: ApprovalStatus,
+    expires_at: DateTime<Utc>,
+    requested_at: DateTime<Utc>,
+    requested: Json<ApprovalRequested>,
+    resolved_at: Option<DateTime<Utc>>,
+    resolved: Option<Json<ApprovalResolved>>,
+}
+
+impl From<Row> for Approval {
+    fn from(row: Row) -> Self {
+        let Json(requested) = row.requested;
+        let (reason, by) = row
+            .resolved
+            .map(|Json(resolved)| (resolved.reason, resolved.by))
+            .unwrap_or_default();
+        Self {
+            id: ApprovalId(row.id),
+            job_id: JobId(row.job_id),
+            call_id: requested.call_id,
+            tool: requested.tool,
+            input: requested.input,
+            status: row.status,
+            requested_at: row.requested_at,
+            expires_at: row.expires_at,
+            resolved_at: row.resolved_at,
+            reason,
+            by,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Ending jobs that no worker has.
+
+use sqlx::{PgConnection, PgExecutor};
+
+use super::log::{Append, finish};
+use super::run::LockedRun;
+use crate::approval::{Answer, ApprovalStatus, resolve};
+use crate::id::{JobId, TenantId};
+use crate::job::Outcome;
+
+/// Ends a job whose run the caller has locked, with what it has come to. Calls that waited for a person wait
+/// no longer.
+pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<()> {
+    let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
+    let job = job.ok_or(sqlx::Error::RowNotFound)?;
+    let progress = super::event::get_progress(db, job.id).await?;
+    let pending = super::approval::list_pending(db, run).await?;
+    let mut events = resolve(&pending, |_| {
+        Some(Answer::unasked(ApprovalStatus::Cancelled))
+    });
+    let (last, next) = finish(job, Outcome::Cancelled, run.now, progress.into_result());
+    events.push(last);
+    let append = Append {
+        lease: run.lease,
+        base: run.last_seq,
+        events,
+        next,
+    };
+    super::log::append(db, &[append]).await?;
+    Ok(())
+}
+
+/// Up to `limit` jobs that began to wait in the very moment in which someone cancelled them, with their tenants.
+pub async fn list_missed(
+    db: impl PgExecutor<'_>,
+    limit: i64,
+) -> sqlx::Result<Vec<(TenantId, JobId)>> {
+    let rows = sqlx::query!(
+        "select tenant_id, job_id from run where state = 'waiting' and cancel_requested limit $1",
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let jobs = rows
+        .into_iter()
+        .map(|row| (TenantId(row.tenant_id), JobId(row.job_id)));
+    Ok(jobs.collect())
+}

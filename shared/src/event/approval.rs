@@ -1,0 +1,63 @@
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::approval::ApprovalStatus;
+use crate::id::ApprovalId;
+
+/// Data of `approval.requested`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalRequested {
+    /// Names it in `POST /v1/jobs/{job_id}/approvals/{approval_id}`.
+    pub approval_id: ApprovalId,
+    /// The call.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub input: Value,
+    /// When it counts as denied unless someone answers.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Data of `approval.resolved`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalResolved {
+    /// Which.
+    pub approval_id: ApprovalId,
+    /// The call.
+    pub call_id: String,
+    /// Whether the call may run.
+    pub approved: bool,
+    /// How it came to that.
+    pub status: ApprovalStatus,
+    /// What the person said.
+    pub reason: Option<String>,
+    /// The name of the key with which they said it.
+    pub by: Option<String>,
+}
+
+/// Data of `job.waiting`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobWaiting {
+    /// For what.
+    pub reason: WaitReason,
+    /// When the job goes on without it.
+    pub until: DateTime<Utc>,
+}
+
+/// Data of `job.resumed`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobResumed {
+    /// For what it had waited.
+    pub reason: WaitReason,
+}
+
+/// For what a job can wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitReason {
+    /// For a person to allow or deny calls of tools.
+    Approval,
+}

@@ -1,0 +1,76 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::sandbox::CommandUsage;
+
+/// Data of `tool.started`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolStarted {
+    /// The call in the reply.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// Its arguments.
+    pub input: Value,
+}
+
+/// Data of `tool.output`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolOutput {
+    /// The call.
+    pub call_id: String,
+    /// Where the command wrote it.
+    pub stream: OutputStream,
+    /// The text to append.
+    pub text: String,
+}
+
+/// Where a command writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Data of `tool.completed`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ToolCompleted {
+    /// The call.
+    pub call_id: String,
+    /// How it went.
+    pub outcome: ToolOutcome,
+    /// What the model reads.
+    pub output: String,
+    /// The command's exit code, if it was one and ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether the output was larger than what the model reads.
+    pub truncated: bool,
+    /// What the command took, if the tool ran one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<CommandUsage>,
+}
+
+/// How a call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// It did what it should.
+    Ok,
+    /// It failed, and the model was told why.
+    Error,
+    /// Its time ran out.
+    Timeout,
+    /// A rule or a person forbade it.
+    Denied,
+    /// Its worker was lost in between: it may or may not have run.
+    Unknown,
+    /// The job ended first: it may have run in part, or not at all.
+    Cancelled,
+}
