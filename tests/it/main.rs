@@ -8,6 +8,7 @@ mod agents;
 mod assets;
 mod auth;
 mod bad_input;
+mod budget;
 mod builtin;
 mod cli;
 mod command;

@@ -19,11 +19,9 @@ use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
 use sqlx::PgPool;
 
 use crate::log::JobLog;
-use crate::model::Request;
-use crate::run_loop::LoopError;
+use crate::run_loop::{LoopError, Question};
 use crate::transcript::Transcript;
-pub(crate) use bound::Known;
-use bound::input_bound;
+use bound::{Known, input_bound};
 use fit::{Call, Left};
 use tenant::Tenant;
 
@@ -107,32 +105,19 @@ impl<'a> Budget<'a> {
         self.state().presumptions
     }
 
-    /// Reserves what the request may take, beside what was `used`. Returns the cap of its reply, which may be
-    /// lower than asked for, or why it cannot be made.
+    /// Reserves what the question may take. Returns the cap of its reply, which may be lower than asked for, or
+    /// why it cannot be asked.
     pub(crate) async fn reserve(
         &self,
-        request: &Request<'_>,
-        known: Known,
-        used: &Usage,
-        urgency: Urgency,
+        question: &Question<'_>,
     ) -> Result<Result<u32, LoopStop>, LoopError> {
         if !self.applies {
-            return Ok(Ok(request.max_tokens));
+            return Ok(Ok(question.request.max_tokens));
         }
-        let known = Known {
-            is_same_head: known
-                .measured
-                .is_some_and(|measured| measured.messages > self.taken_over),
-            window: self.window,
-            ..known
-        };
-        let mut call = Call {
-            price: self.price,
-            input: input_bound(request, known),
-            cap: request.max_tokens,
-        };
+        let urgency = question.urgency;
+        let mut call = self.call(question);
         let mut lowered = None;
-        for (left, stop) in self.left(used) {
+        for (left, stop) in self.left(&question.used) {
             match call.fitted(left, urgency) {
                 None => return Ok(Err(stop)),
                 Some(cap) if cap < call.cap => {
@@ -160,7 +145,21 @@ impl<'a> Budget<'a> {
         Ok(Ok(call.cap))
     }
 
-    /// Takes note that the reply is there, and says in its usage what it cost.
+    fn call(&self, question: &Question<'_>) -> Call {
+        let measured = question.measured;
+        let known = Known {
+            measured,
+            is_same_head: measured.is_some_and(|it| it.messages > self.taken_over),
+            window: self.window,
+        };
+        Call {
+            price: self.price,
+            input: input_bound(&question.request, known),
+            cap: question.request.max_tokens,
+        }
+    }
+
+    /// Says in a reply's usage what it cost, and gives the tenant back what it did not use.
     pub(crate) async fn settle(&self, used: &mut Tokens) {
         let price = self.price;
         // Of nothing that was counted nothing is known, unless it costs nothing anyway.
@@ -169,7 +168,6 @@ impl<'a> Budget<'a> {
         let Some((reservation, taken)) = self.state().call.take() else {
             return;
         };
-        self.state().presumptions.settle(used);
         if used.total() > reservation.tokens {
             tracing::warn!(
                 used = used.total(),
@@ -179,6 +177,12 @@ impl<'a> Budget<'a> {
         }
         let counted = used.is_counted().then_some(&*used);
         self.give_back(taken, counted).await;
+    }
+
+    /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
+    /// should the attempt be interrupted.
+    pub(crate) fn note(&self, used: &Tokens) {
+        self.state().presumptions.settle(used);
     }
 
     /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.

@@ -4,7 +4,7 @@ use shared::db;
 use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
 
 use crate::attempt::Attempt;
-use crate::budget::{Known, Urgency};
+use crate::budget::Urgency;
 use crate::model::{Message, Part, Request};
 use crate::prompt::retell;
 use crate::run_loop::{Answer, Dialogue, LoopError, Question, ask};
@@ -63,7 +63,7 @@ pub(crate) async fn compact_if_full(
     };
     let question = Question {
         request,
-        known: Known::default(),
+        measured: None,
         used: dialogue.transcript.progress.usage,
         urgency: Urgency::Useful,
     };
@@ -72,6 +72,7 @@ pub(crate) async fn compact_if_full(
         return Ok(());
     };
     let summary = reply.text();
+    attempt.budget.note(&reply.usage);
     dialogue.transcript.progress.usage.tokens += reply.usage;
     let replies = i64::try_from(cut.from_end).unwrap_or(i64::MAX);
     let pool = &attempt.shop.pool;

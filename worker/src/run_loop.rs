@@ -9,13 +9,13 @@ use shared::job::{LoopStop, Usage};
 use shared::message::{AssistantMessage, ToolCall};
 
 use crate::attempt::Attempt;
-use crate::budget::{Known, Urgency};
+use crate::budget::Urgency;
 use crate::compaction::compact_if_full;
 use crate::log::LeaseLost;
 use crate::model::retry::{self, Failed};
 use crate::model::{Model, ModelError, ModelEvent, Request};
 use crate::tool::{ExecuteError, Toolbox};
-use crate::transcript::Transcript;
+use crate::transcript::{Measured, Transcript};
 use crate::workspace::Snapshots;
 
 /// Why a loop did not come to its end.
@@ -80,13 +80,9 @@ pub(crate) async fn run_loop(
             messages: dialogue.transcript.messages(),
             max_tokens: limits.max_tokens,
         };
-        let model = attempt.claimed.job.model.to_string();
         let question = Question {
             request,
-            known: Known {
-                measured: dialogue.transcript.measured(&model),
-                ..Known::default()
-            },
+            measured: dialogue.transcript.measured(&attempt.claimed.job.model),
             used: dialogue.transcript.progress.usage,
             urgency: Urgency::Needed,
         };
@@ -98,6 +94,7 @@ pub(crate) async fn run_loop(
             .log
             .append(EventData::MessageCompleted(reply.clone()))
             .await;
+        attempt.budget.note(&reply.usage);
         dialogue.transcript.add_reply(reply);
     }
 }
@@ -126,7 +123,8 @@ async fn run_calls(
 /// What a model is asked, and what is known of what that takes.
 pub(crate) struct Question<'a> {
     pub(crate) request: Request<'a>,
-    pub(crate) known: Known,
+    /// What the provider has counted of it.
+    pub(crate) measured: Option<Measured>,
     /// What the job has used so far.
     pub(crate) used: Usage,
     /// The deltas of a reply that is needed go to the log as they come.
@@ -146,21 +144,16 @@ pub(crate) async fn ask(
     model: &dyn Model,
     question: Question<'_>,
 ) -> Result<Answer, LoopError> {
-    let Question {
-        request,
-        known,
-        used,
-        urgency,
-    } = question;
     let budget = &attempt.budget;
-    let max_tokens = match budget.reserve(&request, known, &used, urgency).await? {
+    let max_tokens = match budget.reserve(&question).await? {
         Ok(max_tokens) => max_tokens,
         Err(stop) => return Ok(Answer::Unaffordable(stop)),
     };
     let request = Request {
         max_tokens,
-        ..request
+        ..question.request
     };
+    let used = question.used;
     let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
         report(attempt, &failed);
         let (may_be_billed, is_last) = (failed.may_be_billed(), failed.wait.is_none());
@@ -187,7 +180,7 @@ pub(crate) async fn ask(
                 return refusal.map(Answer::Unaffordable);
             }
         };
-        if urgency == Urgency::Needed {
+        if question.urgency == Urgency::Needed {
             attempt.log.append(delta).await;
         }
     }

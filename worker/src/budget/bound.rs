@@ -15,18 +15,18 @@ const FILE_TOKENS: u64 = 1_000_000;
 
 /// What is known of how a request is counted.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Known {
+pub(super) struct Known {
     /// What the provider has counted of the messages.
-    pub(crate) measured: Option<Measured>,
+    pub(super) measured: Option<Measured>,
     /// Whether it has read this very system prompt and these tools with them.
-    pub(crate) is_same_head: bool,
+    pub(super) is_same_head: bool,
     /// How much the model reads at once.
-    pub(crate) window: Option<u32>,
+    pub(super) window: Option<u32>,
 }
 
 /// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
 /// token has at least one.
-pub(crate) fn input_bound(request: &Request<'_>, known: Known) -> u64 {
+pub(super) fn input_bound(request: &Request<'_>, known: Known) -> u64 {
     let tools: u64 = request.tools.iter().map(tool).sum();
     let head = FRAME_TOKENS + request.system.len() as u64 + tools;
     let (counted, rest) = match known.measured {

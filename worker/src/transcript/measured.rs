@@ -1,5 +1,7 @@
 //! How much of a transcript a provider has counted.
 
+use shared::model_name::ModelName;
+
 use super::Transcript;
 use crate::model::Message;
 
@@ -15,9 +17,10 @@ pub(crate) struct Measured {
 }
 
 impl Transcript {
-    /// What the model of that name counted last, in this job and of what is still there as it was. Another
+    /// What this model counted last, in this job and of what is still there as it was. Another
     /// model counts otherwise.
-    pub(crate) fn measured(&self, model: &str) -> Option<Measured> {
+    pub(crate) fn measured(&self, model: &ModelName) -> Option<Measured> {
+        let model = model.to_string();
         let begins_at = self.chapters.last().map_or(0, |it| it.begins_at);
         let from = self.measured_from.max(begins_at);
         let mut messages = self.messages.iter().enumerate().skip(from).rev();
