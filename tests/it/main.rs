@@ -5,6 +5,7 @@
 mod support;
 
 mod agents;
+mod approvals;
 mod assets;
 mod auth;
 mod bad_input;

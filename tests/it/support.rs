@@ -7,11 +7,13 @@ mod process;
 mod service;
 mod stream;
 mod terminal;
+mod tty;
 
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use service::{Service, bash, create_key, scripted, until};
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
+pub(crate) use tty::Tty;
 
 /// Whether a program that a test needs is there. Where nothing may be left out, its absence is a failure.
 pub(crate) fn has_program(name: &str) -> bool {

@@ -1,12 +1,14 @@
 //! Putting a job's inputs into its workspace.
 
+mod kept;
+
 use std::collections::HashSet;
 use std::io::Write;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use shared::asset::{HEAD_BYTES, content_type_of, file_name};
+use shared::asset::{HEAD_BYTES, Upload, content_type_of, file_name};
 use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
@@ -15,6 +17,7 @@ use crate::fetch::{self, FetchError};
 use crate::shop::Shop;
 use crate::sight::{self, Sight};
 use crate::workspace::Workspace;
+use kept::KeptInputs;
 use shared::db::claim::Claimed;
 
 /// An input in the workspace.
@@ -39,14 +42,29 @@ pub(crate) async fn stage(
     let mut taken = HashSet::new();
     let mut staged = Vec::new();
     let mut view = sight::View::among(claimed.request.inputs.len());
-    for input in &claimed.request.inputs {
+    let job = &claimed.job;
+    let kept = KeptInputs::open(&shop.assets, job.id, job.attempt).await;
+    let mut kept = kept.map_err(Fault::Ours)?;
+    for (place, input) in claimed.request.inputs.iter().enumerate() {
+        let mut copy = None;
         let (claimed_name, chunks) = match input {
             Input::Asset { id } => open_asset(shop, claimed, *id).await?,
-            Input::Url { url, name } => open_url(shop, url, name.as_deref()).await?,
+            Input::Url { url, name } => match kept.get(place).await.map_err(Fault::Ours)? {
+                Some(kept) => kept,
+                None => {
+                    copy = Some(kept.copy());
+                    open_url(shop, url, name.as_deref()).await?
+                }
+            },
         };
         let name = unique(&file_name(&claimed_name), &mut taken);
-        staged.push(write(workspace, name, chunks, &mut view).await?);
+        staged.push(write(workspace, name, chunks, &mut view, copy.as_mut()).await?);
+        if let Some(copy) = copy {
+            let keeping = kept.keep(place, claimed_name, copy);
+            keeping.await.map_err(Fault::Ours)?;
+        }
     }
+    kept.close().await.map_err(Fault::Ours)?;
     Ok(staged)
 }
 
@@ -93,6 +111,7 @@ async fn write(
     name: String,
     mut chunks: Chunks,
     view: &mut sight::View,
+    mut copy: Option<&mut Upload>,
 ) -> Result<Staged, Fault> {
     let mut file = workspace.create_file(&name, 0o644).map_err(Fault::ours)?;
     let mut size = 0;
@@ -103,6 +122,9 @@ async fn write(
         let chunk = chunk.map_err(Fault::from_input)?;
         file.write_all(&chunk).map_err(Fault::ours)?;
         size += chunk.len() as u64;
+        if let Some(copy) = &mut copy {
+            copy.push(&chunk).await.map_err(Fault::ours)?;
+        }
         if keep_all {
             kept.extend_from_slice(&chunk);
             keep_all = kept.len() < HEAD_BYTES

@@ -41,12 +41,17 @@ impl Scratch {
         sealed.place_at(&*self.objects, &target).await
     }
 
-    /// Streams bytes that were kept.
+    /// Keeps the bytes under a name that is no hash, if there is nothing yet.
+    pub async fn put_as(&self, name: &str, sealed: Sealed) -> Result<(), StoreError> {
+        sealed.place_at(&*self.objects, &self.path(name)).await
+    }
+
+    /// Streams bytes that were kept, by their hash or their name.
     pub async fn read(
         &self,
-        sha256: &str,
+        name: &str,
     ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
-        let got = self.objects.get(&self.path(sha256)).await?;
+        let got = self.objects.get(&self.path(name)).await?;
         Ok(got.into_stream().map_err(StoreError::from).boxed())
     }
 
@@ -64,7 +69,7 @@ impl Scratch {
         Ok(())
     }
 
-    fn path(&self, sha256: &str) -> Path {
-        self.folder.clone().join(sha256)
+    fn path(&self, name: &str) -> Path {
+        self.folder.clone().join(name)
     }
 }

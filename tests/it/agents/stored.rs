@@ -48,7 +48,8 @@ async fn an_agent_is_given_back_as_it_was_put_with_what_it_did_not_say() {
       "limits": {
         "timeout_seconds": null,
         "max_iterations": 30,
-        "max_tokens": null
+        "max_tokens": null,
+        "approval_timeout_seconds": null
       },
       "instructions": "Say please.",
       "network": "github.com secret:API_URL",

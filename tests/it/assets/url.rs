@@ -62,6 +62,31 @@ async fn what_cannot_be_fetched_fails_the_job_and_says_why() {
     assert_unavailable(&job, closed, "it did not answer");
 }
 
+#[tokio::test]
+async fn what_was_fetched_once_is_there_for_a_later_attempt_although_the_site_is_gone() {
+    let service = Service::start().await;
+    let site = Site::start();
+    let body = json!({
+        "skill": "shell", "model": "script/bash", "prompt": bash("cat one.csv b.csv; rm -f one.csv"),
+        "inputs": [{"url": site.url("/data/a.csv"), "name": "one.csv"}, {"url": site.url("/data/b.csv")}],
+        "hooks": {"confirm": ["execute_bash"]},
+    });
+    let job = service.create(&body).await;
+    service.until_status(&job, &["waiting"]).await;
+    drop(site);
+    let (_, page) = service.get(&format!("/v1/jobs/{job}/approvals")).await;
+    let approval = page["data"][0]["id"].as_str().unwrap();
+    let path = format!("/v1/jobs/{job}/approvals/{approval}");
+    let (status, _) = service.post(&path, &json!({"approved": true})).await;
+    assert_eq!(status, 200);
+    let ended = service.finished(&job).await;
+    assert_eq!(ended["text"], "servedserved", "{ended:#}");
+    // And nothing of it stays behind.
+    let kept = service.home.path().join("assets/workspaces").join(&job);
+    crate::support::until(async || !kept.exists() || kept.read_dir().unwrap().next().is_none())
+        .await;
+}
+
 fn assert_unavailable(job: &Value, url: &str, why: &str) {
     let message = format!("the input {url} could not be fetched: {why}");
     let error = json!({"code": "input_unavailable", "message": message, "retryable": true});

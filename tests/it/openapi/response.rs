@@ -102,6 +102,7 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         ("/v1/tenants", "TenantPage"),
         ("/v1/workers", "WorkerPage"),
         ("/v1/queue", "Queue"),
+        ("/v1/approvals", "ApprovalPage"),
         ("/v1/skills/shell", "Skill"),
     ] {
         let (_, answer) = service.get(path).await;
@@ -132,6 +133,7 @@ async fn every_type_of_event_is_as_the_document_says() {
         made(&service).await,
         cut_short(&service).await,
         summed_up(&service).await,
+        allowed(&service, &schemas).await,
     ];
     let unreachable = json!([{"url": "http://10.0.0.1/"}]);
     let mut failing = scripted(CLAUDE, "none");
@@ -167,6 +169,31 @@ async fn every_type_of_event_is_as_the_document_says() {
         .collect();
     let unseen: Vec<_> = known.difference(&seen).collect();
     assert_eq!(unseen, [""; 0], "{}", service.logs());
+}
+
+/// A job that waited for a person.
+async fn allowed(service: &Service, schemas: &Schemas) -> String {
+    let script = [
+        Reply::call("shell_exec", json!({"command": "true"})),
+        Reply::text("Done."),
+    ];
+    service.model.script("allowed", script);
+    let job = service
+        .create(&json!({
+            "agent": "default", "model": CLAUDE, "prompt": "#allowed", "hooks": {"confirm": ["*"]},
+        }))
+        .await;
+    let waiting = service.until_status(&job, &["waiting"]).await;
+    schemas.check("Job", &waiting);
+    let path = format!("/v1/jobs/{job}/approvals");
+    let (_, page) = service.get(&path).await;
+    schemas.check("ApprovalPage", &page);
+    let approval = &page["data"][0];
+    schemas.check("Approval", approval);
+    let path = format!("{path}/{}", approval["id"].as_str().unwrap());
+    let (_, answered) = service.post(&path, &json!({"approved": true})).await;
+    schemas.check("Approval", &answered);
+    job
 }
 
 /// A job that thinks, speaks, runs a command, and gives one file and tries to give another.

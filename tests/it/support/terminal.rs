@@ -44,7 +44,7 @@ impl Terminal {
         self.command(arguments).spawn().unwrap()
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
             .args(arguments)

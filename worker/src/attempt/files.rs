@@ -7,6 +7,7 @@ use shared::conversation::Seat;
 use shared::db;
 use shared::db::claim::Claimed;
 use shared::event::EventData;
+use shared::job::Input;
 
 use super::Fault;
 use crate::history::History;
@@ -39,6 +40,10 @@ impl Files {
             at_first: Vec::new(),
             notes: Vec::new(),
         };
+        let inputs = &claimed.request.inputs;
+        if inputs.iter().any(|it| matches!(it, Input::Url { .. })) {
+            files.snapshots.note_kept();
+        }
         if let Some(seat) = claimed.seat
             && history.manifest().is_none()
         {

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use shared::event::ToolStarted;
+use shared::approval::ApprovalStatus;
+use shared::event::{ApprovalResolved, ToolStarted};
+use shared::id::ApprovalId;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
 use super::*;
@@ -61,6 +63,9 @@ impl Run {
                 if self.transcript.is_stuck() {
                     return Ok(());
                 }
+                if call.input["path"] == "a" {
+                    self.ask(&call);
+                }
                 self.execute(&call);
             }
             if self.transcript.stop(MAX_ITERATIONS).is_some() {
@@ -79,22 +84,45 @@ impl Run {
         }
     }
 
+    /// Has a person say yes or no to the call, which makes another worker take over.
+    fn ask(&mut self, call: &ToolCall) {
+        if self.transcript.verdict(&call.call_id).is_some() {
+            return;
+        }
+        let verdict = ApprovalResolved {
+            approval_id: ApprovalId::new(),
+            call_id: call.call_id.clone(),
+            approved: call.call_id.ends_with('0'),
+            status: ApprovalStatus::Approved,
+            reason: None,
+            by: None,
+        };
+        self.log.push(EventData::ApprovalResolved(verdict));
+        let replies = std::mem::take(&mut self.replies);
+        let run = std::mem::replace(self, Self::new(Vec::new()));
+        let kept = run.log.len();
+        *self = run.resumed(kept);
+        self.replies = replies;
+    }
+
     fn execute(&mut self, call: &ToolCall) {
+        let verdict = self.transcript.verdict(&call.call_id);
+        let is_denied = verdict.is_some_and(|verdict| !verdict.approved);
         self.log.push(EventData::ToolStarted(ToolStarted {
             call_id: call.call_id.clone(),
             tool: call.tool.clone(),
             input: call.input.clone(),
         }));
-        let is_error = call.malformed.is_some();
+        let is_error = is_denied || call.malformed.is_some();
         // What a tool prints may be nothing at all.
         let output = if is_error { "not run" } else { "" };
         self.log.push(EventData::ToolCompleted(ToolCompleted {
             usage: None,
             call_id: call.call_id.clone(),
-            outcome: if is_error {
-                ToolOutcome::Error
-            } else {
-                ToolOutcome::Ok
+            outcome: match is_error {
+                true if is_denied => ToolOutcome::Denied,
+                true => ToolOutcome::Error,
+                false => ToolOutcome::Ok,
             },
             output: output.to_owned(),
             exit_code: None,

@@ -84,6 +84,11 @@ impl Snapshots {
         Ok(snapshots)
     }
 
+    /// Notes that there is something in the store that others have put there.
+    pub(crate) fn note_kept(&mut self) {
+        self.has_kept = true;
+    }
+
     /// Saves the workspace; `None` if it is as it was.
     pub(crate) async fn save(
         &mut self,

@@ -1,0 +1,54 @@
+//! Calls of tools that wait for a person.
+
+mod answered;
+mod ended;
+mod rules;
+mod scenario;
+mod terminal;
+
+use serde_json::{Value, json};
+
+use crate::support::Service;
+
+const CLAUDE: &str = "anthropic/claude-test";
+
+/// A job of the default agent whose shell waits for a person.
+fn confirmed(marker: &str) -> Value {
+    json!({
+        "agent": "default", "model": CLAUDE, "prompt": format!("Do it. #{marker}"),
+        "hooks": {"confirm": ["shell.*"]},
+    })
+}
+
+fn shell(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+/// The approvals of a job that wait, in the order of its calls.
+async fn pending(service: &Service, job: &str) -> Vec<Value> {
+    let path = format!("/v1/jobs/{job}/approvals?status=pending");
+    let (status, page) = service.get(&path).await;
+    assert_eq!(status, 200, "{page:#}");
+    let mut pending = page["data"].as_array().unwrap().clone();
+    pending.reverse();
+    pending
+}
+
+/// The approvals of a job that waits.
+async fn waiting(service: &Service, job: &str) -> Vec<Value> {
+    service.until_status(job, &["waiting"]).await;
+    pending(service, job).await
+}
+
+async fn answer(service: &Service, approval: &Value, body: &Value) -> (u16, Value) {
+    let text = |name: &str| approval[name].as_str().unwrap().to_owned();
+    let path = format!("/v1/jobs/{}/approvals/{}", text("job_id"), text("id"));
+    let (status, answer) = service.post(&path, body).await;
+    (status.as_u16(), answer)
+}
+
+async fn approve(service: &Service, approval: &Value) {
+    let (status, answered) = answer(service, approval, &json!({"approved": true})).await;
+    assert_eq!(status, 200, "{answered:#}");
+    assert_eq!(answered["status"], "approved");
+}

@@ -1,0 +1,72 @@
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use tokio::process::Child;
+use tokio::time::timeout;
+
+use super::{Terminal, until};
+
+/// A command at a terminal at which someone types.
+pub(crate) struct Tty {
+    child: Child,
+    keys: File,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Tty {
+    /// Starts a command there.
+    pub(crate) fn spawn(terminal: &Terminal, arguments: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let open = || {
+            let path = name.to_str().unwrap();
+            File::options().read(true).write(true).open(path).unwrap()
+        };
+        let child = terminal
+            .command(arguments)
+            .stdin(open())
+            .stdout(open())
+            .stderr(open())
+            .spawn()
+            .unwrap();
+        let shown = Arc::<Mutex<String>>::default();
+        let keys = File::from(master);
+        let mut screen = keys.try_clone().unwrap();
+        let seen = shown.clone();
+        // Ends with the last process that has the other side open.
+        std::thread::spawn(move || {
+            let mut part = [0; 4096];
+            while let Ok(length @ 1..) = screen.read(&mut part) {
+                let text = String::from_utf8_lossy(&part[..length]);
+                seen.lock().unwrap().push_str(&text);
+            }
+        });
+        Self { child, keys, shown }
+    }
+
+    /// All that was shown so far.
+    pub(crate) fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    /// Waits until that is shown so often.
+    pub(crate) async fn until_shown(&self, text: &str, times: usize) {
+        until(async || self.shown().matches(text).count() >= times).await;
+    }
+
+    /// Types a line.
+    pub(crate) fn type_line(&mut self, line: &str) {
+        writeln!(self.keys, "{line}").unwrap();
+    }
+
+    /// The exit code.
+    pub(crate) async fn ended(&mut self) -> Option<i32> {
+        let ended = timeout(Duration::from_secs(60), self.child.wait()).await;
+        ended.expect("the command does not end").unwrap().code()
+    }
+}

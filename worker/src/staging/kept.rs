@@ -1,0 +1,96 @@
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use shared::asset::{AssetStore, Scratch, Upload};
+use shared::id::JobId;
+
+use super::Chunks;
+
+/// The object of a job's scratch that lists the others.
+const LIST: &str = "inputs";
+
+/// Inputs that were fetched, kept for later attempts: by then they may be gone from where they were, or be others.
+pub(super) struct KeptInputs {
+    assets: AssetStore,
+    scratch: Scratch,
+    by_place: BTreeMap<usize, KeptInput>,
+    is_listed: bool,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct KeptInput {
+    name: String,
+    sha256: String,
+}
+
+impl KeptInputs {
+    /// Those of a job, of which earlier attempts may have kept some.
+    pub(super) async fn open(
+        assets: &AssetStore,
+        job: JobId,
+        attempt: i32,
+    ) -> anyhow::Result<Self> {
+        let scratch = assets.scratch(job);
+        let by_place = if attempt > 1 {
+            match scratch.read(LIST).await {
+                Ok(chunks) => {
+                    let json: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
+                    serde_json::from_slice(&json)?
+                }
+                Err(error) if error.is_not_found() => BTreeMap::new(),
+                Err(error) => return Err(error.into()),
+            }
+        } else {
+            BTreeMap::new()
+        };
+        Ok(Self {
+            assets: assets.clone(),
+            scratch,
+            by_place,
+            is_listed: true,
+        })
+    }
+
+    /// The name and the content of the input at that place, if it was kept.
+    pub(super) async fn get(&self, place: usize) -> anyhow::Result<Option<(String, Chunks)>> {
+        let Some(kept) = self.by_place.get(&place) else {
+            return Ok(None);
+        };
+        let chunks = self.scratch.read(&kept.sha256).await?;
+        Ok(Some((
+            kept.name.clone(),
+            chunks.map_err(anyhow::Error::from).boxed(),
+        )))
+    }
+
+    /// Where to copy an input that is not kept yet.
+    pub(super) fn copy(&self) -> Upload {
+        self.assets.upload()
+    }
+
+    /// Keeps a copy.
+    pub(super) async fn keep(
+        &mut self,
+        place: usize,
+        name: String,
+        copy: Upload,
+    ) -> anyhow::Result<()> {
+        let sealed = copy.seal().await?;
+        let sha256 = sealed.sha256.clone();
+        self.scratch.put(sealed).await?;
+        self.by_place.insert(place, KeptInput { name, sha256 });
+        self.is_listed = false;
+        Ok(())
+    }
+
+    /// Lists what was kept, once all of it is.
+    pub(super) async fn close(self) -> anyhow::Result<()> {
+        if !self.is_listed {
+            let mut list = self.assets.upload();
+            list.push(&serde_json::to_vec(&self.by_place)?).await?;
+            self.scratch.put_as(LIST, list.seal().await?).await?;
+        }
+        Ok(())
+    }
+}
