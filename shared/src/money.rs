@@ -4,7 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// An amount of US dollars: whole billionths of one, so that sums are exact. A plain number in JSON.
+/// US dollars, exact to a billionth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
 #[schema(value_type = f64, minimum = 0, example = 0.25)]
 pub struct Usd(u64);
