@@ -270,14 +270,18 @@ impl<'a> Budget<'a> {
             max_cost_usd,
             ..
         } = self.limits;
-        let all = Usage { presumed, ..*used };
+        let tokens = used.tokens.total().saturating_add(presumed.tokens);
+        // A worker from before there were prices may have left replies without one.
+        let cost = used.tokens.cost_usd;
+        let cost = cost.or_else(|| Some(self.price?.cost(&used.tokens)));
+        let cost = cost.unwrap_or_default() + presumed.cost;
         let tokens = Left {
-            tokens: max_total_tokens.map(|most| most.saturating_sub(all.total_tokens())),
+            tokens: max_total_tokens.map(|most| most.saturating_sub(tokens)),
             cost: None,
         };
         let cost = Left {
             tokens: None,
-            cost: max_cost_usd.map(|most| most.saturating_sub(all.total_cost())),
+            cost: max_cost_usd.map(|most| most.saturating_sub(cost)),
         };
         [
             (tokens, LoopStop::MaxTotalTokens),

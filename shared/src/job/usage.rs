@@ -57,18 +57,6 @@ pub struct Presumptions {
     open: Option<Reservation>,
 }
 
-impl Usage {
-    /// All tokens that count.
-    pub fn total_tokens(&self) -> u64 {
-        self.tokens.total().saturating_add(self.presumed.tokens)
-    }
-
-    /// All money that counts.
-    pub fn total_cost(&self) -> Usd {
-        self.tokens.cost_usd.unwrap_or_default() + self.presumed.cost
-    }
-}
-
 impl Presumptions {
     /// What is presumed now.
     pub fn total(&self) -> Presumed {
@@ -176,7 +164,7 @@ mod tests {
         let json = r#"{"input_tokens":1,"output_tokens":2,"iterations":3,"tool_calls":4}"#;
         let usage: Usage = serde_json::from_str(json).unwrap();
         assert_eq!(
-            (usage.total_tokens(), usage.presumed),
+            (usage.tokens.total(), usage.presumed),
             (3, Presumed::default())
         );
         let text = serde_json::to_string(&usage).unwrap();
