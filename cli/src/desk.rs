@@ -58,13 +58,25 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Takes an answer when one is typed. Without a question it never ends.
-    pub(crate) async fn answer(&mut self, progress: &mut Progress) -> anyhow::Result<()> {
-        let (Some(keyboard), Some(approval)) = (&self.keyboard, self.waiting.front()) else {
-            return std::future::pending().await;
+    /// The next line that is typed; `None` at the end of the input. Without a question it never ends.
+    pub(crate) async fn line(&self) -> std::io::Result<Option<String>> {
+        match &self.keyboard {
+            Some(keyboard) if !self.waiting.is_empty() => keyboard.line().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Takes the line as an answer.
+    pub(crate) async fn answer(
+        &mut self,
+        line: Option<String>,
+        progress: &mut Progress,
+    ) -> anyhow::Result<()> {
+        let Some(approval) = self.waiting.front() else {
+            return Ok(());
         };
-        let Some(line) = keyboard.line().await? else {
-            // The end of the input: whoever sat here is gone.
+        let Some(line) = line else {
+            // Whoever sat here is gone.
             self.keyboard = None;
             self.ask(progress);
             return Ok(());

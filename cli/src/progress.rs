@@ -99,7 +99,9 @@ impl Progress {
     /// Shows a question and leaves the rest of the line to the answer.
     pub(crate) fn ask(&mut self, question: &str) {
         self.spinner.set_draw_target(ProgressDrawTarget::hidden());
-        eprint!("{question}");
+        // The spinner's last picture is still there.
+        let clear = if self.is_terminal { "\r\x1b[2K" } else { "" };
+        eprint!("{clear}{question}");
     }
 
     /// Shows again that something is going on.

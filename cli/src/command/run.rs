@@ -109,7 +109,8 @@ pub(super) async fn watch(client: &Client, job: JobId) -> anyhow::Result<()> {
                 progress.show(&event);
                 desk.hear(&event, &mut progress).await?;
             }
-            answered = desk.answer(&mut progress) => answered?,
+            // What was typed is read here and sent there, where nothing breaks it off.
+            line = desk.line() => desk.answer(line?, &mut progress).await?,
         }
     }
     progress.finish();

@@ -40,6 +40,7 @@ async fn watch_asks_about_each_call_and_takes_yes_no_and_a_reason() {
     tty.type_line("ask Ann first");
     assert_eq!(tty.ended().await, Some(0), "{}", tty.shown());
     assert!(tty.shown().contains("Done."), "{}", tty.shown());
+    assert!(!tty.shown().contains("elsewhere"), "{}", tty.shown());
     let events = service.events(&job).await;
     let resolved = data(&events, "approval.resolved");
     let answers: Vec<_> = resolved
