@@ -5,6 +5,7 @@ mod files;
 mod prepare;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound, Utc};
@@ -86,6 +87,8 @@ pub(crate) struct Signals {
     pub(crate) drain: CancellationToken,
     /// The worker is leaving now.
     pub(crate) leave: CancellationToken,
+    /// Whether the tenant has a budget.
+    pub(crate) has_tenant_budget: Arc<AtomicBool>,
 }
 
 /// Why an attempt stopped in the middle.
@@ -193,7 +196,7 @@ async fn carry_out(
         log.append(entry).await;
     }
     let transcript = &mut dialogue.transcript;
-    let budget = match Budget::open(claimed, &shop.providers, &shop.pool, log, transcript) {
+    let budget = match Budget::open(shop, claimed, log, &signals.has_tenant_budget, transcript) {
         Ok(budget) => budget,
         Err(error) => {
             remove(workspace).await;

@@ -8,6 +8,7 @@ mod bound;
 mod fit;
 mod tenant;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::db::budget::ReservationId;
@@ -15,11 +16,11 @@ use shared::db::claim::Claimed;
 use shared::event::{BudgetSettled, EventData};
 use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
 use shared::message::Tokens;
-use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
-use sqlx::PgPool;
+use shared::provider::{Price, SCRIPT, UnknownPrice};
 
 use crate::log::JobLog;
 use crate::run_loop::{LoopError, Question};
+use crate::shop::Shop;
 use crate::transcript::Transcript;
 use bound::{Known, input_bound};
 use fit::{Call, Left};
@@ -30,10 +31,11 @@ pub(crate) struct Budget<'a> {
     log: &'a JobLog,
     limits: Limits,
     price: Option<Price>,
-    /// None if the tenant has no budget.
-    tenant: Option<Tenant<'a>>,
-    /// Whether there is anything to keep to.
-    applies: bool,
+    /// Whether the model is one that uses anything up.
+    is_real: bool,
+    tenant: Tenant<'a>,
+    /// Whether the tenant has a budget. It may get one any time.
+    has_tenant_budget: &'a AtomicBool,
     /// Messages that were there before this attempt.
     taken_over: usize,
     window: Option<u32>,
@@ -63,29 +65,26 @@ pub(crate) enum Urgency {
 impl<'a> Budget<'a> {
     /// The budget of an attempt whose transcript is as the attempts before have left it.
     pub(crate) fn open(
+        shop: &'a Shop,
         claimed: &Claimed,
-        providers: &Providers,
-        pool: &'a PgPool,
         log: &'a JobLog,
+        has_tenant_budget: &'a AtomicBool,
         transcript: &mut Transcript,
     ) -> Result<Self, JobError> {
-        let model = &claimed.job.model;
+        let (model, providers) = (&claimed.job.model, &shop.providers);
         let limits = claimed.request.limits;
         let price = providers.price(model);
         if limits.max_cost_usd.is_some() && price.is_none() {
             let unknown = UnknownPrice(model.clone());
             return Err(JobErrorCode::ModelNotConfigured.with(unknown.to_string()));
         }
-        // A script uses nothing up.
-        let is_real = model.provider() != SCRIPT;
-        let tenant = (claimed.has_tenant_budget && is_real).then(|| Tenant::of(claimed, pool));
-        let is_limited = limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
         Ok(Self {
             log,
             limits,
             price,
-            applies: is_real && (is_limited || tenant.is_some()),
-            tenant,
+            is_real: model.provider() != SCRIPT,
+            tenant: Tenant::of(claimed, &shop.pool),
+            has_tenant_budget,
             taken_over: transcript.messages().len(),
             window: providers.context_window(model),
             state: Mutex::new(State {
@@ -97,7 +96,15 @@ impl<'a> Budget<'a> {
 
     /// Whether a reply that is not waited for counts.
     pub(crate) fn applies(&self) -> bool {
-        self.applies
+        let limits = &self.limits;
+        let is_limited = limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
+        self.is_real && (is_limited || self.shared().is_some())
+    }
+
+    /// What all jobs of the tenant share, if it has a budget.
+    fn shared(&self) -> Option<&Tenant<'a>> {
+        let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
+        has_one.then_some(&self.tenant)
     }
 
     /// What calls that never said so are taken to have used, in this attempt and those before.
@@ -111,7 +118,7 @@ impl<'a> Budget<'a> {
         &self,
         question: &Question<'_>,
     ) -> Result<Result<u32, LoopStop>, LoopError> {
-        if !self.applies {
+        if !self.applies() {
             return Ok(Ok(question.request.max_tokens));
         }
         let urgency = question.urgency;
@@ -127,7 +134,7 @@ impl<'a> Budget<'a> {
                 Some(_) => {}
             }
         }
-        let taken = match &self.tenant {
+        let taken = match self.shared() {
             None => None,
             Some(tenant) => match tenant.take(&call, urgency).await? {
                 None => return Ok(Err(LoopStop::TenantBudget)),
@@ -223,7 +230,7 @@ impl<'a> Budget<'a> {
                 return Ok(Some(stop));
             }
         }
-        let taken = match &self.tenant {
+        let taken = match self.shared() {
             None => None,
             Some(tenant) => match tenant.take_exactly(reservation).await? {
                 None => return Ok(Some(LoopStop::TenantBudget)),
@@ -290,8 +297,8 @@ impl<'a> Budget<'a> {
     }
 
     async fn give_back(&self, taken: Option<ReservationId>, used: Option<&Tokens>) {
-        if let Some((tenant, id)) = self.tenant.as_ref().zip(taken) {
-            tenant.give_back(id, used).await;
+        if let Some(id) = taken {
+            self.tenant.give_back(id, used).await;
         }
     }
 

@@ -162,6 +162,29 @@ async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_t
 }
 
 #[tokio::test]
+async fn a_job_that_runs_already_keeps_to_a_new_budget() {
+    let service = service().await;
+    service.model.script(
+        "surprised",
+        [
+            Reply::stall().then_call("execute_bash", json!({"command": "sleep 2.5"})),
+            Reply::text("Never said."),
+        ],
+    );
+    let job = service.create(&scripted(CLAUDE, "surprised")).await;
+    service.model.stalled("surprised").await;
+    give(&service, &json!({"max_total_tokens": 1})).await;
+    service.model.release("surprised");
+    let ended = service.finished(&job).await;
+    assert_eq!(
+        (&ended["stop_reason"], &ended["usage"]["iterations"]),
+        (&json!("tenant_budget"), &json!(1)),
+        "{ended:#}"
+    );
+    assert_eq!(service.model.requests("surprised").len(), 1);
+}
+
+#[tokio::test]
 async fn a_request_that_is_sent_again_is_answered_also_when_the_budget_is_used_up() {
     let service = service().await;
     give(&service, &json!({"max_total_tokens": 1})).await;

@@ -54,7 +54,7 @@ impl PutTenantBudget {
 ///
 /// No reply of a model is begun that could go beyond it, on any worker. A job that comes to that point completes with
 /// what it has and `stop_reason` `tenant_budget`; new ones are refused with 429 when nothing is left. Without any
-/// limit there is no budget, and nothing is counted. An attempt keeps to it that begins after this.
+/// limit there is no budget, and nothing is counted. Jobs that run already keep to it within a second or two.
 #[utoipa::path(tag = "admin", request_body = PutTenantBudget,
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
