@@ -26,6 +26,8 @@ pub enum ToolName {
     WebFetch,
     /// Sends a request to an API.
     HttpRequest,
+    /// Asks a database.
+    SqlQuery,
     /// Makes a file an output of the job.
     SetOutput(OutputKind),
 }
@@ -39,7 +41,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ExecuteBash,
         Self::ShellExec,
         Self::FileRead,
@@ -48,6 +50,7 @@ impl ToolName {
         Self::FileList,
         Self::WebFetch,
         Self::HttpRequest,
+        Self::SqlQuery,
         Self::SetOutput(OutputKind::Image),
         Self::SetOutput(OutputKind::Audio),
         Self::SetOutput(OutputKind::Video),
@@ -76,6 +79,7 @@ impl ToolName {
             Self::FileList => "file.list",
             Self::WebFetch => "web.fetch",
             Self::HttpRequest => "http_request",
+            Self::SqlQuery => "sql_query",
             Self::SetOutput(OutputKind::Image) => "set_output_image",
             Self::SetOutput(OutputKind::Audio) => "set_output_audio",
             Self::SetOutput(OutputKind::Video) => "set_output_video",

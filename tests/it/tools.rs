@@ -6,6 +6,7 @@ mod order;
 mod output;
 mod shell;
 mod site;
+mod sql;
 mod web;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,6 +5,7 @@ mod executor;
 mod file;
 mod set_output;
 mod shell;
+mod sql;
 mod toolbox;
 mod web;
 
@@ -28,6 +29,7 @@ use crate::spill::Spill;
 use file::{FileEdit, FileList, FileRead, FileWrite};
 use set_output::SetOutput;
 use shell::{ExecuteBash, ShellExec};
+use sql::SqlQuery;
 use web::{HttpRequest, WebFetch};
 
 /// Something that a model may call.
@@ -157,6 +159,7 @@ fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::FileList => Box::new(FileList),
         ToolName::WebFetch => Box::new(WebFetch),
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
+        ToolName::SqlQuery => Box::new(SqlQuery),
         ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),
     }
 }

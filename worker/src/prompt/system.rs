@@ -69,6 +69,7 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
             "reads a page of the web: for what the workspace does not have, or what may have changed."
         }
         ToolName::HttpRequest => "sends a request to an API: for work with a service that has one.",
+        ToolName::SqlQuery => "asks a database: for data as rows of JSON.",
         ToolName::SetOutput(kind) => {
             let kind = kind.as_str();
             return format!("gives a finished file of kind {kind} to the person who asked.").into();

@@ -32,11 +32,21 @@ const ABOUT: &str = "Each call is a new shell: the working directory and variabl
 
 /// Runs a script by bash and tells the model what came of it.
 async fn run(script: &str, timeout: Duration, call: &Call<'_>) -> Result<Done, ToolError> {
-    check(script)?;
     let limits = CommandLimits {
         timeout,
         output_bytes: call.shown_bytes() / 2,
     };
+    let finished = run_with(script, limits, call).await?;
+    Ok(reply::done(&finished, timeout, call))
+}
+
+/// Runs a script by bash.
+pub(super) async fn run_with(
+    script: &str,
+    limits: CommandLimits,
+    call: &Call<'_>,
+) -> Result<Finished, ToolError> {
+    check(script)?;
     let _permit = call
         .attempt
         .shop
@@ -45,8 +55,7 @@ async fn run(script: &str, timeout: Duration, call: &Call<'_>) -> Result<Done, T
         .await
         .map_err(|error| ToolError::Abort(error.into()))?;
     let finished = follow(script, limits, call).await;
-    let finished = finished.map_err(|error| ToolError::Abort(error.into()))?;
-    Ok(reply::done(&finished, timeout, call))
+    finished.map_err(|error| ToolError::Abort(error.into()))
 }
 
 /// Bash cannot be given everything.
