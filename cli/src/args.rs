@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Worker(Worker),
     /// Bring the database's schema up to date
     Migrate(Database),
-    /// Run three small jobs and show what they made
+    /// Run small jobs and show what they made
     Demo(Demo),
     /// Run a skill or an agent, follow it and save what it makes
     Run(Run),
@@ -307,6 +307,9 @@ pub(crate) struct Demo {
         value_name = "DIR"
     )]
     pub(crate) output_dir: PathBuf,
+    /// One job for each skill that needs no account, and a page to look at
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }
