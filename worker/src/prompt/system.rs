@@ -14,6 +14,12 @@ const MAX_NAMED: usize = 50;
 /// those that it begins with.
 pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
     match &role.brief {
+        Brief::Skill { instructions } if !role.has_shell() => {
+            format!(
+                "{instructions}\n\n# Workspace\n\nInput files are in the workspace, by relative paths. {}",
+                finish(role)
+            )
+        }
         Brief::Skill { instructions } => {
             format!(
                 "{instructions}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
