@@ -14,8 +14,9 @@ pub(super) enum Package {
 use Package::{Debian, Node, Python};
 
 /// Programs and the packages that bring them. `scripts/install-programs` installs these.
-const PACKAGES: [(&str, Package); 28] = [
+const PACKAGES: [(&str, Package); 29] = [
     ("bash", Debian("bash")),
+    ("chromium", Debian("chromium")),
     ("convert", Debian("imagemagick")),
     ("ffmpeg", Debian("ffmpeg")),
     ("ffprobe", Debian("ffmpeg")),

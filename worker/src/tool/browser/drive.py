@@ -99,7 +99,12 @@ class Browser:
         self.session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.status, self.requests, self.failure = None, set(), None
+        self.status, self.requests, self.failure, self.refused = None, set(), None, False
+        # A window cannot be as narrow as a telephone; what is shown in it can.
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )
 
     def close(self):
         self.process.kill()
@@ -156,6 +161,8 @@ class Browser:
                 break
         if self.failure:
             raise Trouble(self.failure)
+        if self.refused:
+            raise Trouble(self.evaluate("() => document.body.innerText.trim()"))
 
     def hear(self, message):
         method, data = message.get("method"), message.get("params", {})
@@ -174,6 +181,8 @@ class Browser:
                 self.failure = f"the page could not be loaded: {data['errorText']}"
         elif method == "Network.responseReceived" and data.get("type") == "Document" and self.status is None:
             self.status = data["response"]["status"]
+            if data["response"]["headers"].get("proxy-status") == "skillet":
+                self.refused = True
         return method == "Page.loadEventFired"
 
     def evaluate(self, script, argument=None):
