@@ -15,7 +15,7 @@ use serde_json::Value;
 use shared::id::{ConversationId, JobId};
 use shared::job::Status;
 use shared::model_name::ModelName;
-use shared::provider::ContextWindow;
+use shared::provider::{ContextWindow, ModelPrice};
 use shared::telemetry;
 use worker::sandbox::Mode;
 
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Worker(Worker),
     /// Bring the database's schema up to date
     Migrate(Database),
-    /// Run three small jobs and show what they made
+    /// Run small jobs and show what they made
     Demo(Demo),
     /// Run a skill or an agent, follow it and save what it makes
     Run(Run),
@@ -141,6 +141,15 @@ pub(crate) struct Common {
         value_delimiter = ','
     )]
     pub(crate) context_windows: Vec<ContextWindow>,
+    /// What a model costs: dollars for a million tokens read, written, out of the cache and into it, e.g.
+    /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0
+    #[arg(
+        long = "price",
+        env = "SKILLET_PRICES",
+        value_name = "MODEL=PRICES",
+        value_delimiter = ','
+    )]
+    pub(crate) prices: Vec<ModelPrice>,
     #[command(flatten)]
     pub(crate) master_key: MasterKey,
 }
@@ -302,13 +311,11 @@ pub(crate) struct Run {
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Where to save what the jobs make
-    #[arg(
-        short,
-        long = "output",
-        default_value = "skillet-demo",
-        value_name = "DIR"
-    )]
+    #[arg(short, long = "output", default_value = "skillet-demo")]
     pub(crate) output_dir: PathBuf,
+    /// One job for each skill that needs no account, and a page to look at
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

@@ -3,7 +3,9 @@
 mod catalog;
 mod files;
 pub mod network;
+mod package;
 mod parse;
+mod program;
 mod read;
 
 use std::collections::BTreeSet;
@@ -16,6 +18,7 @@ pub use catalog::{Catalog, CatalogError};
 pub use files::{FilePath, Files, FilesError, MAX_PACKED_BYTES, PathError, Refusal, SkillFile};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
+pub use program::{Need, NotAProgram, Program};
 pub use read::Unreadable;
 
 use crate::hook::Hooks;
@@ -83,24 +86,30 @@ pub enum Inputs {
     Only(Vec<OutputKind>),
 }
 
-/// One of these programs must be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need(pub Vec<String>);
-
 impl Skill {
-    /// What is missing where only `programs` are installed, in words.
-    pub fn missing(&self, programs: &BTreeSet<String>) -> Vec<String> {
-        let unmet = self
-            .programs
-            .iter()
-            .filter(|Need(any)| !any.iter().any(|name| programs.contains(name)));
-        unmet.map(|Need(any)| any.join(" or ")).collect()
+    /// What is missing where only these are installed, in words.
+    pub fn missing(&self, installed: &BTreeSet<Program>) -> Vec<String> {
+        let unmet = self.programs.iter().filter(|need| !need.is_met(installed));
+        unmet.map(Need::to_string).collect()
+    }
+
+    /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`
+    /// leaves it to the job whether its calls wait for a person; other rules of the job and the operator stand.
+    pub fn hooks_for(&self, parameters: &Map<String, Value>) -> Hooks {
+        let mut hooks = self.hooks.clone();
+        if parameters.get("confirm") == Some(&Value::Bool(false)) {
+            hooks.confirm.clear();
+        }
+        hooks
     }
 
     /// What must be installed, in the words of a skill: alternatives with `|` between them.
     pub fn needs(&self) -> Vec<String> {
         let needs = self.programs.iter();
-        needs.map(|Need(any)| any.join("|")).collect()
+        let alternatives = needs.map(|Need(any)| any.iter().map(Program::to_string));
+        alternatives
+            .map(|any| any.collect::<Vec<_>>().join("|"))
+            .collect()
     }
 
     /// Checks parameters against the skill's schema and fills in its defaults. The errors name where

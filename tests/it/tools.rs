@@ -1,6 +1,7 @@
 //! What tools do, and that each call gets its one result, whatever happens.
 
 mod api;
+mod browser;
 mod file;
 mod order;
 mod output;

@@ -1,7 +1,7 @@
 //! The life of a worker: register, claim for the free slots, leave in order.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use shared::db;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::shop::Shop;
-use crate::wake::{self, Running};
+use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
@@ -66,10 +66,11 @@ pub(crate) async fn live(
             shutdown: &shutdown,
             attempts: JoinSet::new(),
             had_room: true,
-            programs: new.programs.iter().cloned().collect(),
-            last_skill: 0,
         };
+        let mut search = JoinSet::new();
+        search.spawn(programs::search(shop.clone(), worker, new.programs.clone()));
         life.live().await;
+        search.shutdown().await;
         drop(heartbeat);
         db::worker::stop(&shop.pool, worker).await?;
     }
@@ -88,10 +89,6 @@ struct Life<'a> {
     shutdown: &'a Shutdown,
     attempts: JoinSet<()>,
     had_room: bool,
-    /// The programs that others know it to have.
-    programs: BTreeSet<String>,
-    /// The newest of the uploaded skills whose programs it has looked for.
-    last_skill: i64,
 }
 
 impl Life<'_> {
@@ -141,11 +138,16 @@ impl Life<'_> {
                 lost: self.dead.child_token(),
                 drain: self.shutdown.drain.clone(),
                 leave: self.shutdown.leave.clone(),
+                has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
             };
             if claimed.cancel_requested {
                 signals.cancel.cancel();
             }
-            let guard = self.running.enter(claimed.job.id, signals.cancel.clone());
+            let ears = Ears {
+                cancel: signals.cancel.clone(),
+                has_tenant_budget: signals.has_tenant_budget.clone(),
+            };
+            let guard = self.running.enter(claimed.job.id, ears);
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             self.attempts.spawn(async move {
                 attempt.await;
@@ -168,34 +170,10 @@ impl Life<'_> {
         has_room
     }
 
-    /// Looks for the programs of skills that came since the last look.
-    async fn find_programs(&mut self) -> anyhow::Result<()> {
-        while let Some((last, needs)) =
-            db::skill::list_needs(&self.shop.pool, self.last_skill).await?
-        {
-            let wanted = needs.iter().flat_map(|need| need.split('|'));
-            let unknown: BTreeSet<_> = wanted
-                .filter(|name| !self.programs.contains(*name))
-                .collect();
-            let found = programs::installed(unknown, |path| self.shop.sandbox.sees(path));
-            if !found.is_empty() {
-                let found = Vec::from_iter(found);
-                db::worker::add_programs(&self.shop.pool, self.worker, &found).await?;
-                self.programs.extend(found);
-            }
-            self.last_skill = last;
-        }
-        Ok(())
-    }
-
-    async fn do_chores(&mut self, rare_at: &mut Instant) {
+    async fn do_chores(&self, rare_at: &mut Instant) {
         let done = async {
-            self.find_programs().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
-            // What the notification said, in case that nobody heard it.
-            for run in held.iter().filter(|run| run.cancel_requested) {
-                self.running.cancel(run.job);
-            }
+            held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();

@@ -41,7 +41,10 @@ impl Role {
     pub(crate) fn of(claimed: &Claimed, skill: Option<&Skill>) -> Option<Self> {
         let agent = claimed.request.agent.as_ref();
         let role = match skill {
-            Some(skill) => Some(Self::from(skill)),
+            Some(skill) => Some(Self {
+                hooks: skill.hooks_for(&claimed.request.parameters),
+                ..Self::from(skill)
+            }),
             None => agent.map(|agent| Self::from(&agent.settings)),
         }?;
         Some(Self {

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use sqlx::PgExecutor;
 use sqlx::types::Json;
+use uuid::Uuid;
 
 use super::log::Lease;
 use crate::conversation::Seat;
@@ -37,6 +38,8 @@ pub struct Claimed {
     pub claimed_at: DateTime<Utc>,
     /// Time that earlier attempts took.
     pub spent: Duration,
+    /// Whether its tenant has a budget.
+    pub has_tenant_budget: bool,
 }
 
 /// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills, in the
@@ -51,7 +54,8 @@ pub async fn claim(
     slots: i64,
     has_network: bool,
 ) -> sqlx::Result<Vec<Claimed>> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"
         with head as materialized (
             select job_id
@@ -86,6 +90,11 @@ pub async fn claim(
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
+            exists (
+                select from tenant_budget as budget
+                where budget.tenant_id = taken.tenant_id
+                  and (budget.max_total_tokens is not null or budget.max_cost is not null)
+            ) as "has_tenant_budget!",
             job.skill, job.skill_version, encode(job.skill_digest, 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
             job.request as "request: Json<JobRequest>",
             job.metadata as "metadata: Json<Map<String, Value>>"
@@ -100,54 +109,86 @@ pub async fn claim(
     )
     .fetch_all(db)
     .await?;
-    rows.into_iter()
-        .map(|row| {
-            let id = JobId(row.job_id);
-            let conversation_id = row.conversation_id.map(ConversationId);
-            let seat = conversation_id.zip(row.place);
-            let job = Job {
-                id,
-                status: Status::Running,
-                skill: row.skill,
-                skill_version: row.skill_version,
-                skill_digest: row.skill_digest,
-                agent: row.agent,
-                agent_version: row.agent_version,
-                conversation_id,
-                model: row
-                    .model
-                    .parse()
-                    .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
-                attempt: row.attempt,
-                retry_of: row.retry_of.map(JobId),
-                created_at: row.created_at,
-                started_at: row.started_at,
-                finished_at: None,
-                result: JobResult::default(),
-                metadata: row.metadata.0,
-                queue: None,
-            };
-            Ok(Claimed {
-                lease: Lease {
-                    job: id,
-                    number: row.lease,
-                },
-                tenant: TenantId(row.tenant_id),
-                job,
-                seat: seat.map(|(conversation, place)| Seat {
-                    conversation,
-                    place,
-                }),
-                request: row.request.0,
-                last_seq: row.last_seq,
-                cancel_requested: row.cancel_requested,
-                failures: row.failures,
-                model_outages: row.model_outages,
-                claimed_at: row.claimed_at,
-                spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
-            })
+    rows.into_iter().map(Claimed::try_from).collect()
+}
+
+struct Row {
+    job_id: Uuid,
+    tenant_id: Uuid,
+    lease: i64,
+    attempt: i32,
+    last_seq: i64,
+    cancel_requested: bool,
+    failures: i16,
+    model_outages: i16,
+    started_at: Option<DateTime<Utc>>,
+    claimed_at: DateTime<Utc>,
+    spent_ms: i64,
+    has_tenant_budget: bool,
+    skill: Option<String>,
+    skill_version: Option<i32>,
+    skill_digest: Option<String>,
+    agent: Option<String>,
+    agent_version: Option<i32>,
+    conversation_id: Option<Uuid>,
+    place: Option<i32>,
+    model: String,
+    retry_of: Option<Uuid>,
+    created_at: DateTime<Utc>,
+    request: Json<JobRequest>,
+    metadata: Json<Map<String, Value>>,
+}
+
+impl TryFrom<Row> for Claimed {
+    type Error = sqlx::Error;
+
+    fn try_from(row: Row) -> Result<Self, sqlx::Error> {
+        let id = JobId(row.job_id);
+        let conversation_id = row.conversation_id.map(ConversationId);
+        let seat = conversation_id.zip(row.place);
+        let job = Job {
+            id,
+            status: Status::Running,
+            skill: row.skill,
+            skill_version: row.skill_version,
+            skill_digest: row.skill_digest,
+            agent: row.agent,
+            agent_version: row.agent_version,
+            conversation_id,
+            model: row
+                .model
+                .parse()
+                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            attempt: row.attempt,
+            retry_of: row.retry_of.map(JobId),
+            created_at: row.created_at,
+            started_at: row.started_at,
+            finished_at: None,
+            result: JobResult::default(),
+            metadata: row.metadata.0,
+            queue: None,
+        };
+        Ok(Claimed {
+            lease: Lease {
+                job: id,
+                number: row.lease,
+            },
+            tenant: TenantId(row.tenant_id),
+            job,
+            seat: seat.map(|(conversation, place)| Seat {
+                conversation,
+                place,
+            }),
+            request: row.request.0,
+            last_seq: row.last_seq,
+            cancel_requested: row.cancel_requested,
+            failures: row.failures,
+            model_outages: row.model_outages,
+            claimed_at: row.claimed_at,
+            spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
+            has_tenant_budget: row.has_tenant_budget,
         })
-        .collect()
+    }
 }
 
 /// Makes jobs ready whose time has come; returns how many. Bounded, so call it again while it is not 0.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 
-use super::{Files, Need, Origin, Skill, Unreadable};
+use super::{Files, Need, Origin, Program, Skill, Unreadable};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
@@ -112,11 +112,10 @@ impl Catalog {
     }
 
     /// Every program that some skill asks for.
-    pub fn programs(&self) -> BTreeSet<&str> {
+    pub fn programs(&self) -> BTreeSet<&Program> {
         self.iter()
             .flat_map(|skill| &skill.programs)
             .flat_map(|Need(any)| any)
-            .map(String::as_str)
             .collect()
     }
 }

@@ -1,10 +1,14 @@
 //! Which workers take jobs of uploaded skills.
 
 use serde_json::{Value, json};
+use shared::db;
+use shared::db::worker::NewWorker;
+use shared::sandbox::Isolation;
 
 use super::archive::Tar;
-use super::{greet, uploaded};
-use crate::support::{Service, bash, until};
+use super::{greet, post, uploaded};
+use crate::support::problem::Problem;
+use crate::support::{Service, bash};
 
 fn needing(programs: &str) -> Vec<u8> {
     let more = format!("metadata:\n  skillet.programs: {programs}\n");
@@ -38,13 +42,11 @@ async fn a_worker_without_the_program_leaves_the_job_and_the_job_says_so() {
     );
 
     // A name is no way to look elsewhere on the machine.
-    uploaded(&service, needing("../../bin/bash")).await;
-    let outside = service.create(&job()).await;
-    let later = service.create_shell("true").await;
-    service.finished(&later).await;
-    assert_eq!(
-        queue(&service, &outside).await,
-        json!({"reason": "no_worker"})
+    let refused = Problem::of(post(&service, needing("../../bin/bash"))).await;
+    let said = refused.errors()[0].1;
+    assert!(
+        said.starts_with("SKILL.md: `skillet.programs`: `../../bin/bash` is neither"),
+        "{said}"
     );
 }
 
@@ -74,53 +76,45 @@ async fn workers_look_for_programs_that_nothing_needed_before() {
     service.add_worker(&[]).await;
     let late = service.create(&job()).await;
     assert_eq!(service.finished(&late).await["text"], "done");
-    until(async || {
-        let (_, workers) = service.get("/v1/workers").await;
-        let workers = workers["data"].as_array().unwrap();
-        workers
-            .iter()
-            .filter(|worker| {
-                worker["programs"]
-                    .as_array()
-                    .unwrap()
-                    .contains(&json!("paste"))
-            })
-            .count()
-            >= 1
-    })
-    .await;
 }
 
 #[tokio::test]
 async fn a_skill_with_network_is_left_to_workers_that_have_one() {
-    let mut service = Service::without_worker().await;
-    let landlocked = [("SKILLET_SANDBOX", "allow-landlocked")];
-    let more = "metadata:\n  skillet.network: example.com\n";
-    uploaded(
-        &service,
-        Tar::default()
-            .file("SKILL.md", greet(more, "Greet."))
-            .gzip(),
-    )
-    .await;
+    let service = Service::without_worker().await;
+    let more = "metadata:\n  skillet.network: example.com\n  skillet.programs: bash\n";
+    let archive = Tar::default().file("SKILL.md", greet(more, "Greet."));
+    uploaded(&service, archive.gzip()).await;
     let waiting = service.create(&job()).await;
-    service.add_worker(&landlocked).await;
-    // Where namespaces are to be had, it has them; so the row says what the machine cannot be made to.
-    sqlx::query("update worker set isolation = 'landlocked'")
-        .execute(&service.pool)
-        .await
-        .unwrap();
+    let worker = |isolation| NewWorker {
+        name: "there".to_owned(),
+        home: "/nowhere".to_owned(),
+        slots: 1,
+        programs: vec!["bash".to_owned()],
+        skills: Vec::new(),
+        providers: Vec::new(),
+        isolation,
+    };
+    let pool = &service.pool;
+    let claim = async |worker, has_network| {
+        let claimed = db::claim::claim(pool, worker, &[], 1, has_network);
+        claimed.await.unwrap().len()
+    };
+    let landlocked = worker(Isolation::Landlocked);
+    let landlocked = db::worker::insert(pool, &landlocked).await.unwrap();
     let (_, skill) = service.get("/v1/skills/greet").await;
+    let missing = json!(["a worker whose commands have a network"]);
     assert_eq!(
         (&skill["available"], &skill["missing"]),
-        (
-            &json!(false),
-            &json!(["a worker whose commands have a network"])
-        )
+        (&json!(false), &missing)
     );
-    let place = queue(&service, &waiting).await;
-    assert!(
-        place == json!({"reason": "no_worker"}) || place.is_null(),
-        "{place:#}"
-    );
+    let no_worker = json!({"reason": "no_worker"});
+    assert_eq!(queue(&service, &waiting).await, no_worker);
+    assert_eq!(claim(landlocked, false).await, 0);
+
+    let namespaced = worker(Isolation::Namespaced);
+    let namespaced = db::worker::insert(pool, &namespaced).await.unwrap();
+    let (_, skill) = service.get("/v1/skills/greet").await;
+    assert_eq!(skill["available"], true);
+    assert_ne!(queue(&service, &waiting).await, no_worker);
+    assert_eq!(claim(namespaced, true).await, 1);
 }

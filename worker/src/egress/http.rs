@@ -135,12 +135,12 @@ async fn refuse(policy: &Policy, client: TcpStream, error: &RequestError) {
     answer(client, status, &format!("{error}. {}", policy.allowed())).await;
 }
 
-/// Answers and hangs up. What the client still sends is read, since a connection that is closed with
+/// Answers and hangs up. `Proxy-Status` (RFC 9209) tells the answer from one of the host's own. What the client still sends is read, since a connection that is closed with
 /// bytes unread is reset, and the answer with it.
 async fn answer(mut client: TcpStream, status: &str, text: &str) {
     let length = text.len() + 1;
     let answer = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}\n"
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\nproxy-status: skillet\r\nconnection: close\r\n\r\n{text}\n"
     );
     if client.write_all(answer.as_bytes()).await.is_ok() && client.shutdown().await.is_ok() {
         let mut rest = client.take(MAX_LINGER_BYTES);

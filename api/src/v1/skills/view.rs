@@ -10,7 +10,7 @@ use shared::db::worker::Worker;
 use shared::job::OutputKind;
 use shared::sandbox::Isolation;
 use shared::secret::SecretNeed;
-use shared::skill::{Inputs, Network, Origin, Skill};
+use shared::skill::{Inputs, Network, Origin, Program, Skill};
 use utoipa::ToSchema;
 
 /// A skill, and whether it can run here.
@@ -51,7 +51,7 @@ pub(crate) struct SkillView {
     digest: String,
     /// Whether a worker that is there can run it.
     available: bool,
-    /// What the worker that lacks least would need, in words.
+    /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
 }
 
@@ -107,8 +107,12 @@ impl SkillView {
 /// What the worker that lacks least would need, in words.
 fn missing(skill: &Skill, workers: &[Worker]) -> Vec<String> {
     let lacking = workers.iter().map(|worker| {
-        let programs: BTreeSet<_> = worker.programs.iter().cloned().collect();
-        let mut missing = skill.missing(&programs);
+        // One that another version reports and this one does not know, no skill of ours needs.
+        let programs = worker.programs.iter();
+        let installed: BTreeSet<_> = programs
+            .filter_map(|name| Program::parse(name).ok())
+            .collect();
+        let mut missing = skill.missing(&installed);
         if skill.network != Network::None && worker.isolation == Isolation::Landlocked {
             missing.push("a worker whose commands have a network".to_owned());
         }
