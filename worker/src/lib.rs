@@ -12,6 +12,7 @@ mod heartbeat;
 mod history;
 mod life;
 mod log;
+mod mcp;
 pub mod model;
 mod picture;
 pub mod programs;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use shared::event::{EventData, TextDelta};
-use shared::job::LoopStop;
+use shared::job::{JobError, LoopStop};
 use shared::message::{AssistantMessage, ToolCall};
 
 use crate::attempt::Attempt;
@@ -27,6 +27,9 @@ pub(crate) enum LoopError {
     Model(#[from] ModelError),
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
+    /// The job cannot go on, and another attempt would not help.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// These calls wait for people; the transcript stands before the first of them.
     #[error("calls wait for people")]
     Unasked(Vec<ToolCall>),

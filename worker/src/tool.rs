@@ -3,6 +3,7 @@
 mod approval;
 mod executor;
 mod file;
+mod mcp;
 mod set_output;
 mod shell;
 mod sql;
@@ -20,8 +21,9 @@ use shared::secret::SecretNeed;
 use shared::tool::ToolName;
 
 pub(crate) use executor::ExecuteError;
+pub(crate) use mcp::McpTool;
 pub(crate) use toolbox::Toolbox;
-pub(crate) use web::WebClients;
+pub(crate) use web::{WebClients, explain};
 
 use crate::attempt::Attempt;
 use crate::model::ToolSpec;
