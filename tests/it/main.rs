@@ -18,6 +18,7 @@ mod idempotency;
 mod jobs;
 mod kill;
 mod log;
+mod mcp;
 mod model_file;
 mod model_loop;
 mod model_random;
