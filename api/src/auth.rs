@@ -9,8 +9,9 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use shared::db;
+use shared::db::key::Presented;
 use shared::id::TenantId;
-use shared::key::{ApiKey, Scope};
+use shared::key::Scope;
 use sqlx::PgPool;
 
 use crate::problem::ApiError;
@@ -22,6 +23,8 @@ pub(crate) struct Caller {
     pub(crate) tenant: TenantId,
     /// The name of the key.
     pub(crate) name: String,
+    /// Whether the tenant may use up only so much.
+    pub(crate) has_budget: bool,
 }
 
 /// A caller whose key has the scope `admin`.
@@ -45,7 +48,7 @@ pub(crate) async fn authenticate(
     }
 }
 
-async fn find_key(request: &ServiceRequest) -> Result<ApiKey, ApiError> {
+async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
     let header = request
         .headers()
         .get(AUTHORIZATION)
@@ -66,11 +69,13 @@ fn bearer(header: &str) -> Option<&str> {
 
 fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<Caller, ApiError> {
     let extensions = request.extensions();
-    let key = extensions.get::<ApiKey>().ok_or(ApiError::Unauthorized)?;
+    let key = extensions.get::<Presented>();
+    let key = key.ok_or(ApiError::Unauthorized)?;
     if key.scopes.contains(&scope) {
         Ok(Caller {
-            tenant: key.tenant_id,
+            tenant: key.tenant,
             name: key.name.clone(),
+            has_budget: key.has_budget,
         })
     } else {
         Err(ApiError::Forbidden(name))

@@ -10,6 +10,7 @@ use actix_web::http::header::{
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use tracing_actix_web::RequestId;
 use utoipa::ToSchema;
@@ -55,6 +56,12 @@ pub enum ApiError {
     /// The body is of another kind.
     #[error("the body must be {0}")]
     UnsupportedMediaType(&'static str),
+    /// The tenant has used up what it may use up in a month.
+    #[error("the budget for this month is used up; it is renewed at {}", .renewed_at.to_rfc3339())]
+    BudgetExceeded {
+        /// When there is a budget again.
+        renewed_at: DateTime<Utc>,
+    },
     /// The request can be read and makes no sense.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
@@ -163,6 +170,7 @@ impl ApiError {
             Self::Conflict { code, .. } => code,
             Self::TooLarge { .. } => "too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
+            Self::BudgetExceeded { .. } => "budget_exceeded",
             Self::Invalid(_) => "invalid_request",
             Self::IdempotencyMismatch => "idempotency_key_reused",
             Self::NotConfigured(_) => "not_configured",
@@ -185,7 +193,28 @@ impl ApiError {
                 Vec::new()
             },
             request_id,
-            retryable: status.is_server_error() && !matches!(self, Self::NotConfigured(_)),
+            retryable: self.is_retryable(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::BudgetExceeded { .. } => true,
+            Self::NotConfigured(_) => false,
+            _ => self.status_code().is_server_error(),
+        }
+    }
+
+    /// In how many seconds the same request may succeed, if that is known.
+    fn retry_after(&self) -> Option<i64> {
+        match self {
+            Self::BudgetExceeded { renewed_at } => {
+                Some((*renewed_at - Utc::now()).num_seconds().max(0) + 1)
+            }
+            _ if self.status_code() == StatusCode::SERVICE_UNAVAILABLE && self.is_retryable() => {
+                Some(1)
+            }
+            _ => None,
         }
     }
 }
@@ -202,6 +231,7 @@ impl ResponseError for ApiError {
             Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BudgetExceeded { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotConfigured(_) | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -229,14 +259,17 @@ pub(crate) async fn render(
         Some(ApiError::RangeNotSatisfiable { size }) => Some(*size),
         _ => None,
     };
-    let problem = match error {
+    let (problem, retry_after) = match error {
         Some(error) => {
             if let ApiError::Internal(cause) | ApiError::Unavailable(cause) = error {
                 tracing::error!(error = format!("{cause:#}"), "a request failed");
             }
-            error.problem(request_id)
+            (error.problem(request_id), error.retry_after())
         }
-        None => foreign(status).problem(request_id),
+        None => {
+            let error = foreign(status);
+            (error.problem(request_id), error.retry_after())
+        }
     };
     let allow = response.headers().get(ALLOW).cloned();
     let mut body =
@@ -249,8 +282,8 @@ pub(crate) async fn render(
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE && problem.retryable {
-        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    if let Some(seconds) = retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
     }
     if let Some(size) = size {
         headers.insert(

@@ -54,6 +54,8 @@ pub(crate) fn v1() -> Scope<
         .service(keys::revoke_key)
         .service(tenants::create_tenant)
         .service(tenants::list_tenants)
+        .service(tenants::put_tenant_budget)
+        .service(tenants::get_tenant_budget)
         .service(workers::list_workers)
         .service(queue::get_queue)
 }

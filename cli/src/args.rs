@@ -14,7 +14,7 @@ use serde_json::Value;
 use shared::id::{ConversationId, JobId};
 use shared::job::Status;
 use shared::model_name::ModelName;
-use shared::provider::ContextWindow;
+use shared::provider::{ContextWindow, ModelPrice};
 use shared::telemetry;
 use worker::sandbox::Mode;
 
@@ -139,6 +139,15 @@ pub(crate) struct Common {
         value_delimiter = ','
     )]
     pub(crate) context_windows: Vec<ContextWindow>,
+    /// What a model costs: dollars for a million tokens read, written, out of the cache and into it, e.g.
+    /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0
+    #[arg(
+        long = "price",
+        env = "SKILLET_PRICES",
+        value_name = "MODEL=PRICES",
+        value_delimiter = ','
+    )]
+    pub(crate) prices: Vec<ModelPrice>,
     #[command(flatten)]
     pub(crate) master_key: MasterKey,
 }

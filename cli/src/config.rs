@@ -11,6 +11,9 @@ use toml::{Table, Value};
 /// The file that is read if it is there and none is named.
 const DEFAULT_FILE: &str = "skillet.toml";
 
+/// The settings that may be tables with a line for each model.
+const BY_MODEL: [&str; 2] = ["context_windows", "prices"];
+
 /// What the file says.
 #[derive(Default)]
 pub(crate) struct Config {
@@ -61,11 +64,22 @@ fn parse(text: &str) -> anyhow::Result<Config> {
         let default = match value {
             Value::String(text) => text,
             value @ (Value::Integer(_) | Value::Boolean(_)) => value.to_string(),
+            Value::Table(table) if BY_MODEL.contains(&&*key) => joined(table)?,
             other => bail!("`{key}` cannot be {}", other.type_str()),
         };
         config.flags.insert(key, default);
     }
     Ok(config)
+}
+
+/// A table in the form that a flag takes.
+fn joined(table: Table) -> anyhow::Result<String> {
+    let lines = table.into_iter().map(|(model, value)| match value {
+        Value::String(text) => Ok(format!("{model}={text}")),
+        Value::Integer(number) => Ok(format!("{model}={number}")),
+        other => bail!("`{model}` cannot be {}", other.type_str()),
+    });
+    Ok(lines.collect::<anyhow::Result<Vec<_>>>()?.join(","))
 }
 
 fn is_flag(command: &clap::Command, id: &str) -> bool {
@@ -104,6 +118,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use shared::provider::ModelPrice;
+
     use super::*;
 
     #[test]
@@ -131,6 +147,21 @@ mod tests {
                 .names()
                 .contains(&"ollama".to_owned())
         );
+    }
+
+    #[test]
+    fn what_is_said_of_models_may_be_a_table() {
+        let text = "[prices]\n\"openai/gpt-5\" = \"1.25:10\"\n\"ollama/*\" = \"0:0\"\n\
+                    [context_windows]\n\"ollama/\" = 32768\n";
+        let config = parse(text).unwrap();
+        let matches = config.apply_to(crate::args::command());
+        let matches = matches.try_get_matches_from(["skillet", "up"]).unwrap();
+        let (_, matches) = matches.subcommand().unwrap();
+        let prices = matches.get_many::<ModelPrice>("prices").unwrap();
+        let expected = ["ollama/*=0:0", "openai/gpt-5=1.25:10"];
+        let expected: Vec<ModelPrice> = expected.map(|text| text.parse().unwrap()).into();
+        assert_eq!(prices.cloned().collect::<Vec<_>>(), expected);
+        assert!(parse("[slots]\na = 1").is_err() && parse("[prices]\n\"a/b\" = 1.5").is_err());
     }
 
     #[test]

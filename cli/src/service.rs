@@ -55,6 +55,7 @@ impl Parts {
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
         let mut providers = config.providers(common.default_model.clone());
         providers.context_windows = common.context_windows.clone();
+        providers.prices = common.prices.clone();
         Ok(Self {
             home,
             assets,

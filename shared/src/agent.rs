@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use crate::hook::Hooks;
 use crate::mcp::{McpServer, McpServerSettings};
 use crate::model_name::ModelName;
+use crate::money::Usd;
 use crate::secret::SecretNeed;
 use crate::skill::Network;
 use crate::tool::ToolName;
@@ -84,6 +85,14 @@ pub struct AgentLimits {
     #[serde(default)]
     #[schema(required)]
     pub approval_timeout_seconds: Option<u32>,
+    /// Tokens of all replies, with what the model read for them.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_total_tokens: Option<u64>,
+    /// What all replies may cost.
+    #[serde(default)]
+    #[schema(required)]
+    pub max_cost_usd: Option<Usd>,
 }
 
 /// An agent as a job runs it, whatever becomes of it meanwhile.

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approval;
 pub mod asset;
+pub mod budget;
 pub mod cancel;
 pub mod claim;
 pub mod conversation;

@@ -16,7 +16,7 @@ pub use tool::{OutputStream, ToolCompleted, ToolOutcome, ToolOutput, ToolStarted
 
 use crate::asset::Asset;
 use crate::id::{JobId, WorkerId};
-use crate::job::{Job, OutputKind};
+use crate::job::{Job, OutputKind, Reservation};
 use crate::message::{AssistantMessage, Tokens};
 use crate::sandbox::Isolation;
 
@@ -95,6 +95,10 @@ event_data! {
     ReasoningDelta(TextDelta) = "reasoning.delta",
     /// A reply, whole.
     MessageCompleted(AssistantMessage) = "message.completed",
+    /// The model is about to be asked under a budget.
+    BudgetReserved(Reservation) = "budget.reserved",
+    /// What was reserved is known to have led to no reply.
+    BudgetSettled(BudgetSettled) = "budget.settled",
     /// A tool is about to run.
     ToolStarted(ToolStarted) = "tool.started",
     /// Live output of a running command.
@@ -188,6 +192,13 @@ pub struct JobStarted {
 pub struct TextDelta {
     /// The text to append.
     pub text: String,
+}
+
+/// Data of `budget.settled`.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct BudgetSettled {
+    /// What the call has used all the same.
+    pub usage: Tokens,
 }
 
 /// Data of `asset.created`.

@@ -5,6 +5,7 @@ mod limits;
 mod progress;
 mod request;
 mod status;
+mod usage;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,10 @@ pub use limits::Limits;
 pub use progress::Progress;
 pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
+pub use usage::{Presumed, Presumptions, Reservation, Usage};
 
 use crate::asset::Asset;
 use crate::id::{ConversationId, JobId};
-use crate::message::Tokens;
 use crate::model_name::ModelName;
 
 /// A job as its owner sees it.
@@ -141,18 +142,12 @@ pub enum LoopStop {
     MaxIterations,
     /// The model made the same call again and again.
     RepeatedCall,
-}
-
-/// What a job used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Usage {
-    /// Tokens over all replies.
-    #[serde(flatten)]
-    pub tokens: Tokens,
-    /// Replies of the model.
-    pub iterations: u32,
-    /// Calls of tools.
-    pub tool_calls: u32,
+    /// Another reply could have gone beyond `limits.max_total_tokens`.
+    MaxTotalTokens,
+    /// Another reply could have gone beyond `limits.max_cost_usd`.
+    MaxCostUsd,
+    /// Another reply could have gone beyond what the tenant may use up this month.
+    TenantBudget,
 }
 
 /// Where a queued job stands.

@@ -4,6 +4,7 @@
 pub mod agent;
 pub mod approval;
 pub mod asset;
+pub mod budget;
 pub mod conversation;
 pub mod db;
 pub mod event;
@@ -15,6 +16,7 @@ pub mod key;
 pub mod mcp;
 pub mod message;
 pub mod model_name;
+pub mod money;
 pub mod provider;
 pub mod sandbox;
 pub mod schema;

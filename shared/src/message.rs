@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::money::Usd;
+
 /// One whole reply of a model: the data of `message.completed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AssistantMessage {
@@ -73,7 +75,7 @@ pub enum StopReason {
     Other,
 }
 
-/// Tokens of one reply or of a whole job.
+/// Tokens of one reply or of a whole job, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tokens {
     /// Read by the model, cached ones included.
@@ -89,6 +91,9 @@ pub struct Tokens {
     /// The part of `output_tokens` that is thinking, where the provider tells.
     #[serde(default)]
     pub reasoning_tokens: u64,
+    /// What they cost, by the prices at the time; missing if the price of the model was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Usd>,
 }
 
 impl AssistantMessage {
@@ -115,8 +120,29 @@ impl AssistantMessage {
     }
 }
 
+impl Tokens {
+    /// Read and written.
+    pub fn total(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// Whether the provider has counted both.
+    pub fn is_counted(&self) -> bool {
+        self.input_tokens > 0 && self.output_tokens > 0
+    }
+}
+
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
+        // What one part cost is not what the whole did.
+        self.cost_usd = match (self.total(), other.total()) {
+            (0, _) => other.cost_usd.or(self.cost_usd),
+            (_, 0) => self.cost_usd.or(other.cost_usd),
+            _ => self
+                .cost_usd
+                .zip(other.cost_usd)
+                .map(|(one, more)| one + more),
+        };
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
         self.cache_read_tokens += other.cache_read_tokens;
@@ -138,5 +164,25 @@ mod tests {
             ..Tokens::default()
         };
         assert_eq!(read(r#"{"input_tokens":9,"output_tokens":5}"#), expected);
+    }
+
+    #[test]
+    fn what_is_known_to_cost_something_adds_up_and_what_is_not_spoils_it() {
+        let reply = |cost: Option<u64>| Tokens {
+            input_tokens: 2,
+            output_tokens: 1,
+            cost_usd: cost.map(Usd::from_nanos),
+            ..Tokens::default()
+        };
+        let sum = |replies: &[Tokens]| {
+            let mut sum = Tokens::default();
+            replies.iter().for_each(|reply| sum += *reply);
+            sum.cost_usd.map(Usd::nanos)
+        };
+        assert_eq!(sum(&[reply(Some(3)), reply(Some(4))]), Some(7));
+        assert_eq!(sum(&[reply(Some(3)), reply(None), reply(Some(4))]), None);
+        assert_eq!(sum(&[Tokens::default(), reply(Some(3))]), Some(3));
+        assert_eq!(sum(&[reply(Some(3)), Tokens::default()]), Some(3));
+        assert_eq!(sum(&[]), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The providers of models that this service knows.
 
+mod price;
 mod window;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use serde::Deserialize;
 
 use crate::model_name::ModelName;
 
+pub use price::{ModelPrice, NotAPrice, Price};
 pub use window::{ContextWindow, NotAWindow};
 
 /// The provider that needs no network: it runs the prompt's own commands.
@@ -76,6 +78,8 @@ pub struct Providers {
     pub default_model: Option<ModelName>,
     /// How much models read at once, where that is not as it is known.
     pub context_windows: Vec<ContextWindow>,
+    /// What models cost. None is known that is not here.
+    pub prices: Vec<ModelPrice>,
 }
 
 /// Why a model cannot be asked.
@@ -103,6 +107,14 @@ pub enum NotConfigured {
     #[error("provider `script` has only the model `script/bash`")]
     UnknownScript,
 }
+
+/// What a model costs is not configured.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the price of `{0}` is not known: set SKILLET_PRICES, or `prices` in skillet.toml, for the API and the workers, \
+     e.g. `{0}=3:15` for dollars for a million tokens read and written"
+)]
+pub struct UnknownPrice(pub ModelName);
 
 impl Providers {
     /// Anthropic and OpenAI at their usual places or where `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`
@@ -139,6 +151,7 @@ impl Providers {
             by_name,
             default_model,
             context_windows: Vec::new(),
+            prices: Vec::new(),
         }
     }
 
@@ -170,6 +183,11 @@ impl Providers {
     /// How many tokens the model reads at once; `None` if there is no limit.
     pub fn context_window(&self, model: &ModelName) -> Option<u32> {
         window::of(model, &self.context_windows)
+    }
+
+    /// What the model costs; `None` if that is not known.
+    pub fn price(&self, model: &ModelName) -> Option<Price> {
+        price::of(model, &self.prices)
     }
 
     /// All names.

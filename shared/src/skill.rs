@@ -76,6 +76,16 @@ impl Skill {
         unmet.map(|Need(any)| any.join(" or ")).collect()
     }
 
+    /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`
+    /// leaves it to the job whether its calls wait for a person; other rules of the job and the operator stand.
+    pub fn hooks_for(&self, parameters: &Map<String, Value>) -> Hooks {
+        let mut hooks = self.hooks.clone();
+        if parameters.get("confirm") == Some(&Value::Bool(false)) {
+            hooks.confirm.clear();
+        }
+        hooks
+    }
+
     /// Checks parameters against the skill's schema and fills in its defaults. The errors name where
     /// (a JSON Pointer, RFC 6901) and what.
     pub fn parameters_from(

@@ -28,6 +28,10 @@ pub enum ToolName {
     HttpRequest,
     /// Asks a database.
     SqlQuery,
+    /// Sends a mail.
+    SendEmail,
+    /// Reads mails.
+    ReadEmail,
     /// Makes a file an output of the job.
     SetOutput(OutputKind),
 }
@@ -41,7 +45,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::ExecuteBash,
         Self::ShellExec,
         Self::FileRead,
@@ -51,6 +55,8 @@ impl ToolName {
         Self::WebFetch,
         Self::HttpRequest,
         Self::SqlQuery,
+        Self::SendEmail,
+        Self::ReadEmail,
         Self::SetOutput(OutputKind::Image),
         Self::SetOutput(OutputKind::Audio),
         Self::SetOutput(OutputKind::Video),
@@ -80,6 +86,8 @@ impl ToolName {
             Self::WebFetch => "web.fetch",
             Self::HttpRequest => "http_request",
             Self::SqlQuery => "sql_query",
+            Self::SendEmail => "send_email",
+            Self::ReadEmail => "read_email",
             Self::SetOutput(OutputKind::Image) => "set_output_image",
             Self::SetOutput(OutputKind::Audio) => "set_output_audio",
             Self::SetOutput(OutputKind::Video) => "set_output_video",

@@ -5,6 +5,7 @@ mod files;
 mod prepare;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound, Utc};
@@ -14,6 +15,7 @@ use shared::id::WorkerId;
 use shared::job::{JobError, JobErrorCode, LoopStop};
 use tokio_util::sync::CancellationToken;
 
+use crate::budget::Budget;
 use crate::egress::Egress;
 use crate::log::JobLog;
 use crate::mcp::Servers;
@@ -36,6 +38,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) secrets: &'a JobSecrets,
     /// What commands may reach.
     pub(crate) egress: Option<&'a Arc<Egress>>,
+    /// What the model may still use up.
+    pub(crate) budget: Budget<'a>,
     /// Set when the worker is leaving.
     pub(crate) drain: &'a CancellationToken,
     deadline: Instant,
@@ -84,6 +88,8 @@ pub(crate) struct Signals {
     pub(crate) drain: CancellationToken,
     /// The worker is leaving now.
     pub(crate) leave: CancellationToken,
+    /// Whether the tenant has a budget.
+    pub(crate) has_tenant_budget: Arc<AtomicBool>,
 }
 
 /// Why an attempt stopped in the middle.
@@ -190,6 +196,14 @@ async fn carry_out(
     for entry in entries {
         log.append(entry).await;
     }
+    let transcript = &mut dialogue.transcript;
+    let budget = match Budget::open(shop, claimed, log, &signals.has_tenant_budget, transcript) {
+        Ok(budget) => budget,
+        Err(error) => {
+            remove(workspace).await;
+            return (End::Failed(error), Some(dialogue));
+        }
+    };
     let limit = Duration::from_secs(claimed.request.limits.timeout_seconds.into());
     let deadline = clock.begun_at + limit.saturating_sub(claimed.spent);
     let attempt = Attempt {
@@ -200,6 +214,7 @@ async fn carry_out(
         workspace,
         secrets: &secrets,
         egress: egress.as_ref(),
+        budget,
         drain: &signals.drain,
         deadline,
     };
@@ -213,6 +228,7 @@ async fn carry_out(
         }
         Err(interrupt) => interrupt.into(),
     };
+    dialogue.transcript.progress.presumptions = attempt.budget.presumptions();
     remove(attempt.workspace).await;
     (end, Some(dialogue))
 }

@@ -44,6 +44,8 @@ pub(crate) async fn frequent(
             break;
         }
     }
+    // With the leases of the dead.
+    db::budget::settle_abandoned(pool).await?;
     Ok(promoted > 0 || taken_over > 0)
 }
 

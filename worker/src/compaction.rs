@@ -1,12 +1,13 @@
 //! Making a transcript fit again that outgrows what its model can read: the older part becomes a summary.
 
 use shared::db;
-use shared::event::{ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
+use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
 
 use crate::attempt::Attempt;
+use crate::budget::Urgency;
 use crate::model::{Message, Part, Request};
 use crate::prompt::retell;
-use crate::run_loop::{Dialogue, LoopError, ask};
+use crate::run_loop::{Answer, Dialogue, LoopError, Question, ask};
 
 /// How much of the window may be used before the older part becomes a summary.
 const FULL_PERCENT: u64 = 80;
@@ -60,8 +61,18 @@ pub(crate) async fn compact_if_full(
         messages: &[Message::User(vec![Part::Text(told)])],
         max_tokens: MAX_SUMMARY_TOKENS.min(window / SUMMARY_PART),
     };
-    let reply = ask(attempt, &*dialogue.model, request, false).await?;
+    let question = Question {
+        request,
+        measured: None,
+        used: dialogue.transcript.progress.usage,
+        urgency: Urgency::Useful,
+    };
+    let Answer::Reply(reply) = ask(attempt, &*dialogue.model, question).await? else {
+        // Whether there is budget for the long transcript is seen next.
+        return Ok(());
+    };
     let summary = reply.text();
+    attempt.budget.note(&reply.usage);
     dialogue.transcript.progress.usage.tokens += reply.usage;
     let replies = i64::try_from(cut.from_end).unwrap_or(i64::MAX);
     let pool = &attempt.shop.pool;
@@ -69,6 +80,10 @@ pub(crate) async fn compact_if_full(
         db::event::get_seq_from_end(pool, cut.job, "message.completed", replies).await?;
     let (false, Some(first_kept)) = (summary.trim().is_empty(), first_kept) else {
         tracing::warn!(job = %attempt.claimed.job.id, "a conversation could not be summarised");
+        if reply.usage.is_counted() {
+            let settled = BudgetSettled { usage: reply.usage };
+            attempt.log.append(EventData::BudgetSettled(settled)).await;
+        }
         return Ok(());
     };
     let compacted = ConversationCompacted {

@@ -16,8 +16,10 @@ pub(crate) use earlier::recall;
 /// Events that are read at once.
 const PAGE: i64 = 500;
 /// The types that a transcript is made of.
-const TYPES: [&str; 8] = [
+const TYPES: [&str; 10] = [
     "message.completed",
+    "budget.reserved",
+    "budget.settled",
     "tool.started",
     "tool.completed",
     "approval.resolved",
@@ -94,6 +96,12 @@ impl History {
                     transcript.add_reply(reply);
                     is_unsaved = false;
                 }
+                EventData::BudgetReserved(reservation) => {
+                    transcript.progress.presumptions.reserve(reservation);
+                }
+                EventData::BudgetSettled(settled) => {
+                    transcript.progress.add_settled(&settled.usage);
+                }
                 EventData::ToolStarted(call) => {
                     let verdict = transcript.verdict(&call.call_id);
                     // One that was denied has not run, whatever came of its worker.
@@ -113,7 +121,7 @@ impl History {
                 // A job does not begin to wait before its workspace is saved.
                 EventData::WorkspaceSaved(_) | EventData::JobWaiting(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
-                    transcript.progress.usage.tokens += compacted.usage;
+                    transcript.progress.add_summary(&compacted.usage);
                     transcript.distrust_counts();
                 }
                 _ => {}

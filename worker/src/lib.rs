@@ -2,6 +2,7 @@
 
 mod address;
 mod attempt;
+mod budget;
 mod capture;
 mod chore;
 mod command;

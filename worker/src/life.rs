@@ -1,6 +1,7 @@
 //! The life of a worker: register, claim for the free slots, leave in order.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use shared::db;
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::shop::Shop;
-use crate::wake::{self, Running};
+use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
@@ -134,11 +135,16 @@ impl Life<'_> {
                 lost: self.dead.child_token(),
                 drain: self.shutdown.drain.clone(),
                 leave: self.shutdown.leave.clone(),
+                has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
             };
             if claimed.cancel_requested {
                 signals.cancel.cancel();
             }
-            let guard = self.running.enter(claimed.job.id, signals.cancel.clone());
+            let ears = Ears {
+                cancel: signals.cancel.clone(),
+                has_tenant_budget: signals.has_tenant_budget.clone(),
+            };
+            let guard = self.running.enter(claimed.job.id, ears);
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             self.attempts.spawn(async move {
                 attempt.await;
@@ -164,10 +170,7 @@ impl Life<'_> {
     async fn do_chores(&self, rare_at: &mut Instant) {
         let done = async {
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
-            // What the notification said, in case that nobody heard it.
-            for run in held.iter().filter(|run| run.cancel_requested) {
-                self.running.cancel(run.job);
-            }
+            held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();

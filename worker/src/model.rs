@@ -33,7 +33,7 @@ use self::name::ToolNames;
 
 /// A model that can be asked. Dropping the stream ends the call.
 pub trait Model: Send + Sync {
-    /// Streams one reply: deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
+    /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
     fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 
     /// Whether it repeats itself because it was told to, and not because it is stuck.
@@ -123,6 +123,8 @@ pub struct ToolResult {
 /// What arrives while a model replies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
+    /// The model has begun to reply, and with it the provider to count.
+    Begun,
     /// More text.
     Text(String),
     /// More thinking.

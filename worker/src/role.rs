@@ -43,7 +43,10 @@ impl Role {
     /// The role in which a job is to be done; `None` if it is that of a skill that is not here.
     pub(crate) fn of(claimed: &Claimed, catalog: &Catalog) -> Option<Self> {
         let role = match (&claimed.job.skill, &claimed.request.agent) {
-            (Some(name), _) => catalog.get(name).map(|skill| Self::from(&**skill)),
+            (Some(name), _) => catalog.get(name).map(|skill| Self {
+                hooks: skill.hooks_for(&claimed.request.parameters),
+                ..Self::from(&**skill)
+            }),
             (None, agent) => agent.as_ref().map(|agent| Self::from(&agent.settings)),
         }?;
         Some(Self {

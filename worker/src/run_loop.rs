@@ -1,19 +1,21 @@
 //! The loop: ask the model, run what it calls, until it has nothing left to call.
 
 use std::error::Error;
-use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::StreamExt;
 use shared::event::{EventData, TextDelta};
-use shared::job::{JobError, LoopStop};
+use shared::job::{JobError, LoopStop, Usage};
 use shared::message::{AssistantMessage, ToolCall};
 
 use crate::attempt::Attempt;
+use crate::budget::Urgency;
 use crate::compaction::compact_if_full;
 use crate::log::LeaseLost;
-use crate::model::{Model, ModelError, ModelEvent, Request, retry};
+use crate::model::retry::{self, Failed};
+use crate::model::{Model, ModelError, ModelEvent, Request};
 use crate::tool::{ExecuteError, Toolbox};
-use crate::transcript::Transcript;
+use crate::transcript::{Measured, Transcript};
 use crate::workspace::Snapshots;
 
 /// Why a loop did not come to its end.
@@ -70,7 +72,7 @@ pub(crate) async fn run_loop(
             }
         }
         if let Some(stop) = dialogue.transcript.stop(limits.max_iterations) {
-            return Ok(stop);
+            return Ok(attempt.budget.explain(stop));
         }
         attempt.check_boundary()?;
         compact_if_full(attempt, dialogue).await?;
@@ -81,11 +83,21 @@ pub(crate) async fn run_loop(
             messages: dialogue.transcript.messages(),
             max_tokens: limits.max_tokens,
         };
-        let reply = ask(attempt, &*dialogue.model, request, true).await?;
+        let question = Question {
+            request,
+            measured: dialogue.transcript.measured(&attempt.claimed.job.model),
+            used: dialogue.transcript.progress.usage,
+            urgency: Urgency::Needed,
+        };
+        let reply = match ask(attempt, &*dialogue.model, question).await? {
+            Answer::Reply(reply) => reply,
+            Answer::Unaffordable(stop) => return Ok(stop),
+        };
         attempt
             .log
             .append(EventData::MessageCompleted(reply.clone()))
             .await;
+        attempt.budget.note(&reply.usage);
         dialogue.transcript.add_reply(reply);
     }
 }
@@ -111,35 +123,79 @@ async fn run_calls(
     Ok(None)
 }
 
-/// One reply. If it `is_public`, its deltas go to the log as they come.
+/// What a model is asked, and what is known of what that takes.
+pub(crate) struct Question<'a> {
+    pub(crate) request: Request<'a>,
+    /// What the provider has counted of it.
+    pub(crate) measured: Option<Measured>,
+    /// What the job has used so far.
+    pub(crate) used: Usage,
+    /// The deltas of a reply that is needed go to the log as they come.
+    pub(crate) urgency: Urgency,
+}
+
+/// What came of a question.
+pub(crate) enum Answer {
+    Reply(AssistantMessage),
+    /// The reply could have gone beyond a budget.
+    Unaffordable(LoopStop),
+}
+
+/// One reply, if there is budget for it.
 pub(crate) async fn ask(
     attempt: &Attempt<'_>,
     model: &dyn Model,
-    request: Request<'_>,
-    is_public: bool,
-) -> Result<AssistantMessage, LoopError> {
-    let report = |error: &ModelError, tries, wait| report(attempt, error, tries, wait);
+    question: Question<'_>,
+) -> Result<Answer, LoopError> {
+    let budget = &attempt.budget;
+    let max_tokens = match budget.reserve(&question).await? {
+        Ok(max_tokens) => max_tokens,
+        Err(stop) => return Ok(Answer::Unaffordable(stop)),
+    };
+    let request = Request {
+        max_tokens,
+        ..question.request
+    };
+    let used = question.used;
+    let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
+        report(attempt, &failed);
+        let (may_be_billed, is_last) = (failed.may_be_billed(), failed.wait.is_none());
+        budget.fail(may_be_billed, is_last, used).boxed()
+    };
     let mut events = retry::stream(model, request, &report);
     loop {
-        // A reply that is not complete is asked for again, so the worker need not wait for it to leave.
+        // A reply that is not complete is asked for again, so the worker need not wait for it to leave, unless
+        // that would use a budget up for nothing.
         let event = tokio::select! {
-            event = events.next() => event.ok_or(ModelError::BrokenStream)??,
-            () = attempt.drain.cancelled() => return Err(LoopError::Drained),
+            event = events.next() => event.ok_or(ModelError::BrokenStream).flatten(),
+            () = attempt.drain.cancelled(), if !budget.applies() => return Err(LoopError::Drained),
         };
         let delta = match event {
-            ModelEvent::Text(text) => EventData::MessageDelta(TextDelta { text }),
-            ModelEvent::Reasoning(text) => EventData::ReasoningDelta(TextDelta { text }),
-            ModelEvent::Completed(reply) => return Ok(reply),
+            Ok(ModelEvent::Begun) => continue,
+            Ok(ModelEvent::Text(text)) => EventData::MessageDelta(TextDelta { text }),
+            Ok(ModelEvent::Reasoning(text)) => EventData::ReasoningDelta(TextDelta { text }),
+            Ok(ModelEvent::Completed(mut reply)) => {
+                budget.settle(&mut reply.usage).await;
+                return Ok(Answer::Reply(reply));
+            }
+            Err(error) => {
+                let refusal = budget.refusal().unwrap_or(Err(error.into()));
+                return refusal.map(Answer::Unaffordable);
+            }
         };
-        if is_public {
+        if question.urgency == Urgency::Needed {
             attempt.log.append(delta).await;
         }
     }
 }
 
 /// Tells the operator. A provider's words may be those of the job.
-fn report(attempt: &Attempt<'_>, error: &ModelError, tries: u32, wait: Duration) {
-    let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
+fn report(attempt: &Attempt<'_>, failed: &Failed<'_>) {
+    let (Some(wait), tries) = (failed.wait, failed.tries) else {
+        return;
+    };
+    let first = Some(failed.error as &dyn Error);
+    let causes = std::iter::successors(first, |&error| error.source());
     let error = causes
         .map(ToString::to_string)
         .collect::<Vec<_>>()

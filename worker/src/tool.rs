@@ -3,6 +3,7 @@
 mod approval;
 mod executor;
 mod file;
+mod mail;
 mod mcp;
 mod set_output;
 mod shell;
@@ -29,6 +30,7 @@ use crate::attempt::Attempt;
 use crate::model::ToolSpec;
 use crate::spill::Spill;
 use file::{FileEdit, FileList, FileRead, FileWrite};
+use mail::{ReadEmail, SendEmail};
 use set_output::SetOutput;
 use shell::{ExecuteBash, ShellExec};
 use sql::SqlQuery;
@@ -162,6 +164,8 @@ fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::WebFetch => Box::new(WebFetch),
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
         ToolName::SqlQuery => Box::new(SqlQuery),
+        ToolName::SendEmail => Box::new(SendEmail),
+        ToolName::ReadEmail => Box::new(ReadEmail),
         ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),
     }
 }

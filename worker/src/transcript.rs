@@ -2,6 +2,7 @@
 //! loop, and nothing else is.
 
 mod cut;
+mod measured;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,6 +12,7 @@ use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
 use crate::model::{Message, Part, ToolResult};
+pub(crate) use measured::Measured;
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;

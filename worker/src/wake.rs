@@ -1,6 +1,7 @@
 //! What the database tells a worker at once. All of it is a hint: the poll finds the same later.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -9,22 +10,29 @@ use sqlx::postgres::{PgListener, PgNotification};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use shared::db::run::HeldRun;
 use shared::db::{CANCEL_CHANNEL, WORK_CHANNEL};
 use shared::id::JobId;
 
 /// The pause before a lost connection is tried again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The jobs that run here, so that they can be cancelled by id.
+/// The jobs that run here, so that they can be told by id what has changed.
 #[derive(Clone, Default)]
 pub(crate) struct Running {
-    jobs: Arc<Mutex<HashMap<JobId, CancellationToken>>>,
+    jobs: Arc<Mutex<HashMap<JobId, Ears>>>,
+}
+
+/// How a job hears what comes from outside.
+pub(crate) struct Ears {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) has_tenant_budget: Arc<AtomicBool>,
 }
 
 impl Running {
     /// Makes the job known; it is forgotten when the guard goes.
-    pub(crate) fn enter(&self, job: JobId, cancel: CancellationToken) -> RunningGuard {
-        self.lock().insert(job, cancel);
+    pub(crate) fn enter(&self, job: JobId, ears: Ears) -> RunningGuard {
+        self.lock().insert(job, ears);
         RunningGuard {
             running: self.clone(),
             job,
@@ -38,12 +46,24 @@ impl Running {
 
     /// Cancels the job if it runs here.
     pub(crate) fn cancel(&self, job: JobId) {
-        if let Some(cancel) = self.lock().get(&job) {
-            cancel.cancel();
+        if let Some(ears) = self.lock().get(&job) {
+            ears.cancel.cancel();
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, CancellationToken>> {
+    /// Tells the job what the database says of it.
+    pub(crate) fn tell(&self, run: &HeldRun) {
+        // What the notification said, in case that nobody heard it.
+        if run.cancel_requested {
+            self.cancel(run.job);
+        }
+        if let Some(ears) = self.lock().get(&run.job) {
+            let has_budget = run.has_tenant_budget;
+            ears.has_tenant_budget.store(has_budget, Ordering::Relaxed);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Ears>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

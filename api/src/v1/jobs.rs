@@ -1,6 +1,7 @@
 //! `/v1/jobs`
 
 mod approvals;
+mod budget;
 mod cancel;
 mod create;
 mod events;
@@ -13,7 +14,7 @@ pub(crate) use approvals::{list_job_approvals, resolve_approval};
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use request::{HooksRequest, LimitsRequest, check_metadata};
+pub(crate) use request::{HooksRequest, LimitsRequest, MOST_TOKENS, check_metadata};
 pub(crate) use retry::retry_job;
 pub(crate) use stream::stream_job;
 

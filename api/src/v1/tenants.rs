@@ -1,5 +1,9 @@
 //! `/v1/tenants`
 
+mod budget;
+
+pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
+
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};
 use serde::Deserialize;

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_question_shows_every_argument_and_no_trick_of_the_terminal() {
         let input =
-            json!({"command": "ls\nrm -rf \u{1b}[8m/\u{202e}x\r", "timeout": 5, "cwd": "a"});
+            json!({"command": "ls\nrm -rf \u{1b}[8m/\u{202e}x\r", "cwd": "a", "timeout": 5});
         assert_eq!(
             asked(input),
             "? shell.exec wants to run\n  command:\n    ls\n    rm -rf \\u{1b}[8m/\\u{202e}x\\u{d}\n  cwd: a\n  \

@@ -37,6 +37,8 @@ pub struct Claimed {
     pub claimed_at: DateTime<Utc>,
     /// Time that earlier attempts took.
     pub spent: Duration,
+    /// Whether its tenant has a budget.
+    pub has_tenant_budget: bool,
 }
 
 /// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills, in the
@@ -77,6 +79,11 @@ pub async fn claim(
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
             taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
+            exists (
+                select from tenant_budget as budget
+                where budget.tenant_id = taken.tenant_id
+                  and (budget.max_total_tokens is not null or budget.max_cost is not null)
+            ) as "has_tenant_budget!",
             job.skill, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
             job.request as "request: Json<JobRequest>",
             job.metadata as "metadata: Json<Map<String, Value>>"
@@ -134,6 +141,7 @@ pub async fn claim(
                 model_outages: row.model_outages,
                 claimed_at: row.claimed_at,
                 spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
+                has_tenant_budget: row.has_tenant_budget,
             })
         })
         .collect()

@@ -29,11 +29,35 @@ pub async fn insert(
     .await
 }
 
+/// A key that was brought, and what to know of its tenant.
+#[derive(Clone, Debug)]
+pub struct Presented {
+    /// Whose key it is.
+    pub tenant: TenantId,
+    /// What its owner calls it.
+    pub name: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// Whether the tenant has a budget.
+    pub has_budget: bool,
+}
+
 /// The key that a request brought, if it is one of ours and not revoked.
-pub async fn get_by_secret(db: impl PgExecutor<'_>, secret: &str) -> sqlx::Result<Option<ApiKey>> {
+pub async fn get_by_secret(
+    db: impl PgExecutor<'_>,
+    secret: &str,
+) -> sqlx::Result<Option<Presented>> {
     sqlx::query_as!(
-        ApiKey,
-        r#"select id, tenant_id, name, hint, scopes as "scopes: Vec<Scope>", created_at
+        Presented,
+        r#"select
+               tenant_id as "tenant: TenantId",
+               name,
+               scopes as "scopes: Vec<Scope>",
+               exists (
+                   select from tenant_budget as budget
+                   where budget.tenant_id = api_key.tenant_id
+                     and (budget.max_total_tokens is not null or budget.max_cost is not null)
+               ) as "has_budget!"
            from api_key
            where hash = $1 and revoked_at is null"#,
         &hash(secret),

@@ -75,13 +75,22 @@ pub struct HeldRun {
     pub job: JobId,
     /// Whether someone asked for its end.
     pub cancel_requested: bool,
+    /// Whether its tenant has a budget.
+    pub has_tenant_budget: bool,
 }
 
 /// The runs that are with a worker.
 pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<HeldRun>> {
     sqlx::query_as!(
         HeldRun,
-        r#"select job_id as "job: JobId", cancel_requested
+        r#"select
+               job_id as "job: JobId",
+               cancel_requested,
+               exists (
+                   select from tenant_budget as budget
+                   where budget.tenant_id = run.tenant_id
+                     and (budget.max_total_tokens is not null or budget.max_cost is not null)
+               ) as "has_tenant_budget!"
            from run
            where state = 'running' and worker_id = $1"#,
         worker.0,

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::money::Usd;
+
 /// What a job may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Limits {
@@ -17,6 +19,13 @@ pub struct Limits {
     #[serde(default = "default_approval_timeout")]
     #[schema(minimum = 1, maximum = 2_592_000)]
     pub approval_timeout_seconds: u32,
+    /// Tokens of all replies, with what the model read for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub max_total_tokens: Option<u64>,
+    /// What all replies may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<Usd>,
 }
 
 /// Of requests from before there were approvals.
@@ -31,5 +40,7 @@ impl Limits {
         max_iterations: 10,
         max_tokens: 4096,
         approval_timeout_seconds: 24 * 3600,
+        max_total_tokens: None,
+        max_cost_usd: None,
     };
 }

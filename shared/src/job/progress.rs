@@ -1,6 +1,6 @@
-use super::{JobResult, Output, Usage};
+use super::{JobResult, Output, Presumptions, Usage};
 use crate::event::{AssetCreated, EventData};
-use crate::message::AssistantMessage;
+use crate::message::{AssistantMessage, Tokens};
 
 /// The most outputs of a job.
 const MAX_OUTPUTS: usize = 50;
@@ -12,16 +12,20 @@ pub struct Progress {
     pub text: Option<String>,
     /// What it has used.
     pub usage: Usage,
+    /// What counts as used beside that. While an attempt runs, its budget has it.
+    pub presumptions: Presumptions,
     /// The files that it has made, each path once.
     pub outputs: Vec<AssetCreated>,
 }
 
 impl Progress {
     /// The types of events that add to it, but for `tool.completed`, which are only counted.
-    pub const TYPES: [&str; 3] = [
+    pub const TYPES: [&str; 5] = [
         "message.completed",
         "asset.created",
         "conversation.compacted",
+        "budget.reserved",
+        "budget.settled",
     ];
 
     /// Adds what an event of one of those types says.
@@ -32,14 +36,29 @@ impl Progress {
                 self.add_output(created);
             }
             EventData::ConversationCompacted(compacted) => {
-                self.usage.tokens += compacted.usage;
+                self.add_summary(&compacted.usage);
             }
+            EventData::BudgetReserved(reservation) => self.presumptions.reserve(reservation),
+            EventData::BudgetSettled(settled) => self.add_settled(&settled.usage),
             _ => {}
         }
     }
 
+    /// Adds what a summary has used.
+    pub fn add_summary(&mut self, used: &Tokens) {
+        self.presumptions.settle(used);
+        self.usage.tokens += *used;
+    }
+
+    /// Adds what a call has used that led to nothing.
+    pub fn add_settled(&mut self, used: &Tokens) {
+        self.presumptions.release();
+        self.usage.tokens += *used;
+    }
+
     /// Adds a reply.
     pub fn add_reply(&mut self, reply: &AssistantMessage) {
+        self.presumptions.settle(&reply.usage);
         self.usage.tokens += reply.usage;
         self.usage.iterations += 1;
         let text = reply.text();
@@ -68,7 +87,10 @@ impl Progress {
         JobResult {
             text: self.text,
             outputs: outputs.collect(),
-            usage: self.usage,
+            usage: Usage {
+                presumed: self.presumptions.total(),
+                ..self.usage
+            },
             ..JobResult::default()
         }
     }

@@ -49,7 +49,9 @@ async fn an_agent_is_given_back_as_it_was_put_with_what_it_did_not_say() {
         "timeout_seconds": null,
         "max_iterations": 30,
         "max_tokens": null,
-        "approval_timeout_seconds": null
+        "approval_timeout_seconds": null,
+        "max_total_tokens": null,
+        "max_cost_usd": null
       },
       "instructions": "Say please.",
       "network": "github.com secret:API_URL",

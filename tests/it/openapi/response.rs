@@ -112,6 +112,11 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
     schemas.check("Asset", &service.upload("a.txt", "x").await);
     let (_, tenants) = service.get("/v1/tenants").await;
     let key = json!({"tenant_id": tenants["data"][0]["id"], "name": "ci"});
+    let path = format!(
+        "/v1/tenants/{}/budget",
+        tenants["data"][0]["id"].as_str().unwrap()
+    );
+    schemas.check("TenantBudget", &service.get(&path).await.1);
     schemas.check("CreatedKey", &service.post("/v1/keys", &key).await.1);
     for body in [json!({}), json!({"prompt": "", "skill": "none"})] {
         let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
@@ -134,6 +139,7 @@ async fn every_type_of_event_is_as_the_document_says() {
         cut_short(&service).await,
         summed_up(&service).await,
         allowed(&service, &schemas).await,
+        paid(&service).await,
     ];
     let unreachable = json!([{"url": "http://10.0.0.1/"}]);
     let mut failing = scripted(CLAUDE, "none");
@@ -209,6 +215,18 @@ async fn made(service: &Service) -> String {
     service.model.script("made", script);
     let mut body = scripted(CLAUDE, "made");
     body["skill"] = json!("maker");
+    service.create(&body).await
+}
+
+/// A job under a budget whose model first breaks off and then declines.
+async fn paid(service: &Service) -> String {
+    let script = [
+        Reply::text("This will not be whole.").cut_after(3),
+        Reply::status(400),
+    ];
+    service.model.script("paid", script);
+    let mut body = scripted(CLAUDE, "paid");
+    body["limits"] = json!({"max_total_tokens": 100_000});
     service.create(&body).await
 }
 

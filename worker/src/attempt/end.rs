@@ -270,6 +270,18 @@ fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
         LoopStop::RepeatedCall => {
             "the model made the same call again and again; the work may not be finished".to_owned()
         }
+        LoopStop::MaxTotalTokens => format!(
+            "stopped at limits.max_total_tokens ({}); the work may not be finished",
+            limits.max_total_tokens.unwrap_or_default()
+        ),
+        LoopStop::MaxCostUsd => format!(
+            "stopped at limits.max_cost_usd ({}); the work may not be finished",
+            limits.max_cost_usd.unwrap_or_default()
+        ),
+        LoopStop::TenantBudget => {
+            "stopped at the budget of the tenant for this month; the work may not be finished"
+                .to_owned()
+        }
     };
     vec![warning]
 }

@@ -36,6 +36,10 @@ async fn replay_wire(
         .collect();
     let events = http::events(stream::iter(chunks), Patience::with_pings(None));
     reply::stream("the-api-key", async { Ok(events) }, fold)
+        .filter(|event| {
+            let is_news = !matches!(event, Ok(ModelEvent::Begun));
+            std::future::ready(is_news)
+        })
         .collect()
         .await
 }
@@ -62,7 +66,7 @@ pub(super) async fn replay_whole<F: Fold>(
     let deltas = events.into_iter().map(|event| match event {
         ModelEvent::Text(text) => text,
         ModelEvent::Reasoning(text) => format!("({text})"),
-        ModelEvent::Completed(_) => panic!("completed twice"),
+        ModelEvent::Begun | ModelEvent::Completed(_) => panic!("completed twice"),
     });
     (deltas.collect(), message)
 }
@@ -99,6 +103,7 @@ fn heard(events: Vec<Result<ModelEvent, ModelError>>) -> String {
     let mut heard = String::new();
     for event in events {
         match event {
+            Ok(ModelEvent::Begun) => {}
             Ok(ModelEvent::Text(delta)) => text += &delta,
             Ok(ModelEvent::Reasoning(delta)) => thoughts += &delta,
             Ok(ModelEvent::Completed(message)) => {

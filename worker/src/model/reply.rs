@@ -37,6 +37,7 @@ fn folded<F: Fold>(events: Events, fold: F) -> impl Stream<Item = Result<ModelEv
         events,
         fold,
         ready: VecDeque::new(),
+        begun: false,
         ended: false,
     };
     stream::try_unfold(folding, |mut folding| async move {
@@ -48,6 +49,7 @@ struct Folding<F> {
     events: Events,
     fold: F,
     ready: VecDeque<ModelEvent>,
+    begun: bool,
     ended: bool,
 }
 
@@ -62,6 +64,9 @@ impl<F: Fold> Folding<F> {
                 Some(Ok(event)) if event.data.trim().is_empty() => continue,
                 Some(Ok(event)) => {
                     self.fold.take(&event.data, &mut self.ready)?;
+                    if !std::mem::replace(&mut self.begun, true) {
+                        self.ready.push_front(ModelEvent::Begun);
+                    }
                     continue;
                 }
                 // What breaks after the reply is whole does it no harm.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt};
 use rand::RngExt;
 use tokio::time::sleep;
@@ -17,8 +18,34 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait, even if the provider asks for more: the caller knows better what to do then.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Is told of an error that may pass, of how many tries there were, and of the wait before the next.
-pub type Report<'a> = dyn Fn(&ModelError, u32, Duration) + Send + Sync + 'a;
+/// A try that failed.
+pub struct Failed<'e> {
+    /// Why.
+    pub error: &'e ModelError,
+    /// Which it was, from 1.
+    pub tries: u32,
+    /// The wait before the next; `None` if there is none.
+    pub wait: Option<Duration>,
+    /// Whether the model had begun to reply.
+    pub had_begun: bool,
+}
+
+impl Failed<'_> {
+    /// Whether its provider may charge for it: all but what it declined before it began, or never got.
+    pub fn may_be_billed(&self) -> bool {
+        self.had_begun
+            || match self.error {
+                ModelError::RateLimited { .. }
+                | ModelError::Unavailable { .. }
+                | ModelError::Refused { .. } => false,
+                ModelError::Transport(error) => !error.is_connect() && !error.is_builder(),
+                ModelError::BrokenStream | ModelError::Protocol(_) => true,
+            }
+    }
+}
+
+/// Is told of each try that fails, and says whether there may be another.
+pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
 /// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
 /// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
@@ -35,6 +62,7 @@ pub fn stream<'a>(
         report,
         reply: model.stream(request),
         tries: 1,
+        had_begun: false,
         text: Shown::default(),
         reasoning: Shown::default(),
         ended: false,
@@ -51,6 +79,7 @@ struct Asking<'a> {
     report: &'a Report<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
     tries: u32,
+    had_begun: bool,
     text: Shown,
     reasoning: Shown,
     ended: bool,
@@ -59,7 +88,10 @@ struct Asking<'a> {
 impl Asking<'_> {
     async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         while !self.ended {
-            let unseen = match self.reply.next().await {
+            let next = self.reply.next().await;
+            self.had_begun |= matches!(next, Some(Ok(_)));
+            let unseen = match next {
+                Some(Ok(ModelEvent::Begun)) => None,
                 Some(Ok(ModelEvent::Text(delta))) => self.text.unseen(delta).map(ModelEvent::Text),
                 Some(Ok(ModelEvent::Reasoning(delta))) => {
                     self.reasoning.unseen(delta).map(ModelEvent::Reasoning)
@@ -85,11 +117,18 @@ impl Asking<'_> {
     }
 
     async fn ask_again(&mut self, error: ModelError) -> Result<(), ModelError> {
-        if !error.is_retryable() || self.tries == MAX_TRIES {
+        let has_another = error.is_retryable() && self.tries < MAX_TRIES;
+        let wait = has_another.then(|| wait_after(self.tries, error.retry_after()));
+        let failed = Failed {
+            error: &error,
+            tries: self.tries,
+            wait,
+            had_begun: std::mem::take(&mut self.had_begun),
+        };
+        let may_go_on = (self.report)(failed).await;
+        let Some(wait) = wait.filter(|_| may_go_on) else {
             return Err(error);
-        }
-        let wait = wait_after(self.tries, error.retry_after());
-        (self.report)(&error, self.tries, wait);
+        };
         sleep(wait).await;
         self.tries += 1;
         self.reply = self.model.stream(self.request);

@@ -79,6 +79,10 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
             "reads a page of the web: for what the workspace does not have, or what may have changed."
         }
         ToolName::HttpRequest => "sends a request to an API: for work with a service that has one.",
+        ToolName::SendEmail => {
+            "sends a mail: when the text, the files and the recipients are certain."
+        }
+        ToolName::ReadEmail => "lists and reads mails: for what others have written.",
         ToolName::SqlQuery => "asks a database: for data as rows of JSON.",
         ToolName::SetOutput(kind) => {
             let kind = kind.as_str();

@@ -12,6 +12,8 @@ impl Redactor {
         match event {
             EventData::JobQueued(_)
             | EventData::JobStarted(_)
+            | EventData::BudgetReserved(_)
+            | EventData::BudgetSettled(_)
             | EventData::WorkspaceSaved(_)
             | EventData::JobWaiting(_)
             | EventData::JobResumed(_) => {}

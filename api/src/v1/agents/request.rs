@@ -138,6 +138,8 @@ fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLim
         max_iterations: asked.max_iterations,
         max_tokens: asked.max_tokens,
         approval_timeout_seconds: asked.approval_timeout_seconds,
+        max_total_tokens: asked.max_total_tokens,
+        max_cost_usd: asked.max_cost(),
     }
 }
 

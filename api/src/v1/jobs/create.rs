@@ -18,6 +18,7 @@ use shared::skill::{Catalog, is_name};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
+use super::budget::check_budget;
 use super::request::{CreateJob, Inline, Known, NO_CONVERSATION, Parsed};
 use super::{find, header};
 use crate::auth::Caller;
@@ -41,6 +42,9 @@ use crate::problem::{ApiError, Problem};
         (status = 202, description = "The job, accepted", body = Job,
             headers(("Location" = String, description = "The job's path"))),
         (status = 200, description = "The job, ended (`Prefer: wait`), or the one that this key made before", body = Job),
+        (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`)", body = Problem,
+            content_type = "application/problem+json",
+            headers(("Retry-After" = u64, description = "Seconds until the next month"))),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -71,6 +75,7 @@ pub(crate) async fn create_job(
         Some(before) => Made::Before(before),
         None => {
             let parsed = parse(create, caller.tenant, &pool, &catalog, &providers).await?;
+            check_budget(&caller, &parsed.model, &pool, &providers).await?;
             make(&pool, &assets, caller.tenant, parsed, key, digest).await?
         }
     };

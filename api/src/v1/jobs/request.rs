@@ -14,7 +14,7 @@ use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId};
 use shared::job::{Input, JobRequest, Limits, Priority, Target};
 use shared::model_name::ModelName;
-use shared::provider::Providers;
+use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
 use utoipa::ToSchema;
@@ -24,7 +24,7 @@ pub(crate) use hooks::HooksRequest;
 use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
-pub(crate) use limits::LimitsRequest;
+pub(crate) use limits::{LimitsRequest, MOST_TOKENS};
 use target::Found;
 
 pub(super) const NO_CONVERSATION: &str =
@@ -141,6 +141,7 @@ impl CreateJob {
         let (inputs, inline) = self.check_inputs(found.as_ref(), &known.assets, &mut errors);
         let defaults = found.as_ref().map_or(Limits::DEFAULT, Found::limits);
         let limits = self.limits.check(defaults, &mut errors);
+        errors.extend(check_price(&limits, model.as_ref(), known.providers));
         let hooks = self.hooks.check(&mut errors);
         self.check_numbers(&mut errors);
         let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
@@ -308,6 +309,18 @@ impl CreateJob {
         }
         errors.extend(check_metadata(&self.metadata));
     }
+}
+
+/// An error if a sum of money is to be kept to of which nobody knows how much a reply takes.
+fn check_price(
+    limits: &Limits,
+    model: Option<&ModelName>,
+    providers: &Providers,
+) -> Option<FieldError> {
+    let model = model.filter(|model| providers.price(model).is_none())?;
+    limits.max_cost_usd?;
+    let unknown = UnknownPrice(model.clone());
+    Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
 }
 
 /// An error if a client attaches too much.

@@ -6,8 +6,10 @@ use shared::db;
 use shared::db::job::NewJob;
 use shared::id::JobId;
 use shared::job::{Input, Job, Target};
+use shared::provider::Providers;
 use sqlx::PgPool;
 
+use super::budget::check_budget;
 use super::create::answer;
 use super::{find, not_finished};
 use crate::auth::Caller;
@@ -19,12 +21,16 @@ use crate::problem::{ApiError, Problem};
     (status = 202, description = "The new job, with `retry_of`", body = Job,
         headers(("Location" = String, description = "The job's path"))),
     (status = 409, description = "It has not ended", body = Problem, content_type = "application/problem+json"),
+    (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`)", body = Problem,
+        content_type = "application/problem+json",
+        headers(("Retry-After" = u64, description = "Seconds until the next month"))),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/jobs/{job_id}/retry")]
 pub(crate) async fn retry_job(
     caller: Caller,
     pool: Data<PgPool>,
+    providers: Data<Providers>,
     doorbell: Data<Doorbell>,
     job: Path<JobId>,
 ) -> Result<HttpResponse, ApiError> {
@@ -32,6 +38,7 @@ pub(crate) async fn retry_job(
     if !before.status.is_terminal() {
         return Err(not_finished("wait for its end, or cancel it"));
     }
+    check_budget(&caller, &before.model, &pool, &providers).await?;
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
         .ok_or(ApiError::NotFound("job"))?;

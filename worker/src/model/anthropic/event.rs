@@ -123,6 +123,7 @@ impl Usage {
             cache_write_tokens,
             // Counted as output and not told apart.
             reasoning_tokens: 0,
+            cost_usd: None,
         }
     }
 }

@@ -37,13 +37,14 @@ async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<Stri
         max_tokens: 10,
     };
     let mut stream = if with_retries {
-        retry::stream(model, request, &|_, _, _| {})
+        retry::stream(model, request, &|_| Box::pin(std::future::ready(true)))
     } else {
         model.stream(request)
     };
     let mut deltas = Vec::new();
     while let Some(event) = stream.next().await {
         match event {
+            Ok(ModelEvent::Begun) => {}
             Ok(ModelEvent::Text(text) | ModelEvent::Reasoning(text)) => deltas.push(text),
             Ok(ModelEvent::Completed(message)) => {
                 assert!(stream.next().await.is_none());

@@ -130,6 +130,7 @@ impl Usage {
                 .and_then(|d| d.cache_write_tokens)
                 .unwrap_or_default(),
             reasoning_tokens: thought.and_then(|d| d.reasoning_tokens).unwrap_or_default(),
+            cost_usd: None,
         }
     }
 }

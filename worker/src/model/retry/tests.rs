@@ -30,13 +30,9 @@ impl Scripted {
     }
 
     async fn ask(&self) -> Items {
-        let request = Request {
-            system: "",
-            tools: &[],
-            messages: &[],
-            max_tokens: 1,
-        };
-        super::stream(self, request, &|_, _, _| {}).collect().await
+        super::stream(self, nothing(), &|_| Box::pin(std::future::ready(true)))
+            .collect()
+            .await
     }
 
     fn waits(&self) -> Vec<Duration> {
@@ -46,6 +42,15 @@ impl Scripted {
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .collect()
+    }
+}
+
+fn nothing() -> Request<'static> {
+    Request {
+        system: "",
+        tools: &[],
+        messages: &[],
+        max_tokens: 1,
     }
 }
 
@@ -120,7 +125,7 @@ async fn nothing_is_shown_twice_whatever_the_next_try_says() {
             .into_iter()
             .map(|item| match item.unwrap() {
                 ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text,
-                ModelEvent::Completed(_) => panic!("completed twice"),
+                ModelEvent::Begun | ModelEvent::Completed(_) => panic!("completed twice"),
             })
             .collect();
         assert_eq!(shown, expected.concat());
@@ -195,6 +200,49 @@ async fn what_will_not_pass_is_not_tried_again() {
         [Ok(_), Err(ModelError::Refused { .. })]
     ));
     assert_eq!(model.waits(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_try_that_fails_is_told_with_whether_it_may_be_billed() {
+    let begun = || Ok(ModelEvent::Begun);
+    let overloaded = || {
+        Err(ModelError::Unavailable {
+            retry_after: None,
+            message: "overloaded".into(),
+        })
+    };
+    let model = Scripted::new(vec![
+        vec![limited(1)],
+        vec![begun(), overloaded()],
+        vec![overloaded()],
+        vec![broken()],
+        vec![begun(), refused()],
+    ]);
+    let told = std::sync::Mutex::new(Vec::new());
+    let report = |failed: Failed<'_>| {
+        let line = (failed.tries, failed.may_be_billed(), failed.wait.is_some());
+        told.lock().unwrap().push(line);
+        Box::pin(std::future::ready(true)) as BoxFuture<'_, bool>
+    };
+    let items: Items = super::stream(&model, nothing(), &report).collect().await;
+    assert!(matches!(items[..], [Err(ModelError::Refused { .. })]));
+    let expected = [
+        (1, false, true),
+        (2, true, true),
+        (3, false, true),
+        (4, true, true),
+        (5, true, false),
+    ];
+    assert_eq!(*told.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_told_may_forbid_another_try() {
+    let model = Scripted::new(vec![vec![limited(1)], vec![completed("x")]]);
+    let items: Items = super::stream(&model, nothing(), &|_| Box::pin(std::future::ready(false)))
+        .collect()
+        .await;
+    assert!(matches!(items[..], [Err(ModelError::RateLimited { .. })]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,6 +34,8 @@ impl Found<'_> {
                     approval_timeout_seconds: limits
                         .approval_timeout_seconds
                         .unwrap_or(default.approval_timeout_seconds),
+                    max_total_tokens: limits.max_total_tokens,
+                    max_cost_usd: limits.max_cost_usd,
                 }
             }
         }

@@ -1,0 +1,97 @@
+use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::{get, put};
+use serde::Deserialize;
+use shared::budget::{TenantBudget, TenantLimits};
+use shared::db;
+use shared::id::TenantId;
+use shared::money::Usd;
+use sqlx::PgPool;
+use utoipa::ToSchema;
+
+use crate::auth::Admin;
+use crate::body::Json;
+use crate::problem::{ApiError, FieldError, Problem};
+use crate::v1::jobs::MOST_TOKENS;
+
+/// What a tenant may use up in a calendar month (UTC). What is not given has no limit.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutTenantBudget {
+    /// Tokens of all its jobs, read and written.
+    #[schema(minimum = 0, maximum = 1_000_000_000_000_u64)]
+    max_total_tokens: Option<u64>,
+    /// What they may cost, in US dollars. Jobs with models whose price is not configured are refused then.
+    #[schema(minimum = 0, maximum = 1_000_000)]
+    max_cost_usd: Option<f64>,
+}
+
+impl PutTenantBudget {
+    fn parse(self) -> Result<TenantLimits, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if self.max_total_tokens.is_some_and(|it| it > MOST_TOKENS) {
+            let detail = format!("must be from 0 to {MOST_TOKENS}");
+            errors.push(FieldError::new("/max_total_tokens", detail));
+        }
+        let cost = self.max_cost_usd.and_then(Usd::from_f64);
+        let cost = cost.filter(|cost| *cost <= Usd::MILLION);
+        if self.max_cost_usd.is_some() && cost.is_none() {
+            errors.push(FieldError::new(
+                "/max_cost_usd",
+                "must be from 0 to 1000000",
+            ));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(TenantLimits {
+            max_total_tokens: self.max_total_tokens,
+            max_cost_usd: cost,
+        })
+    }
+}
+
+/// Sets what a tenant may use up in a calendar month (UTC); what it has used stays.
+///
+/// No reply of a model is begun that could go beyond it, on any worker. A job that comes to that point completes with
+/// what it has and `stop_reason` `tenant_budget`; new ones are refused with 429 when nothing is left. Without any
+/// limit there is no budget, and nothing is counted. Jobs that run already keep to it within a second or two.
+#[utoipa::path(tag = "admin", request_body = PutTenantBudget,
+    params(("tenant_id" = TenantId, Path, description = "The tenant")),
+    responses(
+        (status = 200, description = "The budget", body = TenantBudget),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[put("/tenants/{tenant_id}/budget")]
+pub(crate) async fn put_tenant_budget(
+    _: Admin,
+    tenant: Path<TenantId>,
+    body: Json<PutTenantBudget>,
+    pool: Data<PgPool>,
+) -> Result<Answer<TenantBudget>, ApiError> {
+    let Json(body) = body;
+    let limits = body.parse().map_err(ApiError::Invalid)?;
+    if !db::budget::put(&**pool, *tenant, limits).await? {
+        return Err(ApiError::NotFound("tenant"));
+    }
+    find(&pool, *tenant).await.map(Answer)
+}
+
+/// Returns what a tenant may use up in a month, and what it has used of it.
+#[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
+    (status = 200, description = "The budget; without limits if there is none", body = TenantBudget),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/tenants/{tenant_id}/budget")]
+pub(crate) async fn get_tenant_budget(
+    _: Admin,
+    tenant: Path<TenantId>,
+    pool: Data<PgPool>,
+) -> Result<Answer<TenantBudget>, ApiError> {
+    find(&pool, *tenant).await.map(Answer)
+}
+
+async fn find(pool: &PgPool, tenant: TenantId) -> Result<TenantBudget, ApiError> {
+    let budget = db::budget::get(pool, tenant).await?;
+    budget.ok_or(ApiError::NotFound("tenant"))
+}

@@ -1,0 +1,200 @@
+//! What tenants may use up in a calendar month (UTC), and what they have.
+//!
+//! A model call under way has a reservation of all that it may use up. Spent and reserved together never go
+//! beyond the limit, so what is used never does.
+
+use chrono::NaiveDate;
+use sqlx::{PgExecutor, PgPool};
+use uuid::Uuid;
+
+use super::log::Lease;
+use crate::budget::{TenantBudget, TenantLimits, Used};
+use crate::id::TenantId;
+use crate::job::Reservation;
+use crate::message::Tokens;
+use crate::money::Usd;
+
+/// The right to use up to so much of a tenant's budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReservationId(Uuid);
+
+/// Sets what a tenant may use up; what it has used stays. `false` if there is no such tenant.
+pub async fn put(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    limits: TenantLimits,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "insert into tenant_budget (tenant_id, max_total_tokens, max_cost, month)
+         select id, $2, $3, date_trunc('month', now() at time zone 'utc')
+         from tenant
+         where id = $1
+         on conflict (tenant_id) do update set max_total_tokens = $2, max_cost = $3",
+        tenant.0,
+        limits.max_total_tokens.map(to_stored),
+        limits.max_cost_usd.map(|cost| to_stored(cost.nanos())),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// A tenant's budget, with what was used of it; `None` if there is no such tenant.
+pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<TenantBudget>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select
+               max_total_tokens, max_cost,
+               date_trunc('month', now() at time zone 'utc')::date as "month!",
+               case when month = date_trunc('month', now() at time zone 'utc')::date then spent_tokens else 0 end as "spent_tokens!",
+               case when month = date_trunc('month', now() at time zone 'utc')::date then spent_cost else 0 end as "spent_cost!",
+               coalesce(reserved_tokens, 0) as "reserved_tokens!",
+               coalesce(reserved_cost, 0) as "reserved_cost!"
+           from tenant
+           left join tenant_budget on tenant_budget.tenant_id = tenant.id
+           where tenant.id = $1"#,
+        tenant.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(TenantBudget::from))
+}
+
+/// Takes out of the budget of the tenant whose job it is what a model call may use up. `None` if that would
+/// be too much, if the lease is lost, or if the price is unknown and the budget is one of money.
+///
+/// The row's lock makes it exact: of two at once, the second sees what the first has reserved.
+pub async fn reserve(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    lease: Lease,
+    reservation: Reservation,
+) -> sqlx::Result<Option<ReservationId>> {
+    let id = Uuid::now_v7();
+    let reserved = sqlx::query_scalar!(
+        r#"
+        with today as (
+            select date_trunc('month', now() at time zone 'utc')::date as month
+        ),
+        granted as (
+            update tenant_budget as budget set
+                month = today.month,
+                spent_tokens = case when budget.month = today.month then budget.spent_tokens else 0 end,
+                spent_cost = case when budget.month = today.month then budget.spent_cost else 0 end,
+                reserved_tokens = budget.reserved_tokens + $5,
+                reserved_cost = budget.reserved_cost + coalesce($6, 0)
+            from today
+            where budget.tenant_id = $2
+              and exists (select from run where run.job_id = $3 and run.lease = $4 and run.state = 'running')
+              and (
+                  budget.max_total_tokens is null
+                  or case when budget.month = today.month then budget.spent_tokens else 0 end
+                      + budget.reserved_tokens + $5 <= budget.max_total_tokens
+              )
+              and (
+                  budget.max_cost is null
+                  or case when budget.month = today.month then budget.spent_cost else 0 end
+                      + budget.reserved_cost + $6 <= budget.max_cost
+              )
+            returning budget.tenant_id
+        )
+        insert into budget_reservation (id, tenant_id, job_id, lease, tokens, cost)
+        select $1, tenant_id, $3, $4, $5, coalesce($6, 0) from granted
+        returning id
+        "#,
+        id,
+        tenant.0,
+        lease.job.0,
+        lease.number,
+        to_stored(reservation.tokens),
+        reservation.cost_usd.map(|cost| to_stored(cost.nanos())),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(reserved.map(ReservationId))
+}
+
+/// Gives a reservation back, and counts as spent what was used: those tokens, or with `None` all of it. Done
+/// twice, it has happened once.
+pub async fn settle(
+    db: impl PgExecutor<'_>,
+    id: ReservationId,
+    used: Option<&Tokens>,
+) -> sqlx::Result<()> {
+    let cost = |tokens: &Tokens| tokens.cost_usd.unwrap_or_default();
+    sqlx::query!(
+        "with settled as (
+             delete from budget_reservation where id = $1 returning tenant_id, tokens, cost
+         )
+         update tenant_budget as budget set
+             month = today.month,
+             spent_tokens = coalesce($2, settled.tokens)
+                 + case when budget.month = today.month then budget.spent_tokens else 0 end,
+             spent_cost = coalesce($3, settled.cost)
+                 + case when budget.month = today.month then budget.spent_cost else 0 end,
+             reserved_tokens = budget.reserved_tokens - settled.tokens,
+             reserved_cost = budget.reserved_cost - settled.cost
+         from settled, (select date_trunc('month', now() at time zone 'utc')::date as month) as today
+         where budget.tenant_id = settled.tenant_id",
+        id.0,
+        used.map(|tokens| to_stored(tokens.total())),
+        used.map(|tokens| to_stored(cost(tokens).nanos())),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Counts as spent what was reserved under leases that are over: nobody will say any more what those calls have
+/// used, and their provider may have counted all of it. Returns how many there were.
+pub async fn settle_abandoned(pool: &PgPool) -> sqlx::Result<usize> {
+    let abandoned = sqlx::query_scalar!(
+        r#"select id from budget_reservation as reservation
+           where not exists (
+               select from run
+               where run.job_id = reservation.job_id and run.lease = reservation.lease and run.state = 'running'
+           )
+           limit 1000"#,
+    )
+    .fetch_all(pool)
+    .await?;
+    for id in &abandoned {
+        settle(pool, ReservationId(*id), None).await?;
+    }
+    Ok(abandoned.len())
+}
+
+struct Row {
+    max_total_tokens: Option<i64>,
+    max_cost: Option<i64>,
+    month: NaiveDate,
+    spent_tokens: i64,
+    spent_cost: i64,
+    reserved_tokens: i64,
+    reserved_cost: i64,
+}
+
+impl From<Row> for TenantBudget {
+    fn from(row: Row) -> Self {
+        let used = |tokens: i64, cost: i64| Used {
+            tokens: tokens.unsigned_abs(),
+            cost_usd: Usd::from_nanos(cost.unsigned_abs()),
+        };
+        Self {
+            limits: TenantLimits {
+                max_total_tokens: row.max_total_tokens.map(i64::unsigned_abs),
+                max_cost_usd: row
+                    .max_cost
+                    .map(|cost| Usd::from_nanos(cost.unsigned_abs())),
+            },
+            month: row.month,
+            spent: used(row.spent_tokens, row.spent_cost),
+            reserved: used(row.reserved_tokens, row.reserved_cost),
+        }
+    }
+}
+
+/// The columns hold more than anyone can use up.
+fn to_stored(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX / 4)
+}

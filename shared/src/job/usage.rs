@@ -1,0 +1,176 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::message::Tokens;
+use crate::money::Usd;
+
+/// What a job used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
+    /// Tokens over all replies.
+    #[serde(flatten)]
+    pub tokens: Tokens,
+    /// Replies of the model.
+    pub iterations: u32,
+    /// Calls of tools.
+    pub tool_calls: u32,
+    /// What counts as used beside that.
+    #[serde(flatten)]
+    pub presumed: Presumed,
+}
+
+/// What model calls under a budget are taken to have used whose count never came: they broke off, their worker
+/// was lost, or the provider does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Presumed {
+    /// Tokens, at most.
+    #[serde(
+        rename = "presumed_tokens",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub tokens: u64,
+    /// What they cost, at most.
+    #[serde(
+        rename = "presumed_cost_usd",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub cost: Usd,
+}
+
+/// The most that a model call can use up: the data of `budget.reserved`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Reservation {
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// What they cost; missing if the price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Usd>,
+}
+
+/// What is presumed, as a job's log adds up: a call counts as what was reserved for it, from then until it has
+/// said what it used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Presumptions {
+    total: Presumed,
+    open: Option<Reservation>,
+}
+
+impl Presumptions {
+    /// What is presumed now.
+    pub fn total(&self) -> Presumed {
+        self.total
+    }
+
+    /// A call is about to be made. If another is open, it will never say what it used.
+    pub fn reserve(&mut self, reservation: Reservation) {
+        self.total.tokens = self.total.tokens.saturating_add(reservation.tokens);
+        self.total.cost += reservation.cost_usd.unwrap_or_default();
+        self.open = Some(reservation);
+    }
+
+    /// The open call has used these tokens. What the provider did not count stays presumed.
+    pub fn settle(&mut self, used: &Tokens) {
+        if used.is_counted() {
+            return self.release();
+        }
+        if let Some(open) = self.open.take() {
+            let cost = used.cost_usd.min(open.cost_usd);
+            self.take_back(used.total().min(open.tokens), cost.unwrap_or_default());
+        }
+    }
+
+    /// What the open call has used is known otherwise, or nothing.
+    pub fn release(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.take_back(open.tokens, open.cost_usd.unwrap_or_default());
+        }
+    }
+
+    fn take_back(&mut self, tokens: u64, cost: Usd) {
+        self.total.tokens = self.total.tokens.saturating_sub(tokens);
+        self.total.cost = self.total.cost.saturating_sub(cost);
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation(tokens: u64, nanos: u64) -> Reservation {
+        Reservation {
+            tokens,
+            cost_usd: Some(Usd::from_nanos(nanos)),
+        }
+    }
+
+    fn presumed(tokens: u64, nanos: u64) -> Presumed {
+        Presumed {
+            tokens,
+            cost: Usd::from_nanos(nanos),
+        }
+    }
+
+    fn used(input_tokens: u64, output_tokens: u64, nanos: u64) -> Tokens {
+        Tokens {
+            input_tokens,
+            output_tokens,
+            cost_usd: Some(Usd::from_nanos(nanos)),
+            ..Tokens::default()
+        }
+    }
+
+    #[test]
+    fn a_call_counts_in_full_until_it_says_what_it_used() {
+        let mut presumptions = Presumptions::default();
+        presumptions.reserve(reservation(100, 50));
+        assert_eq!(presumptions.total(), presumed(100, 50));
+        presumptions.settle(&used(10, 5, 7));
+        assert_eq!(presumptions.total(), Presumed::default());
+        // Nothing is open any more.
+        presumptions.settle(&used(10, 5, 7));
+        presumptions.release();
+        assert_eq!(presumptions.total(), Presumed::default());
+    }
+
+    #[test]
+    fn a_call_that_never_said_so_stays() {
+        let mut presumptions = Presumptions::default();
+        presumptions.reserve(reservation(100, 50));
+        presumptions.reserve(reservation(30, 20));
+        presumptions.settle(&used(10, 5, 7));
+        assert_eq!(presumptions.total(), presumed(100, 50));
+    }
+
+    #[test]
+    fn what_is_not_counted_is_never_nothing() {
+        let mut presumptions = Presumptions::default();
+        presumptions.reserve(reservation(100, 50));
+        presumptions.settle(&Tokens::default());
+        assert_eq!(presumptions.total(), presumed(100, 50));
+        presumptions.reserve(reservation(100, 50));
+        // It counts what it reads only.
+        presumptions.settle(&used(40, 0, 20));
+        assert_eq!(presumptions.total(), presumed(160, 80));
+    }
+
+    #[test]
+    fn an_older_usage_can_be_read_and_a_plain_one_is_short() {
+        let json = r#"{"input_tokens":1,"output_tokens":2,"iterations":3,"tool_calls":4}"#;
+        let usage: Usage = serde_json::from_str(json).unwrap();
+        assert_eq!(
+            (usage.tokens.total(), usage.presumed),
+            (3, Presumed::default())
+        );
+        let text = serde_json::to_string(&usage).unwrap();
+        assert!(
+            !text.contains("presumed") && !text.contains("cost"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What jobs and tenants may use up.
+
+mod crash;
+mod limit;
+mod price;
+mod refused;
+mod shared_budget;
+mod tenant;
+
+use serde_json::{Value, json};
+use tests::model_server::{Reply, Request};
+
+use crate::support::Service;
+
+const CLAUDE: &str = "anthropic/claude-test";
+const GPT: &str = "openai/gpt-test";
+/// Dollars for a million tokens read, written, out of the cache and into it.
+const PRICES: &str = "anthropic/claude-*=3:15:0.3:3.75,openai/gpt-test=2:8:0.5";
+
+/// A service that knows what its models cost, with one worker.
+async fn service() -> Service {
+    let mut service = Service::with_environment(&[("SKILLET_PRICES", PRICES)]).await;
+    service.add_worker(&[]).await;
+    service
+}
+
+/// A job of the skill `shell` within these limits.
+fn limited(model: &str, marker: &str, limits: Value) -> Value {
+    json!({"skill": "shell", "model": model, "prompt": format!("Do it. #{marker}"), "limits": limits})
+}
+
+/// Lets the model use up all that it may, and call a tool each time, for as long as it is asked.
+fn be_greedy(service: &Service, marker: &str) {
+    service.model.script_with(marker, |request| {
+        let command = format!("echo {}", request.turn());
+        Reply::text("More.")
+            .then_call("execute_bash", json!({ "command": command }))
+            .usage(read(request), cap(request))
+    });
+}
+
+/// What a provider would count of a request, about.
+fn read(request: &Request) -> u64 {
+    request.body.to_string().len() as u64 / 3
+}
+
+/// The most that the reply may have.
+fn cap(request: &Request) -> u64 {
+    let cap = [&request["max_tokens"], &request["max_completion_tokens"]];
+    cap.into_iter().find_map(Value::as_u64).unwrap()
+}
+
+/// All tokens that the provider has counted.
+fn tokens(usage: &Value) -> u64 {
+    let count = |field: &str| usage[field].as_u64().unwrap();
+    count("input_tokens") + count("output_tokens")
+}
+
+/// An amount of dollars in billionths.
+fn nanos(amount: &Value) -> u64 {
+    (amount.as_f64().unwrap() * 1e9).round() as u64
+}

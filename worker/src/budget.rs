@@ -1,0 +1,308 @@
+//! What an attempt may still use up. Before each model call the most that it can take is reserved, and a call
+//! that would not fit is not made; its reply says what it did take.
+//!
+//! What was reserved and never said so counts as used: a stream that broke, a reply that nobody waited for, a
+//! provider that does not count. The log has each reservation before its call, so a later attempt knows.
+
+mod bound;
+mod fit;
+mod tenant;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shared::db::budget::ReservationId;
+use shared::db::claim::Claimed;
+use shared::event::{BudgetSettled, EventData};
+use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
+use shared::message::Tokens;
+use shared::provider::{Price, SCRIPT, UnknownPrice};
+
+use crate::log::JobLog;
+use crate::run_loop::{LoopError, Question};
+use crate::shop::Shop;
+use crate::transcript::Transcript;
+use bound::{Known, input_bound};
+use fit::{Call, Left};
+use tenant::Tenant;
+
+/// What an attempt may still use up.
+pub(crate) struct Budget<'a> {
+    log: &'a JobLog,
+    limits: Limits,
+    price: Option<Price>,
+    /// Whether the model is one that uses anything up.
+    is_real: bool,
+    tenant: Tenant<'a>,
+    /// Whether the tenant has a budget. It may get one any time.
+    has_tenant_budget: &'a AtomicBool,
+    /// Messages that were there before this attempt.
+    taken_over: usize,
+    window: Option<u32>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    presumptions: Presumptions,
+    /// What the last call may cost, and what it takes of the tenant's budget.
+    call: Option<(Reservation, Option<ReservationId>)>,
+    /// Why the reply's cap is lower than it was to be.
+    lowered: Option<LoopStop>,
+    /// Why a call was not made again.
+    refusal: Option<Result<LoopStop, LoopError>>,
+}
+
+/// How much a call matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// The loop ends without it: it waits for what others give back, and does with a shorter reply.
+    Needed,
+    /// The loop goes on without it.
+    Useful,
+}
+
+impl<'a> Budget<'a> {
+    /// The budget of an attempt whose transcript is as the attempts before have left it.
+    pub(crate) fn open(
+        shop: &'a Shop,
+        claimed: &Claimed,
+        log: &'a JobLog,
+        has_tenant_budget: &'a AtomicBool,
+        transcript: &mut Transcript,
+    ) -> Result<Self, JobError> {
+        let (model, providers) = (&claimed.job.model, &shop.providers);
+        let limits = claimed.request.limits;
+        let price = providers.price(model);
+        if limits.max_cost_usd.is_some() && price.is_none() {
+            let unknown = UnknownPrice(model.clone());
+            return Err(JobErrorCode::ModelNotConfigured.with(unknown.to_string()));
+        }
+        Ok(Self {
+            log,
+            limits,
+            price,
+            is_real: model.provider() != SCRIPT,
+            tenant: Tenant::of(claimed, &shop.pool),
+            has_tenant_budget,
+            taken_over: transcript.messages().len(),
+            window: providers.context_window(model),
+            state: Mutex::new(State {
+                presumptions: std::mem::take(&mut transcript.progress.presumptions),
+                ..State::default()
+            }),
+        })
+    }
+
+    /// Whether a reply that is not waited for counts.
+    pub(crate) fn applies(&self) -> bool {
+        let limits = &self.limits;
+        let is_limited = limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
+        self.is_real && (is_limited || self.shared().is_some())
+    }
+
+    /// What all jobs of the tenant share, if it has a budget.
+    fn shared(&self) -> Option<&Tenant<'a>> {
+        let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
+        has_one.then_some(&self.tenant)
+    }
+
+    /// What calls that never said so are taken to have used, in this attempt and those before.
+    pub(crate) fn presumptions(&self) -> Presumptions {
+        self.state().presumptions
+    }
+
+    /// Reserves what the question may take. Returns the cap of its reply, which may be lower than asked for, or
+    /// why it cannot be asked.
+    pub(crate) async fn reserve(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<Result<u32, LoopStop>, LoopError> {
+        if !self.applies() {
+            return Ok(Ok(question.request.max_tokens));
+        }
+        let urgency = question.urgency;
+        let mut call = self.call(question);
+        let mut lowered = None;
+        for (left, stop) in self.left(&question.used) {
+            match call.fitted(left, urgency) {
+                None => return Ok(Err(stop)),
+                Some(cap) if cap < call.cap => {
+                    call.cap = cap;
+                    lowered = Some(stop);
+                }
+                Some(_) => {}
+            }
+        }
+        let taken = match self.shared() {
+            None => None,
+            Some(tenant) => match tenant.take(&call, urgency).await? {
+                None => return Ok(Err(LoopStop::TenantBudget)),
+                Some((cap, taken)) => {
+                    if cap < call.cap {
+                        call.cap = cap;
+                        lowered = Some(LoopStop::TenantBudget);
+                    }
+                    Some(taken)
+                }
+            },
+        };
+        self.state().lowered = lowered;
+        self.enter(call.reservation(), taken).await?;
+        Ok(Ok(call.cap))
+    }
+
+    fn call(&self, question: &Question<'_>) -> Call {
+        let measured = question.measured;
+        let known = Known {
+            measured,
+            is_same_head: measured.is_some_and(|it| it.messages > self.taken_over),
+            window: self.window,
+        };
+        Call {
+            price: self.price,
+            input: input_bound(&question.request, known),
+            cap: question.request.max_tokens,
+        }
+    }
+
+    /// Says in a reply's usage what it cost, and gives the tenant back what it did not use.
+    pub(crate) async fn settle(&self, used: &mut Tokens) {
+        let price = self.price;
+        // Of nothing that was counted nothing is known, unless it costs nothing anyway.
+        let price = price.filter(|price| used.total() > 0 || *price == Price::FREE);
+        used.cost_usd = price.map(|price| price.cost(used));
+        let Some((reservation, taken)) = self.state().call.take() else {
+            return;
+        };
+        if used.total() > reservation.tokens {
+            tracing::warn!(
+                used = used.total(),
+                reserved = reservation.tokens,
+                "a provider did not keep to the cap of the reply"
+            );
+        }
+        let counted = used.is_counted().then_some(&*used);
+        self.give_back(taken, counted).await;
+    }
+
+    /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
+    /// should the attempt be interrupted.
+    pub(crate) fn note(&self, used: &Tokens) {
+        self.state().presumptions.settle(used);
+    }
+
+    /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.
+    pub(crate) async fn fail(&self, may_be_billed: bool, is_last: bool, used: Usage) -> bool {
+        let call = self.state().call;
+        let Some((reservation, taken)) = call.filter(|_| may_be_billed || is_last) else {
+            return true;
+        };
+        self.state().call = None;
+        if !may_be_billed {
+            self.state().presumptions.release();
+            self.give_back(taken, Some(&Tokens::default())).await;
+            let usage = Tokens::default();
+            let settled = EventData::BudgetSettled(BudgetSettled { usage });
+            self.log.append(settled).await;
+            return true;
+        }
+        self.give_back(taken, None).await;
+        if is_last {
+            return true;
+        }
+        let refusal = match self.reserve_again(reservation, &used).await {
+            Ok(None) => return true,
+            Ok(Some(stop)) => Ok(stop),
+            Err(error) => Err(error),
+        };
+        self.state().refusal = Some(refusal);
+        false
+    }
+
+    async fn reserve_again(
+        &self,
+        reservation: Reservation,
+        used: &Usage,
+    ) -> Result<Option<LoopStop>, LoopError> {
+        for (left, stop) in self.left(used) {
+            if !left.covers(reservation) {
+                return Ok(Some(stop));
+            }
+        }
+        let taken = match self.shared() {
+            None => None,
+            Some(tenant) => match tenant.take_exactly(reservation).await? {
+                None => return Ok(Some(LoopStop::TenantBudget)),
+                taken => taken,
+            },
+        };
+        self.enter(reservation, taken).await?;
+        Ok(None)
+    }
+
+    /// Writes down what is reserved, so that it is known whatever comes of the call.
+    async fn enter(
+        &self,
+        reservation: Reservation,
+        taken: Option<ReservationId>,
+    ) -> Result<(), LoopError> {
+        {
+            let mut state = self.state();
+            state.presumptions.reserve(reservation);
+            state.call = Some((reservation, taken));
+        }
+        let reserved = EventData::BudgetReserved(reservation);
+        Ok(self.log.commit(reserved).await?)
+    }
+
+    /// Why the last request was given up, if that was for want of budget.
+    pub(crate) fn refusal(&self) -> Option<Result<LoopStop, LoopError>> {
+        self.state().refusal.take()
+    }
+
+    /// Why the loop stopped: a reply that was cut at a lower cap than the job's was cut by the budget.
+    pub(crate) fn explain(&self, stop: LoopStop) -> LoopStop {
+        match stop {
+            LoopStop::MaxTokens => self.state().lowered.unwrap_or(stop),
+            _ => stop,
+        }
+    }
+
+    /// What is left of the job's own limits, each with the word for its end.
+    fn left(&self, used: &Usage) -> [(Left, LoopStop); 2] {
+        let presumed = self.presumptions().total();
+        let Limits {
+            max_total_tokens,
+            max_cost_usd,
+            ..
+        } = self.limits;
+        let tokens = used.tokens.total().saturating_add(presumed.tokens);
+        // A worker from before there were prices may have left replies without one.
+        let cost = used.tokens.cost_usd;
+        let cost = cost.or_else(|| Some(self.price?.cost(&used.tokens)));
+        let cost = cost.unwrap_or_default() + presumed.cost;
+        let tokens = Left {
+            tokens: max_total_tokens.map(|most| most.saturating_sub(tokens)),
+            cost: None,
+        };
+        let cost = Left {
+            tokens: None,
+            cost: max_cost_usd.map(|most| most.saturating_sub(cost)),
+        };
+        [
+            (tokens, LoopStop::MaxTotalTokens),
+            (cost, LoopStop::MaxCostUsd),
+        ]
+    }
+
+    async fn give_back(&self, taken: Option<ReservationId>, used: Option<&Tokens>) {
+        if let Some(id) = taken {
+            self.tenant.give_back(id, used).await;
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether a model call fits into what is left.
+
+pub(super) use shared::budget::Left;
+use shared::job::Reservation;
+use shared::provider::Price;
+
+use super::Urgency;
+
+/// A reply that would have to be shorter is not worth its prompt: the call is not made.
+const LEAST_REPLY_TOKENS: u32 = 256;
+
+/// A model call, by what it may take.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    /// None if it is not known, and no limit is one of money.
+    pub(super) price: Option<Price>,
+    /// The most tokens that are read.
+    pub(super) input: u64,
+    /// The most that are written.
+    pub(super) cap: u32,
+}
+
+impl Call {
+    /// All that it may take.
+    pub(super) fn reservation(&self) -> Reservation {
+        let output = u64::from(self.cap);
+        Reservation {
+            tokens: self.input.saturating_add(output),
+            cost_usd: self.price.map(|price| price.most(self.input, output)),
+        }
+    }
+
+    /// The highest cap, up to its own, with which it fits; `None` if the reply would be too short.
+    pub(super) fn fitted(&self, left: Left, urgency: Urgency) -> Option<u32> {
+        let mut cap = u64::from(self.cap);
+        if let Some(tokens) = left.tokens {
+            cap = cap.min(tokens.checked_sub(self.input)?);
+        }
+        if let Some(money) = left.cost {
+            cap = cap.min(self.price?.affordable(money, self.input)?);
+        }
+        let least = match urgency {
+            Urgency::Needed => self.cap.min(LEAST_REPLY_TOKENS),
+            Urgency::Useful => self.cap,
+        };
+        u32::try_from(cap).ok().filter(|cap| *cap >= least)
+    }
+
+    /// The same with another cap.
+    pub(super) fn capped(&self, cap: u32) -> Self {
+        Self { cap, ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use shared::money::Usd;
+
+    use super::*;
+
+    fn call(input: u64, cap: u32) -> Call {
+        Call {
+            price: Some("3:15".parse().unwrap()),
+            input,
+            cap,
+        }
+    }
+
+    fn tokens(tokens: u64) -> Left {
+        Left {
+            tokens: Some(tokens),
+            cost: None,
+        }
+    }
+
+    #[test]
+    fn a_cap_is_lowered_to_what_fits_and_a_reply_that_is_too_short_is_none() {
+        let fitted = |left: u64| call(1_000, 4_096).fitted(tokens(left), Urgency::Needed);
+        assert_eq!(fitted(9_999), Some(4_096));
+        assert_eq!(fitted(5_096), Some(4_096));
+        assert_eq!(fitted(5_095), Some(4_095));
+        assert_eq!(fitted(1_256), Some(256));
+        assert_eq!(fitted(1_255), None);
+        assert_eq!(fitted(999), None);
+        // Who asks for less gets it.
+        let small = call(1_000, 100);
+        assert_eq!(small.fitted(tokens(1_100), Urgency::Needed), Some(100));
+        assert_eq!(small.fitted(tokens(1_099), Urgency::Needed), None);
+        assert_eq!(
+            call(1_000, 4_096).fitted(tokens(5_000), Urgency::Useful),
+            None
+        );
+        assert_eq!(call(1, 5).fitted(Left::default(), Urgency::Needed), Some(5));
+    }
+
+    #[test]
+    fn without_a_price_nothing_fits_into_a_sum_of_money() {
+        let left = Left {
+            tokens: None,
+            cost: Some(Usd::MILLION),
+        };
+        let unknown = Call {
+            price: None,
+            ..call(1, 1)
+        };
+        assert_eq!(unknown.fitted(left, Urgency::Needed), None);
+        assert_eq!(call(1, 1).fitted(left, Urgency::Needed), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_is_covered(
+            input in 0..1_000_000_u64,
+            cap in 1..200_000_u32,
+            left_tokens in proptest::option::of(0..2_000_000_u64),
+            left_nanos in proptest::option::of(0..10_000_000_000_u64),
+        ) {
+            let left = Left { tokens: left_tokens, cost: left_nanos.map(Usd::from_nanos) };
+            let call = call(input, cap);
+            if let Some(cap) = call.fitted(left, Urgency::Needed) {
+                prop_assert!(left.covers(call.capped(cap).reservation()));
+            } else {
+                prop_assert!(!left.covers(call.reservation()));
+            }
+        }
+    }
+}
