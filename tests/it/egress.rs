@@ -76,7 +76,7 @@ fn skills() -> TempDir {
 }
 
 /// A name for this machine that is not `localhost`.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let name = rustix::system::uname()
         .nodename()
         .to_str()
@@ -104,7 +104,7 @@ fn serve(listener: &TcpListener) {
 }
 
 /// Every address that this machine may have.
-const ANY: &str = "0.0.0.0/0,::/0";
+pub(crate) const ANY: &str = "0.0.0.0/0,::/0";
 /// Asks without a proxy, by a connection of bash's own.
 fn by_hand(origin: &str) -> String {
     let (host, port) = origin.split_once(':').unwrap();

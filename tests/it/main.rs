@@ -19,6 +19,7 @@ mod idempotency;
 mod jobs;
 mod kill;
 mod log;
+mod mail;
 mod mcp;
 mod model_file;
 mod model_loop;

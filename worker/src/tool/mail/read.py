@@ -124,6 +124,7 @@ def text_of(message):
         content = part.get_content()
     except (LookupError, ValueError):
         content = part.get_payload(decode=True).decode("latin-1")
+    content = content.replace("\r\n", "\n")
     if part.get_content_subtype() != "html":
         return content
     reader = Text()

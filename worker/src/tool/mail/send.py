@@ -18,7 +18,7 @@ def compose(mail, server):
         if mail.get(header):
             message[header.capitalize()] = ", ".join(mail[header])
     message["Subject"] = mail["subject"]
-    message["Date"] = formatdate()
+    message["Date"] = formatdate(usegmt=True)
     message["Message-ID"] = make_msgid(domain=parseaddr(sender)[1].rpartition("@")[2])
     if mail.get("in_reply_to"):
         message["In-Reply-To"] = message["References"] = mail["in_reply_to"]
