@@ -1,9 +1,11 @@
 # syntax=docker/dockerfile:1
 #
-# Two images from one build:
+# Three images from one build:
 #   docker build --target api -t skillet-api .
 #   docker build --target worker -t skillet-worker .
-# `worker` also has the programs that the built-in skills use. Either can run any command of `skillet`.
+#   docker build --target worker-full -t skillet-worker .
+# `worker` also has programs for most of the built-in skills, `worker-full` those for all, with office, video and
+# statistics, about 2 GB. Each can run any command of `skillet`.
 
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /src
@@ -36,16 +38,16 @@ WORKDIR /etc/skillet
 ENTRYPOINT ["tini", "--", "skillet"]
 
 FROM runtime AS worker
-# gsfonts has Helvetica, with which ImageMagick writes unless told otherwise.
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends \
-        fonts-dejavu-core \
-        fonts-liberation2 \
-        gsfonts \
-        imagemagick \
-        python3 \
-        python3-pil \
-        sqlite3 \
+RUN --mount=type=bind,source=scripts,target=/scripts \
+    /scripts/install-programs --small \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build /out/skillet /usr/local/bin/skillet
+USER 10001:10001
+CMD ["worker"]
+
+FROM runtime AS worker-full
+RUN --mount=type=bind,source=scripts,target=/scripts \
+    /scripts/install-programs \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /out/skillet /usr/local/bin/skillet
 USER 10001:10001

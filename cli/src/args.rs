@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Worker(Worker),
     /// Bring the database's schema up to date
     Migrate(Database),
-    /// Run three small jobs and show what they made
+    /// Run small jobs and show what they made
     Demo(Demo),
     /// Run a skill or an agent, follow it and save what it makes
     Run(Run),
@@ -309,13 +309,11 @@ pub(crate) struct Run {
 #[derive(Args)]
 pub(crate) struct Demo {
     /// Where to save what the jobs make
-    #[arg(
-        short,
-        long = "output",
-        default_value = "skillet-demo",
-        value_name = "DIR"
-    )]
+    #[arg(short, long = "output", default_value = "skillet-demo")]
     pub(crate) output_dir: PathBuf,
+    /// One job for each skill that needs no account, and a page to look at
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

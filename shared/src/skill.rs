@@ -2,7 +2,9 @@
 
 mod catalog;
 pub mod network;
+mod package;
 mod parse;
+mod program;
 
 use std::collections::BTreeSet;
 
@@ -11,6 +13,7 @@ use serde_json::{Map, Value};
 pub use catalog::{Catalog, CatalogError};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
+pub use program::{Need, NotAProgram, Program};
 
 use crate::hook::Hooks;
 use crate::job::OutputKind;
@@ -62,18 +65,11 @@ pub enum Inputs {
     Only(Vec<OutputKind>),
 }
 
-/// One of these programs must be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need(pub Vec<String>);
-
 impl Skill {
-    /// What is missing where only `programs` are installed, in words.
-    pub fn missing(&self, programs: &BTreeSet<String>) -> Vec<String> {
-        let unmet = self
-            .programs
-            .iter()
-            .filter(|Need(any)| !any.iter().any(|name| programs.contains(name)));
-        unmet.map(|Need(any)| any.join(" or ")).collect()
+    /// What is missing where only these are installed, in words.
+    pub fn missing(&self, installed: &BTreeSet<Program>) -> Vec<String> {
+        let unmet = self.programs.iter().filter(|need| !need.is_met(installed));
+        unmet.map(Need::to_string).collect()
     }
 
     /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`

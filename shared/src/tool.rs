@@ -28,6 +28,14 @@ pub enum ToolName {
     HttpRequest,
     /// Asks a database.
     SqlQuery,
+    /// Opens a page in a browser.
+    Browser,
+    /// Makes a picture of a page.
+    TakeScreenshot,
+    /// Finds elements of a page.
+    DomSearch,
+    /// Extracts links, tables, text or metadata of a page.
+    DomExtract,
     /// Sends a mail.
     SendEmail,
     /// Reads mails.
@@ -45,7 +53,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 20] = [
         Self::ExecuteBash,
         Self::ShellExec,
         Self::FileRead,
@@ -55,6 +63,10 @@ impl ToolName {
         Self::WebFetch,
         Self::HttpRequest,
         Self::SqlQuery,
+        Self::Browser,
+        Self::TakeScreenshot,
+        Self::DomSearch,
+        Self::DomExtract,
         Self::SendEmail,
         Self::ReadEmail,
         Self::SetOutput(OutputKind::Image),
@@ -86,6 +98,10 @@ impl ToolName {
             Self::WebFetch => "web.fetch",
             Self::HttpRequest => "http_request",
             Self::SqlQuery => "sql_query",
+            Self::Browser => "browser",
+            Self::TakeScreenshot => "take_screenshot",
+            Self::DomSearch => "dom_search",
+            Self::DomExtract => "dom_extract",
             Self::SendEmail => "send_email",
             Self::ReadEmail => "read_email",
             Self::SetOutput(OutputKind::Image) => "set_output_image",

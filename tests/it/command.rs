@@ -21,6 +21,7 @@ async fn a_command_sees_none_of_the_workers_variables() {
     let allowed = [
         "HOME",
         "LANG",
+        "NODE_PATH",
         "PATH",
         "TERM",
         "TMPDIR",

@@ -1,12 +1,28 @@
-//! Skills: which there are, and whether they can run here.
+//! Skills: which there are, whether they can run here, and that each does its work.
+
+mod document;
+mod docx;
+mod ffmpeg;
+mod filesystem;
+mod git;
+mod httpapi;
+mod made;
+mod media;
+mod origin;
+mod pdf;
+mod pptx;
+mod spreadsheet;
+mod vectorstore;
+mod ytdlp;
 
 use std::path::Path;
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash};
+use crate::support::{Service, bash, has_program};
 
 #[tokio::test]
 async fn the_built_in_skills_are_listed_by_name() {
@@ -122,6 +138,46 @@ async fn a_skill_without_its_programs_is_listed_as_such_and_its_jobs_wait() {
 }
 
 #[tokio::test]
+async fn modules_are_looked_for_where_commands_run() {
+    if !has_program("python3") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let needs = |needs: &str| format!("metadata:\n  skillet.programs: {needs}\n");
+    let there = needs("python3 python3:json|node:no-such-thing python3:xml.dom");
+    write(folder.path(), "served", &there, "Do it.");
+    let missing =
+        needs("python3:json python3:no_such_thing python3:no_such.thing node:@no/such-thing");
+    write(folder.path(), "wanting", &missing, "Do it.");
+    let mut service = service_with(folder.path()).await;
+    service.add_worker(&[]).await;
+    let (_, skill) = service.get("/v1/skills/served").await;
+    assert_eq!(skill["available"], true, "{skill:#}");
+    let (_, skill) = service.get("/v1/skills/wanting").await;
+    assert_eq!(
+        skill["missing"],
+        json!([
+            "python3:no_such_thing",
+            "python3:no_such.thing",
+            "node:@no/such-thing"
+        ])
+    );
+    let (_, workers) = service.get("/v1/workers").await;
+    let programs = workers["data"][0]["programs"].as_array().unwrap();
+    assert!(programs.contains(&json!("python3:json")), "{programs:?}");
+
+    // What cannot be looked for is refused when the skill is read.
+    write(folder.path(), "wrong", &needs("ruby:json"), "Do it.");
+    let ended = service.start_worker(&[], &[]).end_within(PATIENCE).await;
+    assert!(ended.is_some_and(|status| !status.success()));
+    assert!(
+        service.logs().contains("`ruby:json` is neither a program"),
+        "{}",
+        service.logs()
+    );
+}
+
+#[tokio::test]
 async fn a_skill_of_the_folder_replaces_the_built_in_one() {
     let folder = tempfile::tempdir().unwrap();
     write(
@@ -155,6 +211,9 @@ async fn a_skill_of_the_folder_replaces_the_built_in_one() {
     let events = service.events(job["id"].as_str().unwrap()).await;
     assert_eq!(events[1]["data"]["skill_digest"], skill["digest"]);
 }
+
+/// How long a worker may take to notice that it cannot start.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 const LEDGER: &str = r#"metadata:
   skillet.title: Ledger

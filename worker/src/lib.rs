@@ -129,7 +129,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         );
     }
     let slots = slots.min(sandbox.max_jobs().unwrap_or(slots));
-    let programs = programs::installed(catalog.programs(), |path| sandbox.sees(path));
+    let programs = programs::installed(catalog.programs(), &sandbox, workspaces.path()).await;
     let runnable = catalog
         .iter()
         .filter(|skill| skill.missing(&programs).is_empty())
@@ -143,7 +143,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         home: home.display().to_string(),
         slots: i32::try_from(slots)?,
         skills: runnable.map(|skill| skill.name.clone()).collect(),
-        programs: programs.into_iter().collect(),
+        programs: programs.iter().map(ToString::to_string).collect(),
         providers: providers.ready(),
         isolation: sandbox.isolation(),
     };

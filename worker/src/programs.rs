@@ -1,8 +1,16 @@
-//! Which programs this machine has.
+//! What commands find on this machine: programs, and modules of interpreters.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use shared::skill::Program;
+use tokio::time::timeout;
+
+use crate::sandbox::{NODE_PATH, Sandbox};
 
 /// Where commands find programs: the `PATH` that they are given.
 const FOLDERS: [&str; 6] = [
@@ -14,26 +22,87 @@ const FOLDERS: [&str; 6] = [
     "/bin",
 ];
 
-/// Those of the named programs that are there, and that commands see.
-pub fn installed<'a>(
-    names: impl IntoIterator<Item = &'a str>,
-    is_seen: impl Fn(&Path) -> bool,
-) -> BTreeSet<String> {
-    names
+/// Much longer than it takes to look for modules. Afterwards they count as missing.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Those of them that are there, and that commands of that sandbox can use. Modules are looked for by a
+/// command, in a workspace made below `home`.
+pub async fn installed<'a>(
+    wanted: impl IntoIterator<Item = &'a Program>,
+    sandbox: &Sandbox,
+    home: &Path,
+) -> BTreeSet<Program> {
+    let (commands, modules): (Vec<_>, Vec<_>) = wanted
         .into_iter()
-        .filter(|name| is_installed(name, &is_seen))
-        .map(str::to_owned)
-        .collect()
+        .partition(|program| matches!(program, Program::Command(_)));
+    let mut found: BTreeSet<_> = commands
+        .into_iter()
+        .filter(|program| is_on_path(&program.to_string(), sandbox))
+        .cloned()
+        .collect();
+    if !modules.is_empty() {
+        match probe(&modules, sandbox, home).await {
+            Ok(there) => found.extend(there),
+            Err(error) => tracing::warn!(error = format!("{error:#}"), "cannot look for modules"),
+        }
+    }
+    found
 }
 
-fn is_installed(name: &str, is_seen: impl Fn(&Path) -> bool) -> bool {
+fn is_on_path(name: &str, sandbox: &Sandbox) -> bool {
     FOLDERS.iter().any(|folder| {
         // A link may lead to where commands cannot follow.
         let Ok(path) = Path::new(folder).join(name).canonicalize() else {
             return false;
         };
         let found = path.metadata();
-        is_seen(&path)
+        sandbox.sees(&path)
             && found.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
     })
+}
+
+/// Asks for all modules at once, since interpreters take their time to start.
+async fn probe(
+    modules: &[&Program],
+    sandbox: &Sandbox,
+    home: &Path,
+) -> anyhow::Result<BTreeSet<Program>> {
+    let place = home.join(format!("modules-{}", uuid::Uuid::now_v7()));
+    let printed = timeout(PATIENCE, sandbox.run_once(&script(modules), place))
+        .await
+        .context("it took too long")??;
+    Ok(printed
+        .lines()
+        .filter_map(|line| Program::parse(line).ok())
+        .collect())
+}
+
+/// Prints the name of each module that is there. Nothing is imported: that takes seconds for some.
+fn script(modules: &[&Program]) -> String {
+    let (mut python, mut node) = (String::new(), String::new());
+    for module in modules {
+        let _ = match module {
+            Program::PythonModule(name) => write!(python, " {name}"),
+            Program::NodePackage(name) => write!(node, " {name}"),
+            Program::Command(_) => Ok(()),
+        };
+    }
+    format!(
+        r#"command -v python3 > /dev/null && python3 -I - {python} << 'END'
+import importlib.util, sys
+for name in sys.argv[1:]:
+    try:
+        if importlib.util.find_spec(name):
+            print("python3:" + name)
+    except (ImportError, ValueError):
+        pass
+END
+command -v node > /dev/null && for name in {node}; do
+    for folder in {folders}; do
+        [[ -f $folder/$name/package.json ]] && echo "node:$name" && break
+    done
+done
+true"#,
+        folders = NODE_PATH.replace(':', " "),
+    )
 }

@@ -97,8 +97,13 @@ pub(crate) struct Command<'a> {
 /// Sandboxes that wait for a command, at about a megabyte each. The commands of other jobs wait for theirs.
 const MAX_SPARES: usize = 32;
 
+/// Where `node` looks for packages that the machine has, beside those that Debian brings: those of `npm install -g`.
+pub(crate) const NODE_PATH: &str =
+    "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
+
 /// The variables that a command sees, whatever the worker's own environment holds.
-const ENVIRONMENT: [(&str, &str); 4] = [
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("NODE_PATH", NODE_PATH),
     (
         "PATH",
         "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

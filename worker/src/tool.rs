@@ -1,10 +1,12 @@
 //! Tools: what a model may call.
 
 mod approval;
+mod browser;
 mod executor;
 mod file;
 mod mail;
 mod mcp;
+mod python;
 mod set_output;
 mod shell;
 mod sql;
@@ -29,6 +31,7 @@ pub(crate) use web::{WebClients, explain};
 use crate::attempt::Attempt;
 use crate::model::ToolSpec;
 use crate::spill::Spill;
+use browser::BrowserTool;
 use file::{FileEdit, FileList, FileRead, FileWrite};
 use mail::{ReadEmail, SendEmail};
 use set_output::SetOutput;
@@ -164,6 +167,10 @@ fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::WebFetch => Box::new(WebFetch),
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
         ToolName::SqlQuery => Box::new(SqlQuery),
+        ToolName::Browser => Box::new(BrowserTool::Open),
+        ToolName::TakeScreenshot => Box::new(BrowserTool::Screenshot),
+        ToolName::DomSearch => Box::new(BrowserTool::Search),
+        ToolName::DomExtract => Box::new(BrowserTool::Extract),
         ToolName::SendEmail => Box::new(SendEmail),
         ToolName::ReadEmail => Box::new(ReadEmail),
         ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),

@@ -10,7 +10,7 @@ use shared::db;
 use shared::db::worker::Worker;
 use shared::job::OutputKind;
 use shared::secret::SecretNeed;
-use shared::skill::{Catalog, Inputs, Skill};
+use shared::skill::{Catalog, Inputs, Program, Skill};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 
@@ -50,7 +50,7 @@ pub(crate) struct SkillView {
     digest: String,
     /// Whether a worker that is there can run it.
     available: bool,
-    /// What the worker that lacks least would need, in words.
+    /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
 }
 
@@ -95,8 +95,13 @@ fn view(skill: &Skill, workers: &[Worker]) -> SkillView {
         .iter()
         .any(|worker| worker.skills.contains(&skill.name));
     let lacking = workers.iter().map(|worker| {
-        let programs: BTreeSet<_> = worker.programs.iter().cloned().collect();
-        skill.missing(&programs)
+        // One that another version reports and this one does not know, no skill of ours needs.
+        let installed: BTreeSet<_> = worker
+            .programs
+            .iter()
+            .filter_map(|name| Program::parse(name).ok())
+            .collect();
+        skill.missing(&installed)
     });
     let missing = match lacking.min_by_key(Vec::len) {
         _ if available => Vec::new(),

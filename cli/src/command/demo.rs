@@ -1,3 +1,10 @@
+//! `skillet demo`: real jobs on made-up files, with a model that needs no key.
+
+mod page;
+mod step;
+
+use std::path::PathBuf;
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::job::{Job, Status};
@@ -10,40 +17,8 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
 
-/// A job of the demo: a skill and the commands that `script/bash` runs for it.
-struct Step {
-    skill: &'static str,
-    what: &'static str,
-    prompt: &'static str,
-    /// How many files it makes.
-    outputs: usize,
-}
-
-const STEPS: [Step; 3] = [
-    Step {
-        skill: "shell",
-        what: "Summing up two years of sales",
-        prompt: include_str!("../demo/shell.md"),
-        outputs: 0,
-    },
-    Step {
-        skill: "image",
-        what: "Drawing the sales as a chart",
-        prompt: include_str!("../demo/image.md"),
-        outputs: 1,
-    },
-    Step {
-        skill: "html",
-        what: "Writing a report as a page",
-        prompt: include_str!("../demo/html.md"),
-        outputs: 1,
-    },
-];
-
-const INPUTS: [(&str, &[u8]); 2] = [
-    ("bakery.csv", include_bytes!("../../../examples/bakery.csv")),
-    ("notes.txt", include_bytes!("../../../examples/notes.txt")),
-];
+use page::Entry;
+use step::{ALL, FIRST, INPUTS, Step};
 
 const NEXT: &str = "
 Next, with a real model (OPENAI_API_KEY and -m openai/gpt-5 do as well):
@@ -54,9 +29,10 @@ Or as a service, with its API at http://127.0.0.1:8420/docs:
 
 /// `skillet demo`
 pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit> {
-    print(
-        "Skillet demo: three real jobs. The model is script/bash, which needs no key: it runs the commands",
-    );
+    let how_many = steps(options).len();
+    print(&format!(
+        "Skillet demo: {how_many} real jobs. The model is script/bash, which needs no key: it runs the commands",
+    ));
     print(
         "that stand in the prompt. All else is the real thing: database, queue, worker, workspace, files.\n",
     );
@@ -65,10 +41,15 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
     Session::with_interrupt(&options.remote, config, run).await
 }
 
+fn steps(options: &Demo) -> Vec<&'static Step> {
+    let more: &[Step] = if options.all { &ALL } else { &[] };
+    FIRST.iter().chain(more).collect()
+}
+
 async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> anyhow::Result<Exit> {
-    let mut saved = Vec::new();
+    let mut entries = Vec::new();
     let mut all_done = true;
-    for step in &STEPS {
+    for step in steps(options) {
         print(&format!("── {} (skill {})", step.what, step.skill));
         let skill: Value = client
             .get(&format!("/v1/skills/{}", step.skill), &[])
@@ -89,7 +70,11 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
             job.result.text.as_deref().unwrap_or_default()
         ));
         if job.status == Status::Completed && job.result.outputs.len() == step.outputs {
-            saved.extend(run::save(client, &job.result.outputs, &options.output_dir, true).await?);
+            entries.push(Entry {
+                step,
+                text: job.result.text.unwrap_or_default(),
+                files: run::save(client, &job.result.outputs, &options.output_dir, true).await?,
+            });
         } else {
             let reason = job
                 .result
@@ -100,6 +85,13 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
         }
     }
     print("── Done. What the jobs made:");
+    let mut saved: Vec<PathBuf> = entries
+        .iter()
+        .flat_map(|entry| entry.files.clone())
+        .collect();
+    if options.all {
+        saved.push(page::write(&options.output_dir, &entries)?);
+    }
     for path in saved {
         let path = std::path::absolute(&path).context("the path of a saved file")?;
         print(&format!("   {}", path.display()));
@@ -114,7 +106,7 @@ async fn run_step(
     interrupt: &mut Signal,
 ) -> anyhow::Result<(Job, bool)> {
     let mut inputs = Vec::new();
-    for (name, content) in INPUTS {
+    for (name, content) in INPUTS.iter().filter(|_| step.takes_files) {
         inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
     }
     let body = json!({

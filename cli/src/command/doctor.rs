@@ -1,9 +1,9 @@
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use shared::sandbox::Isolation;
-use shared::skill::Catalog;
-use worker::sandbox::Sandbox;
+use shared::skill::{Catalog, Program};
+use worker::sandbox::{Mode, Sandbox};
 
 use super::{print, print_json};
 use crate::Exit;
@@ -19,8 +19,7 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
         options.sandbox.sandbox_read.clone(),
     );
     let sandbox = worker::sandbox::open(mode, &std::env::temp_dir(), read).await;
-    let is_seen = |path: &Path| sandbox.as_ref().map_or(true, |sandbox| sandbox.sees(path));
-    let programs = worker::programs::installed(catalog.programs(), is_seen);
+    let programs = programs(&catalog, sandbox.as_ref().ok()).await?;
     let skills: Vec<Value> = catalog
         .iter()
         .map(|skill| json!({"name": skill.name, "missing": skill.missing(&programs)}))
@@ -34,7 +33,7 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
             "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
             "problem": sandbox.as_ref().err().map(ToString::to_string),
         },
-        "programs": programs,
+        "programs": programs.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "skills": skills,
         "providers": {"ready": ready, "known": providers.names()},
     });
@@ -60,11 +59,19 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
         match skill.missing(&programs) {
             missing if missing.is_empty() => print(&format!("✓ skill {}", skill.name)),
             missing => print(&format!(
-                "✗ skill {}: install {}",
+                "✗ skill {}: it lacks {}",
                 skill.name,
                 missing.join(", ")
             )),
         }
+    }
+    if catalog
+        .iter()
+        .any(|skill| !skill.missing(&programs).is_empty())
+    {
+        print(
+            "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
+        );
     }
     for name in providers.names() {
         let mark = if ready.contains(&name) { "✓" } else { "✗" };
@@ -76,6 +83,23 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
         print(&format!("{mark} models of {name}{note}"));
     }
     Ok(exit)
+}
+
+/// What commands find. Where there is no sandbox, that is what there is on the machine.
+async fn programs(
+    catalog: &Catalog,
+    sandbox: Option<&Sandbox>,
+) -> anyhow::Result<BTreeSet<Program>> {
+    let home = std::env::temp_dir();
+    let none;
+    let sandbox = match sandbox {
+        Some(sandbox) => sandbox,
+        None => {
+            none = worker::sandbox::open(Mode::Off, &home, Vec::new()).await?;
+            &none
+        }
+    };
+    Ok(worker::programs::installed(catalog.programs(), sandbox, &home).await)
 }
 
 fn describe(isolation: Isolation) -> String {

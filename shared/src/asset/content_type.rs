@@ -23,6 +23,7 @@ pub fn content_type_of(name: &str, content: &[u8]) -> String {
             .unwrap_or("application/zip"),
         Some(sniffed) => sniffed,
         None if is_text => by_name.filter(|guess| is_textual(guess)).unwrap_or(TEXT),
+        None if may_be_text(head) => by_name.filter(|guess| is_textual(guess)).unwrap_or(BYTES),
         None => BYTES,
     }
     .to_owned()
@@ -80,6 +81,13 @@ fn is_text(head: &[u8]) -> bool {
     valid && !head.contains(&0)
 }
 
+/// Whether it looks like text of an older encoding, as spreadsheets still write it in much of the world: one byte a
+/// character, or UTF-16.
+fn may_be_text(head: &[u8]) -> bool {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\x0c\r".contains(byte);
+    head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || !head.iter().any(is_control)
+}
+
 fn is_zip_based(content_type: &str) -> bool {
     ["openxmlformats", "opendocument", "epub", "java-archive"]
         .iter()
@@ -117,7 +125,11 @@ mod tests {
     fn content_decides_and_the_name_only_refines() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         let zip = b"PK\x03\x04\x14\0\0\0";
-        let cases: [(&str, &[u8], &str); 15] = [
+        let cases: [(&str, &[u8], &str); 19] = [
+            ("a.csv", b"name\nM\xfcller\n", "text/csv"),
+            ("a.csv", b"\xff\xfea\0\n\0", "text/csv"),
+            ("a.dat", b"M\xfcller", "application/octet-stream"),
+            ("a.csv", b"M\xfcller\0\x01", "application/octet-stream"),
             (
                 "a.svg",
                 b"<?xml version='1.0'?>\n<!-- drawn -->\n<svg>",

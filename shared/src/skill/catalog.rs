@@ -5,7 +5,7 @@ use std::sync::Arc;
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
 
-use super::{Need, Skill, SkillError};
+use super::{Need, Program, Skill, SkillError};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
@@ -109,11 +109,10 @@ impl Catalog {
     }
 
     /// Every program that some skill asks for.
-    pub fn programs(&self) -> BTreeSet<&str> {
+    pub fn programs(&self) -> BTreeSet<&Program> {
         self.iter()
             .flat_map(|skill| &skill.programs)
             .flat_map(|Need(any)| any)
-            .map(String::as_str)
             .collect()
     }
 }

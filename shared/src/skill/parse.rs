@@ -95,8 +95,9 @@ impl Skill {
                 200_000,
             )?,
             programs: words(ours("programs"))
-                .map(|word| Need(word.split('|').map(str::to_owned).collect()))
-                .collect(),
+                .map(Need::parse)
+                .collect::<Result<_, _>>()
+                .map_err(|error| field("skillet.programs", &error.to_string()))?,
             secrets,
             name: front.name,
             description: front.description,

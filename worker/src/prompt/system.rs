@@ -16,6 +16,12 @@ const MAX_NAMED: usize = 50;
 /// those that it begins with.
 pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
     match &role.brief {
+        Brief::Skill { instructions } if !role.has_shell() => {
+            format!(
+                "{instructions}\n\n# Workspace\n\nInput files are in the workspace, by relative paths. {}",
+                finish(role)
+            )
+        }
         Brief::Skill { instructions } => {
             format!(
                 "{instructions}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
@@ -79,6 +85,10 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
             "reads a page of the web: for what the workspace does not have, or what may have changed."
         }
         ToolName::HttpRequest => "sends a request to an API: for work with a service that has one.",
+        ToolName::Browser => "opens a page as people see it: for pages that are made by scripts.",
+        ToolName::TakeScreenshot => "makes a picture of a page: to show how it looks.",
+        ToolName::DomSearch => "finds elements of a page: for what stands where.",
+        ToolName::DomExtract => "takes all links, tables or text out of a page: for data.",
         ToolName::SendEmail => {
             "sends a mail: when the text, the files and the recipients are certain."
         }

@@ -8,8 +8,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use shared::tool::ToolName;
 
-use super::{Call, Done, Tool, ToolError, shell};
-use crate::command::{CommandLimits, Finished};
+use super::{Call, Done, Tool, ToolError, python};
 use crate::model::ToolSpec;
 
 const TIMEOUT: Duration = Duration::from_secs(90);
@@ -92,7 +91,7 @@ impl Tool for SendEmail {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
             let mail: Mail = call.arguments()?;
-            run(SEND, &mail, &call).await
+            python::run(SEND, &mail, &call).await
         })
     }
 }
@@ -116,48 +115,7 @@ impl Tool for ReadEmail {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
             let search: Search = call.arguments()?;
-            run(READ, &search, &call).await
+            python::run(READ, &search, &call).await
         })
-    }
-}
-
-/// Runs a program of ours on the arguments, which are a file: they may be longer than an argument may be.
-async fn run(
-    program: &str,
-    arguments: &impl Serialize,
-    call: &Call<'_>,
-) -> Result<Done, ToolError> {
-    let mut file = call.spill_bytes("mail.json");
-    let json = serde_json::to_vec(arguments).expect("arguments have string keys");
-    file.push(&json).await;
-    let Some(file) = file.finish().await else {
-        let text = "there is no room in the workspace for the mail";
-        return Err(ToolError::Reply(text.to_owned()));
-    };
-    let program = program.replace('\'', r"'\''");
-    let script = format!("exec python3 -I -c '{program}' {}", file.path);
-    let limits = CommandLimits {
-        timeout: call.timeout,
-        output_bytes: call.shown_bytes(),
-    };
-    let finished = shell::run_with(&script, limits, call).await?;
-    Ok(done(&finished))
-}
-
-fn done(finished: &Finished) -> Done {
-    if finished.ended.exit_code == Some(0) && !finished.timed_out {
-        return Done::text(finished.stdout.shown.text.clone());
-    }
-    let words = finished.stderr.shown.text.trim();
-    let text = match words.lines().last() {
-        _ if finished.timed_out => "the server took too long".to_owned(),
-        // Of what Python says when it fails otherwise, the last line says most.
-        Some(last) if words.starts_with("Traceback") => format!("it failed: {last}"),
-        Some(_) => words.to_owned(),
-        None => "it failed without a word".to_owned(),
-    };
-    Done {
-        timed_out: finished.timed_out,
-        ..Done::error(text)
     }
 }

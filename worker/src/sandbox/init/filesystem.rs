@@ -21,7 +21,7 @@ use crate::sandbox::spec::{Setup, SetupFailed, Step};
 /// Where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
 /// What programs need beside /usr. None of it is a secret of this machine.
-const READ_ONLY: [&str; 26] = [
+const READ_ONLY: [&str; 27] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
     "/etc/alternatives",
@@ -32,6 +32,7 @@ const READ_ONLY: [&str; 26] = [
     "/etc/libreoffice",
     "/etc/localtime",
     "/etc/magic",
+    "/etc/matplotlibrc",
     "/etc/mime.types",
     "/etc/papersize",
     "/etc/perl",

@@ -48,10 +48,10 @@ fn binary_type_of(head: &[u8], path: &str) -> Option<String> {
         // The head may end inside a character.
         Err(error) => error.error_len().is_none(),
     };
-    let content_type = content_type_of(&file_name(path), head);
-    let is_unknown = content_type == "application/octet-stream";
+    // A name would turn what is unknown into a text of an older encoding.
+    let is_unknown = content_type_of("", head) == "application/octet-stream";
     let is_text = !head.contains(&0) && (is_utf8 || is_unknown);
-    (!is_text).then_some(content_type)
+    (!is_text).then(|| content_type_of(&file_name(path), head))
 }
 
 impl Lines {

@@ -1,0 +1,135 @@
+/// A job of the demo: a skill and the commands that `script/bash` runs for it.
+pub(super) struct Step {
+    pub(super) skill: &'static str,
+    pub(super) what: &'static str,
+    pub(super) prompt: &'static str,
+    /// Whether it starts from the files.
+    pub(super) takes_files: bool,
+    /// How many files it makes.
+    pub(super) outputs: usize,
+}
+
+/// The files that jobs start from.
+pub(super) const INPUTS: [(&str, &[u8]); 2] = [
+    (
+        "bakery.csv",
+        include_bytes!("../../../../examples/bakery.csv"),
+    ),
+    (
+        "notes.txt",
+        include_bytes!("../../../../examples/notes.txt"),
+    ),
+];
+
+/// What runs on nearly every machine.
+pub(super) const FIRST: [Step; 3] = [
+    Step {
+        skill: "shell",
+        what: "Summing up two years of sales",
+        prompt: include_str!("../../demo/shell.md"),
+        takes_files: true,
+        outputs: 0,
+    },
+    Step {
+        skill: "image",
+        what: "Drawing the sales as a chart",
+        prompt: include_str!("../../demo/image.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "html",
+        what: "Writing a report as a page",
+        prompt: include_str!("../../demo/html.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+];
+
+/// What needs more programs.
+pub(super) const ALL: [Step; 12] = [
+    Step {
+        skill: "sqlite",
+        what: "Asking a database three questions",
+        prompt: include_str!("../../demo/sqlite.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "pdf",
+        what: "Writing a report as PDF",
+        prompt: include_str!("../../demo/pdf.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "docx",
+        what: "Writing a report for Word",
+        prompt: include_str!("../../demo/docx.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "spreadsheet",
+        what: "Making a workbook with live formulas",
+        prompt: include_str!("../../demo/spreadsheet.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "pptx",
+        what: "Making a deck with charts that can be edited",
+        prompt: include_str!("../../demo/pptx.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "document",
+        what: "Turning notes into an office file and a book",
+        prompt: include_str!("../../demo/document.md"),
+        takes_files: true,
+        outputs: 2,
+    },
+    Step {
+        skill: "ffmpeg",
+        what: "Making the sales audible",
+        prompt: include_str!("../../demo/ffmpeg.md"),
+        takes_files: false,
+        outputs: 1,
+    },
+    Step {
+        skill: "media",
+        what: "Making a film with sound",
+        prompt: include_str!("../../demo/media.md"),
+        takes_files: true,
+        outputs: 2,
+    },
+    Step {
+        skill: "filesystem",
+        what: "Bringing order into a folder",
+        prompt: include_str!("../../demo/filesystem.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "git",
+        what: "Keeping the books in Git",
+        prompt: include_str!("../../demo/git.md"),
+        takes_files: true,
+        outputs: 2,
+    },
+    Step {
+        skill: "vectorstore",
+        what: "Making the notes searchable",
+        prompt: include_str!("../../demo/vectorstore.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+    Step {
+        skill: "ytdlp",
+        what: "Downloading the film of a page",
+        prompt: include_str!("../../demo/ytdlp.md"),
+        takes_files: true,
+        outputs: 1,
+    },
+];

@@ -1,0 +1,96 @@
+//! `docx`: what python-docx wrote, as LibreOffice draws it and pandoc reads it.
+
+use serde_json::json;
+
+use super::made::{Made, can_run, refusal};
+use crate::support::{Service, bash};
+
+const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+
+#[tokio::test]
+async fn a_report_has_styles_tables_and_lists_that_begin_anew() {
+    let service = Service::start().await;
+    if !can_run(&service, "docx", &["soffice", "pandoc", "pdftotext"]).await {
+        return;
+    }
+    let prompt = include_str!("../../../cli/src/demo/docx.md");
+    let made = Made::of_bakery(&service, "docx", prompt).await;
+    assert_eq!(made.outputs(), [("bakery-report.docx", WORD)]);
+    let read = made.ask("pandoc", &["bakery-report.docx", "-t", "json"]);
+    let read: serde_json::Value = serde_json::from_str(&read).unwrap();
+    let blocks = read["blocks"].as_array().unwrap();
+    let count = |kind: &str| blocks.iter().filter(|block| block["t"] == kind).count();
+    assert_eq!(
+        (count("Header"), count("Table"), count("OrderedList")),
+        (4, 2, 2)
+    );
+
+    let pages = made.pages_of_office_file("bakery-report.docx");
+    assert_eq!(pages.len(), 2);
+    for page in pages {
+        assert_eq!((page.width, page.height), (331, 468));
+        assert!(page.ink() > 0.02, "{}", page.ink());
+    }
+    let text = made.ask("pdftotext", &["-layout", "bakery-report.pdf", "-"]);
+    for words in ["161,006 euros", "page 1 of 2", "1. 2024-03", "2. 2024-08"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let second = text.split("What happened in 2025").nth(1).unwrap();
+    assert!(second.trim_start().starts_with("1."), "{second}");
+}
+
+#[tokio::test]
+async fn words_of_a_given_document_change_and_its_formats_stay() {
+    let service = Service::start().await;
+    if !can_run(&service, "docx", &["pandoc"]).await {
+        return;
+    }
+    let write = r#"python3 - <<'END'
+from docx import Document
+d = Document()
+p = d.add_paragraph("Payable by ")
+p.add_run("31 ").bold = True
+p.add_run("March 2025").bold = True
+p.add_run(" at the latest.")
+d.save("terms.docx")
+END"#;
+    let prompt = format!("{}\noutput document: terms.docx", bash(write));
+    let made = Made::of(&service, "docx", &prompt, &[], json!({})).await;
+    let given = std::fs::read(made.path("terms.docx")).unwrap();
+
+    let change = r#"python3 - <<'END'
+from docx import Document
+
+def replace(p, old, new):
+    text = "".join(r.text for r in p.runs)
+    start = text.find(old)
+    if start < 0: return False
+    end, at, put = start + len(old), 0, new
+    for r in p.runs:
+        a, b = at, at + len(r.text)
+        at = b
+        if b <= start or a >= end: continue
+        r.text, put = r.text[:max(0, start - a)] + put + r.text[max(0, end - a):], ""
+    return True
+
+d = Document("terms.docx")
+assert replace(d.paragraphs[0], "31 March", "15 April")
+d.save("terms-april.docx")
+END"#;
+    let prompt = format!("{}\noutput document: terms-april.docx", bash(change));
+    let inputs = [("terms.docx", given.as_slice())];
+    let made = Made::of(&service, "docx", &prompt, &inputs, json!({})).await;
+    let text = made.ask("pandoc", &["terms-april.docx", "-t", "markdown"]);
+    assert_eq!(text, "Payable by **15 April 2025** at the latest.\n");
+}
+
+#[tokio::test]
+async fn it_takes_no_film() {
+    let service = Service::without_worker().await;
+    let film = b"\0\0\0\x18ftypisom\0\0\0\0isomiso2";
+    let detail = refusal(&service, "docx", "a.mp4", film).await;
+    assert_eq!(
+        detail,
+        "is video/mp4; the skill `docx` takes: document, image"
+    );
+}
