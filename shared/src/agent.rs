@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hook::Hooks;
+use crate::mcp::{McpServer, McpServerSettings};
 use crate::model_name::ModelName;
 use crate::money::Usd;
 use crate::secret::SecretNeed;
@@ -62,6 +63,10 @@ pub struct AgentSettings {
     #[serde(with = "secret_words")]
     #[schema(value_type = Vec<String>, example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]))]
     pub secrets: Vec<SecretNeed>,
+    /// The MCP servers whose tools it has, too.
+    #[serde(default)]
+    #[schema(required, value_type = Vec<McpServerSettings>)]
+    pub mcp_servers: Vec<McpServer>,
 }
 
 /// What the jobs of an agent may use up; null leaves it to the service.
@@ -115,6 +120,7 @@ impl Agent {
                 instructions: String::new(),
                 network: Network::None,
                 secrets: Vec::new(),
+                mcp_servers: Vec::new(),
             },
             created_at: None,
             updated_at: None,

@@ -13,6 +13,7 @@ pub mod host;
 pub mod id;
 pub mod job;
 pub mod key;
+pub mod mcp;
 pub mod message;
 pub mod model_name;
 pub mod money;

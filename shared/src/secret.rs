@@ -2,6 +2,7 @@
 
 mod master_keys;
 mod name;
+pub mod placeholder;
 mod value;
 
 use std::fmt;

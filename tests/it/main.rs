@@ -20,6 +20,7 @@ mod jobs;
 mod kill;
 mod log;
 mod mail;
+mod mcp;
 mod model_file;
 mod model_loop;
 mod model_random;

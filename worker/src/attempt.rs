@@ -12,18 +12,19 @@ use chrono::{DateTime, SubsecRound, Utc};
 use shared::db::claim::Claimed;
 use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
-use shared::job::{JobError, JobErrorCode};
-use shared::sandbox::Isolation;
+use shared::job::{JobError, JobErrorCode, LoopStop};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
 use crate::egress::Egress;
 use crate::log::JobLog;
+use crate::mcp::Servers;
 use crate::role::Role;
 use crate::run_loop::{Dialogue, LoopError, run_loop};
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::skill;
+use crate::tool::McpTool;
 use crate::workspace::{Snapshots, Workspace};
 use end::End;
 use prepare::{Prepared, prepare};
@@ -37,7 +38,7 @@ pub(crate) struct Attempt<'a> {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) secrets: &'a JobSecrets,
     /// What commands may reach.
-    pub(crate) egress: Option<&'a Egress>,
+    pub(crate) egress: Option<&'a Arc<Egress>>,
     /// What the model may still use up.
     pub(crate) budget: Budget<'a>,
     /// Set when the worker is leaving.
@@ -217,15 +218,12 @@ async fn carry_out(
         log,
         workspace,
         secrets: &secrets,
-        // Without a network of its own a command has the machine's.
-        egress: egress
-            .as_ref()
-            .filter(|_| shop.sandbox.isolation() == Isolation::Namespaced),
+        egress: egress.as_ref(),
         budget,
         drain: &signals.drain,
         deadline,
     };
-    let looping = tokio::time::timeout_at(deadline.into(), run_loop(&attempt, &mut dialogue));
+    let looping = tokio::time::timeout_at(deadline.into(), work(&attempt, &mut dialogue));
     let end = match signals.watch(looping).await {
         Ok(Ok(Ok(stop))) => End::Stopped(stop),
         Ok(Ok(Err(error))) => error.into(),
@@ -238,6 +236,26 @@ async fn carry_out(
     dialogue.transcript.progress.presumptions = attempt.budget.presumptions();
     remove(attempt.workspace).await;
     (end, Some(dialogue))
+}
+
+/// Loops, with the servers of the role beside it.
+async fn work(attempt: &Attempt<'_>, dialogue: &mut Dialogue) -> Result<LoopStop, LoopError> {
+    if attempt.role.mcp_servers.is_empty() {
+        return run_loop(attempt, dialogue).await;
+    }
+    let (servers, tools) = tokio::select! {
+        started = Servers::start(attempt) => started?,
+        () = attempt.drain.cancelled() => return Err(LoopError::Drained),
+    };
+    for offered in tools {
+        let (tool, schema) = McpTool::new(offered);
+        dialogue
+            .tools
+            .add(Box::new(tool), schema, &attempt.role.hooks);
+    }
+    let stop = run_loop(attempt, dialogue).await;
+    servers.close().await;
+    stop
 }
 
 /// Nothing of the job is left on this machine when it is said to have ended.

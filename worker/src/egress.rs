@@ -33,6 +33,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::address::AddressPolicy;
+use crate::sandbox;
 use forward::Forward;
 use policy::{Limits, Policy};
 
@@ -77,15 +78,22 @@ impl Egress {
         }
     }
 
+    /// Has a command find the way out, which `serve` then keeps open.
+    pub(crate) fn lead(&self, command: &mut sandbox::Command<'_>) {
+        command.environment.extend(self.environment());
+        command.listeners = self.listeners();
+        command.hosts = self.hosts();
+    }
+
     /// Where to listen inside the sandbox, for `serve`.
-    pub(crate) fn listeners(&self) -> Vec<SocketAddr> {
+    fn listeners(&self) -> Vec<SocketAddr> {
         let proxy = SocketAddr::from((Ipv4Addr::LOCALHOST, PROXY_PORT));
         let forwards = self.forwards.iter().map(|forward| forward.address);
         std::iter::once(proxy).chain(forwards).collect()
     }
 
     /// The variables that lead programs to the proxy.
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+    fn environment(&self) -> Vec<(String, String)> {
         let http = format!("http://127.0.0.1:{PROXY_PORT}");
         let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
         let variables = [
@@ -103,7 +111,7 @@ impl Egress {
     }
 
     /// Lines for the sandbox's `/etc/hosts`.
-    pub(crate) fn hosts(&self) -> String {
+    fn hosts(&self) -> String {
         forward::hosts_lines(&self.forwards)
     }
 

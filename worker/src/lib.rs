@@ -13,6 +13,7 @@ mod heartbeat;
 mod history;
 mod life;
 mod log;
+mod mcp;
 pub mod model;
 mod picture;
 pub mod programs;

@@ -19,6 +19,7 @@ mod script;
 #[cfg(test)]
 pub(crate) mod wire_rules;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,7 +71,7 @@ struct Addressee<'a> {
 #[derive(Clone, Debug)]
 pub struct ToolSpec {
     /// The canonical (dotted) name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it does and when to use it.
     pub description: String,
     /// JSON Schema of its arguments.

@@ -4,6 +4,7 @@ use shared::agent::AgentSettings;
 use shared::db::claim::Claimed;
 use shared::hook::Hooks;
 use shared::job::OutputKind;
+use shared::mcp::McpServer;
 use shared::secret::SecretNeed;
 use shared::skill::{Files, Network, Skill};
 use shared::tool::ToolName;
@@ -26,6 +27,8 @@ pub(crate) struct Role {
     pub(crate) network: Network,
     /// The secrets that it is handed, and no others.
     pub(crate) secrets: Vec<SecretNeed>,
+    /// The servers whose tools it gets, too.
+    pub(crate) mcp_servers: Vec<McpServer>,
 }
 
 /// What the model is told of itself and its work.
@@ -70,6 +73,11 @@ impl Role {
         }
     }
 
+    /// Whether it has any tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.is_empty() || !self.mcp_servers.is_empty()
+    }
+
     /// Whether it runs commands.
     pub(crate) fn has_shell(&self) -> bool {
         let is_shell =
@@ -91,6 +99,7 @@ impl From<&Skill> for Role {
             max_output_chars: skill.max_output_chars,
             network: skill.network.clone(),
             secrets: skill.secrets.clone(),
+            mcp_servers: Vec::new(),
         }
     }
 }
@@ -112,6 +121,7 @@ impl From<&AgentSettings> for Role {
             max_output_chars: AGENT_OUTPUT_BYTES,
             network: agent.network.clone(),
             secrets: agent.secrets.clone(),
+            mcp_servers: agent.mcp_servers.clone(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::error::Error;
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::StreamExt;
 use shared::event::{EventData, TextDelta};
-use shared::job::{LoopStop, Usage};
+use shared::job::{JobError, LoopStop, Usage};
 use shared::message::{AssistantMessage, ToolCall};
 
 use crate::attempt::Attempt;
@@ -29,6 +29,9 @@ pub(crate) enum LoopError {
     Model(#[from] ModelError),
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
+    /// The job cannot go on, and another attempt would not help.
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// These calls wait for people; the transcript stands before the first of them.
     #[error("calls wait for people")]
     Unasked(Vec<ToolCall>),

@@ -90,6 +90,8 @@ pub(crate) struct Command<'a> {
     /// More lines for /etc/hosts.
     pub(crate) hosts: String,
     pub(crate) limits: Limits,
+    /// Whether it is written to. If not, there is nothing on its standard input.
+    pub(crate) reads: bool,
 }
 
 /// Sandboxes that wait for a command, at about a megabyte each. The commands of other jobs wait for theirs.
@@ -196,6 +198,7 @@ impl Sandbox {
             listeners: Vec::new(),
             hosts: String::new(),
             limits: Limits::DEFAULT,
+            reads: false,
         };
         command::read_plain(self.start(command, workspace).await?).await
     }
@@ -221,7 +224,7 @@ impl Sandbox {
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
-            Some(spare) => spare.run(&order, owner).await.ok(),
+            Some(spare) => spare.run(&order, command.reads, owner).await.ok(),
             None => None,
         };
         let running = match ready {
@@ -229,7 +232,7 @@ impl Sandbox {
             // There was none, or something killed it.
             None => {
                 let idle = self.make(&setup, workspace).await?;
-                idle.run(&order, owner).await?
+                idle.run(&order, command.reads, owner).await?
             }
         };
         if workspace.underway().is_second() {

@@ -9,12 +9,24 @@ use std::sync::Arc;
 use shared::db;
 use shared::id::TenantId;
 use shared::job::{JobError, JobErrorCode};
+use shared::secret::placeholder::{self, PlaceholderError};
 use shared::secret::{MasterKeys, OpenError, SecretName, SecretNeed, SecretValue};
 use sqlx::PgPool;
 
 use crate::attempt::Fault;
 
 pub(crate) use redact::{Redactor, Tail};
+
+/// A text that names secrets and cannot be filled.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FillError {
+    #[error(transparent)]
+    Placeholder(#[from] PlaceholderError),
+    #[error("this job has no secrets")]
+    None,
+    #[error("this job has no such secret; it has: {0}")]
+    Absent(String),
+}
 
 /// The secrets of a job. It is handed these and no others.
 #[derive(Default)]
@@ -60,6 +72,24 @@ impl JobSecrets {
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.values.iter();
         pairs.map(|(name, value)| (name.as_str(), value.expose()))
+    }
+
+    /// A text with values in the places of names. An error repeats no value.
+    pub(crate) fn fill(&self, text: &str) -> Result<String, FillError> {
+        placeholder::fill(text, |name| {
+            let mut values = self.environment();
+            let found = values.find(|(it, _)| *it == name);
+            let (_, value) = found.ok_or_else(|| self.absent())?;
+            Ok(value)
+        })
+    }
+
+    fn absent(&self) -> FillError {
+        let names: Vec<_> = self.environment().map(|(name, _)| name).collect();
+        match names.as_slice() {
+            [] => FillError::None,
+            names => FillError::Absent(names.join(", ")),
+        }
     }
 
     /// What keeps their values out of all that others see; `None` if there are none.

@@ -5,6 +5,7 @@ mod browser;
 mod executor;
 mod file;
 mod mail;
+mod mcp;
 mod python;
 mod set_output;
 mod shell;
@@ -23,8 +24,9 @@ use shared::secret::SecretNeed;
 use shared::tool::ToolName;
 
 pub(crate) use executor::ExecuteError;
+pub(crate) use mcp::McpTool;
 pub(crate) use toolbox::Toolbox;
-pub(crate) use web::WebClients;
+pub(crate) use web::{WebClients, explain};
 
 use crate::attempt::Attempt;
 use crate::model::ToolSpec;

@@ -3,6 +3,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::Value;
+use shared::hook::MCP_PREFIX;
 
 use super::{print, print_json};
 use crate::Exit;
@@ -26,8 +27,11 @@ pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<E
 }
 
 fn line(agent: &Value) -> String {
-    let tools = agent["tools"].as_array().into_iter().flatten();
-    let tools: Vec<_> = tools.filter_map(Value::as_str).collect();
+    let list = |name: &str| agent[name].as_array().into_iter().flatten();
+    let tools = list("tools").filter_map(Value::as_str).map(str::to_owned);
+    let servers = list("mcp_servers").filter_map(|server| server["name"].as_str());
+    let servers = servers.map(|name| format!("{MCP_PREFIX}{name}.*"));
+    let tools: Vec<_> = tools.chain(servers).collect();
     let text = |name: &str| agent[name].as_str().unwrap_or_default();
     let version = match agent["version"].as_i64() {
         None | Some(0) => "built in".to_owned(),

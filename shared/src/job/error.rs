@@ -31,6 +31,8 @@ pub enum JobErrorCode {
     SecretUnavailable,
     /// The job's parameters or secrets do not name the hosts that its skill is to reach.
     NetworkUnavailable,
+    /// An MCP server of the agent did not start, or did not say which tools it has.
+    McpServerUnavailable,
     /// Several workers died while they ran the job.
     WorkerLost,
     /// Our fault.
@@ -44,6 +46,7 @@ impl JobErrorCode {
             Self::ModelUnavailable
             | Self::InputUnavailable
             | Self::SecretUnavailable
+            | Self::McpServerUnavailable
             | Self::WorkerLost
             | Self::Internal => true,
             Self::Timeout

@@ -1,6 +1,8 @@
 //! Everything at once: an archive, a page, a person at the terminal, a worker that dies, and a second job that
 //! refers to the first.
 
+use std::time::Duration;
+
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -145,7 +147,8 @@ async fn a_worker_that_dies_in_the_middle_of_a_turn_costs_no_finished_one() {
         "middle",
         [
             Reply::call("file_write", json!({"path": "a.txt", "content": "one\n"})),
-            Reply::call("shell_exec", shell("cat a.txt")),
+            // Time to be killed in.
+            Reply::call("shell_exec", shell("cat a.txt")).delay(Duration::from_secs(2)),
             Reply::text("It says one."),
         ],
     );

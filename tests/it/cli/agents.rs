@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::at;
-use crate::support::{Service, bash};
+use tests::model_server::Reply;
+
+use crate::support::{Service, bash, has_program};
 
 #[tokio::test]
 async fn an_agent_is_put_shown_run_and_deleted() {
@@ -75,4 +77,44 @@ async fn a_skill_wants_a_prompt_and_an_agent_no_skill() {
         let ran = terminal.run(arguments).await;
         assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
     }
+}
+
+#[tokio::test]
+async fn the_example_with_an_mcp_server_works_as_its_page_says() {
+    if !has_program("python3") {
+        return;
+    }
+    let service = Service::start().await;
+    let terminal = at(&service);
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/mcp");
+    let (agent, server) = (
+        format!("{example}/agent.json"),
+        format!("{example}/server.py"),
+    );
+    let ran = terminal.run(&["agents", "put", "bookkeeper", &agent]).await;
+    assert_eq!(ran.out, "version 1\n", "{ran:?}");
+    let ran = terminal.run(&["agents", "list"]).await;
+    assert!(
+        ran.out.contains("file.read file.list mcp.notes.*\n"),
+        "{ran:?}"
+    );
+    service.model.script(
+        "notes",
+        [
+            Reply::call("mcp_notes_add_note", json!({"note": "May was best"})),
+            Reply::call("mcp_notes_list_notes", json!({})),
+            Reply::text("Noted."),
+        ],
+    );
+    let model = ["-m", "anthropic/m", "-i", &server];
+    let run = [&["run", "-a", "bookkeeper", "Note it. #notes"], &model[..]].concat();
+    let ran = terminal.run(&run).await;
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "Noted.\n"),
+        "{ran:?}"
+    );
+    let said = service.model.requests("notes")[2].body.to_string();
+    assert!(said.contains("May was best\\n"), "{said}");
+    assert_eq!(service.model.violations(), [""; 0]);
 }

@@ -72,6 +72,7 @@ impl From<LoopError> for End {
     fn from(error: LoopError) -> Self {
         match error {
             LoopError::Drained => Self::Drained,
+            LoopError::Job(error) => Self::Failed(error),
             LoopError::Unasked(calls) => Self::Waiting(calls),
             error @ LoopError::Unsaved => Self::Fault(error.into()),
             LoopError::LeaseLost(_) | LoopError::Execute(ExecuteError::LeaseLost(_)) => Self::Lost,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use shared::db::claim::Claimed;
 use shared::event::EventData;
 use shared::job::JobErrorCode;
+use shared::sandbox::Isolation;
 
 use super::Fault;
 use super::files::Files;
@@ -28,7 +29,7 @@ pub(super) struct Prepared {
     pub(super) workspace: Arc<Workspace>,
     pub(super) secrets: JobSecrets,
     /// What its commands may reach; `None` for nothing.
-    pub(super) egress: Option<Egress>,
+    pub(super) egress: Option<Arc<Egress>>,
     pub(super) dialogue: Dialogue,
     /// What the log needs before the loop goes on.
     pub(super) entries: Vec<EventData>,
@@ -88,7 +89,7 @@ pub(super) async fn prepare(
         recall(&shop.pool, claimed.tenant, seat, &history, &mut transcript)
             .await
             .map_err(Fault::Ours)?;
-        if role.tools.is_empty() {
+        if !role.has_tools() {
             transcript.forget_calls();
         }
     }
@@ -111,7 +112,10 @@ pub(super) async fn prepare(
     Ok(Prepared {
         workspace,
         secrets,
-        egress,
+        // Without a network of its own a command has the machine's.
+        egress: egress
+            .filter(|_| shop.sandbox.isolation() == Isolation::Namespaced)
+            .map(Arc::new),
         dialogue,
         entries,
     })

@@ -101,7 +101,7 @@ mod tests {
 
     fn bound(messages: &[Message], known: Known) -> u64 {
         let tools = [ToolSpec {
-            name: "shell.exec",
+            name: "shell.exec".into(),
             description: "d".repeat(200),
             input_schema: json!({"type": "object"}),
         }];

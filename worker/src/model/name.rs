@@ -1,5 +1,6 @@
 //! Tool names on the wire: providers take `^[a-zA-Z0-9_-]{1,64}$`, ours have dots.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::model::ToolSpec;
@@ -10,7 +11,7 @@ const MAX_CHARS: usize = 64;
 /// The names of one request's tools, there and back. No two tools share a wire name.
 pub(super) struct ToolNames {
     /// Canonical name and wire name.
-    pairs: Vec<(&'static str, String)>,
+    pairs: Vec<(Cow<'static, str>, String)>,
 }
 
 impl ToolNames {
@@ -19,17 +20,17 @@ impl ToolNames {
         // Safe names come first, so that no made-up name can take theirs.
         let mut taken: HashSet<String> = tools
             .iter()
-            .filter(|tool| is_safe(tool.name))
-            .map(|tool| tool.name.into())
+            .filter(|tool| is_safe(&tool.name))
+            .map(|tool| tool.name.to_string())
             .collect();
         let pairs = tools.iter().map(|tool| {
-            let wire = if is_safe(tool.name) {
-                tool.name.to_owned()
+            let wire = if is_safe(&tool.name) {
+                tool.name.to_string()
             } else {
-                free(&safe(tool.name), &taken)
+                free(&safe(&tool.name), &taken)
             };
             taken.insert(wire.clone());
-            (tool.name, wire)
+            (tool.name.clone(), wire)
         });
         Self {
             pairs: pairs.collect(),
@@ -45,7 +46,8 @@ impl ToolNames {
     /// The canonical name of what the model wrote; unknown names pass through.
     pub(super) fn to_canonical(&self, name: &str) -> String {
         let pair = self.pairs.iter().find(|(_, wire)| wire == name);
-        pair.map_or(name, |(canonical, _)| canonical).to_owned()
+        pair.map_or(name, |(canonical, _)| canonical.as_ref())
+            .to_owned()
     }
 }
 
@@ -92,7 +94,7 @@ mod tests {
 
     fn names_of(names: &[&'static str]) -> ToolNames {
         let spec = |name: &&'static str| ToolSpec {
-            name,
+            name: (*name).into(),
             description: String::new(),
             input_schema: serde_json::Value::Null,
         };

@@ -31,7 +31,7 @@ impl Wire {
     /// Renders a request with these messages, and says what its provider would refuse.
     pub(crate) fn faults(&self, messages: &[Message]) -> Vec<String> {
         let tools = [ToolSpec {
-            name: "file.read",
+            name: "file.read".into(),
             description: "Reads.".into(),
             input_schema: json!({ "type": "object" }),
         }];

@@ -13,7 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use serde::Serialize;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -49,6 +49,7 @@ pub(crate) struct Idle {
 
 /// A command in its sandbox. Everything of it dies when this is dropped.
 pub(crate) struct Running {
+    input: Option<Sender>,
     output: Option<(Receiver, Receiver)>,
     listeners: Vec<TcpListener>,
     reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
@@ -84,6 +85,7 @@ impl Idle {
     pub(super) async fn run(
         mut self,
         order: &Order,
+        reads: bool,
         owner: Option<u32>,
     ) -> Result<Running, LaunchError> {
         let listeners = match next(&mut self.reports).await? {
@@ -92,11 +94,19 @@ impl Idle {
         };
         let (stdout, their_stdout) = pipe(owner)?;
         let (stderr, their_stderr) = pipe(owner)?;
+        let (input, their_stdin) = if reads {
+            let (input, theirs) = input_pipe(owner)?;
+            (Some(input), Some(theirs))
+        } else {
+            (None, None)
+        };
         let written = in_memory(order)?;
-        let descriptors = [their_stdout.as_fd(), their_stderr.as_fd(), written.as_fd()];
+        let mut descriptors = vec![their_stdout.as_fd(), their_stderr.as_fd(), written.as_fd()];
+        descriptors.extend(their_stdin.as_ref().map(AsFd::as_fd));
         let send = || channel::send(&*self.control, b"run", &descriptors);
         self.control.async_io(Interest::WRITABLE, send).await?;
         Ok(Running {
+            input,
             output: Some((stdout, stderr)),
             listeners,
             reports: self.reports,
@@ -107,6 +117,11 @@ impl Idle {
 }
 
 impl Running {
+    /// What it reads on standard input, if it was started to read.
+    pub(crate) fn take_input(&mut self) -> Option<Sender> {
+        self.input.take()
+    }
+
     /// What it prints on standard output and standard error.
     ///
     /// # Panics
@@ -202,6 +217,14 @@ fn pipe(owner: Option<u32>) -> io::Result<(Receiver, OwnedFd)> {
     fchown(&theirs, owner.map(Uid::from_raw), None)?;
     rustix::io::ioctl_fionbio(&ours, true)?;
     Ok((Receiver::from_owned_fd(ours)?, theirs))
+}
+
+/// A pipe for what a command reads, likewise.
+fn input_pipe(owner: Option<u32>) -> io::Result<(Sender, OwnedFd)> {
+    let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+    fchown(&theirs, owner.map(Uid::from_raw), None)?;
+    rustix::io::ioctl_fionbio(&ours, true)?;
+    Ok((Sender::from_owned_fd(ours)?, theirs))
 }
 
 /// The runtime's handle of a channel. To it a socket is one, whatever its type.

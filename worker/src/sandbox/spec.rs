@@ -26,7 +26,8 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
 }
 
-/// A command for a sandbox that is ready. Its message brings the pipes for what it prints.
+/// A command for a sandbox that is ready. Its message brings the pipes for what it prints, and the one for what it
+/// reads, if it reads anything.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
     /// What bash runs.

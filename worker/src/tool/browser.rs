@@ -141,7 +141,7 @@ impl Tool for BrowserTool {
             Self::Extract => schema_for!(Extract),
         };
         ToolSpec {
-            name: self.name().as_str(),
+            name: self.name().as_str().into(),
             description: self.description().to_owned(),
             input_schema: schema.into(),
         }

@@ -42,7 +42,7 @@ impl Tool for SetOutput {
              another path adds."
         );
         ToolSpec {
-            name,
+            name: name.into(),
             description,
             input_schema: schema_for!(Arguments).into(),
         }

@@ -88,11 +88,10 @@ async fn follow(
         listeners: Vec::new(),
         hosts: String::new(),
         limits: sandbox::Limits::DEFAULT,
+        reads: false,
     };
     if let Some(egress) = attempt.egress {
-        command.environment.extend(egress.environment());
-        command.listeners = egress.listeners();
-        command.hosts = egress.hosts();
+        egress.lead(&mut command);
     }
     let mut running = attempt
         .shop

@@ -49,13 +49,25 @@ impl Toolbox {
                 problem,
             })?;
             entries.push(Entry {
-                rule: hooks.rule(spec.name),
+                rule: hooks.rule(&spec.name),
                 spec,
                 schema,
                 tool,
             });
         }
         Ok(Self { entries })
+    }
+
+    /// Adds a tool under the same rules, whose arguments are checked by that schema. Nobody has its name yet.
+    pub(crate) fn add(&mut self, tool: Box<dyn Tool>, schema: Schema, hooks: &Hooks) {
+        let spec = tool.spec();
+        debug_assert!(self.entry(&spec.name).is_none(), "{} is new", spec.name);
+        self.entries.push(Entry {
+            rule: hooks.rule(&spec.name),
+            spec,
+            schema,
+            tool,
+        });
     }
 
     /// How the model sees them.
@@ -105,7 +117,8 @@ impl Toolbox {
     }
 
     fn unknown(&self, call: &ToolCall) -> String {
-        let known: Vec<_> = self.entries.iter().map(|entry| entry.spec.name).collect();
+        let names = self.entries.iter().map(|entry| entry.spec.name.as_ref());
+        let known: Vec<_> = names.collect();
         format!(
             "there is no tool `{}`; there are: {}",
             call.tool,

@@ -4,12 +4,11 @@ mod body;
 mod client;
 mod fetch;
 mod html;
-mod placeholder;
 mod reach;
 mod request;
 mod response;
 mod text;
 
-pub(crate) use client::WebClients;
+pub(crate) use client::{WebClients, explain};
 pub(super) use fetch::WebFetch;
 pub(super) use request::HttpRequest;

@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use shared::agent::{AgentLimits, AgentSettings};
 use shared::hook::Hooks;
+use shared::mcp::{MAX_SERVERS, McpServer, McpServerSettings};
 use shared::model_name::ModelName;
 use shared::provider::Providers;
-use shared::secret::SecretNeed;
+use shared::secret::{SecretName, SecretNeed};
 use shared::skill::Network;
 use shared::tool::ToolName;
 use utoipa::ToSchema;
@@ -49,6 +50,10 @@ pub(super) struct PutAgent {
     #[serde(default)]
     #[schema(example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]), max_items = 64)]
     secrets: Vec<String>,
+    /// MCP servers whose tools it has, too, as `mcp.<server>.<tool>`.
+    #[serde(default)]
+    #[schema(max_items = 8)]
+    mcp_servers: Vec<McpServerSettings>,
 }
 
 impl PutAgent {
@@ -76,6 +81,7 @@ impl PutAgent {
             limits: check_limits(&self.limits, &mut errors),
             instructions: self.instructions,
             network: check_network(&self.network, &secrets, &mut errors),
+            mcp_servers: check_mcp_servers(self.mcp_servers, &secrets, &mut errors),
             secrets,
         };
         if errors.is_empty() {
@@ -155,6 +161,41 @@ fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNe
         errors.push(FieldError::new(format!("/secrets/{place}"), detail));
     }
     secrets
+}
+
+fn check_mcp_servers(
+    described: Vec<McpServerSettings>,
+    secrets: &[SecretNeed],
+    errors: &mut Vec<FieldError>,
+) -> Vec<McpServer> {
+    if described.len() > MAX_SERVERS {
+        let detail = format!("must be at most {MAX_SERVERS}");
+        errors.push(FieldError::new("/mcp_servers", detail));
+    }
+    let mut servers: Vec<McpServer> = Vec::new();
+    for (place, settings) in described.into_iter().take(MAX_SERVERS).enumerate() {
+        let mut wrong = |at: &str, detail: String| {
+            errors.push(FieldError::new(format!("/mcp_servers/{place}{at}"), detail));
+        };
+        let server = match McpServer::parse(settings) {
+            Ok(server) => server,
+            Err(faults) => {
+                let faults = faults.0.into_iter();
+                faults.for_each(|fault| wrong(&fault.place, fault.remedy));
+                continue;
+            }
+        };
+        if servers.iter().any(|other| other.name == server.name) {
+            wrong("/name", "is there already".to_owned());
+        }
+        let is_declared = |name: &SecretName| secrets.iter().any(|need| need.name == *name);
+        for (at, name) in server.secrets().filter(|(_, name)| !is_declared(name)) {
+            let detail = format!("`{name}` is not one of the secrets: declare it in `secrets`");
+            wrong(&at, detail);
+        }
+        servers.push(server);
+    }
+    servers
 }
 
 fn check_network(text: &str, secrets: &[SecretNeed], errors: &mut Vec<FieldError>) -> Network {

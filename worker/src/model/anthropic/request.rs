@@ -37,7 +37,7 @@ pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>) -> Value {
 
 fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     json!({
-        "name": names.to_wire(spec.name),
+        "name": names.to_wire(&spec.name),
         "description": spec.description,
         "input_schema": spec.input_schema,
     })

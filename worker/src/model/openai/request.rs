@@ -66,7 +66,7 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     json!({
         "type": "function",
         "function": {
-            "name": names.to_wire(spec.name),
+            "name": names.to_wire(&spec.name),
             "description": spec.description,
             "parameters": spec.input_schema,
         },

@@ -21,10 +21,11 @@ use crate::sandbox::spec::{Order, Setup, SetupFailed, Step};
 
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-/// A command, and the pipes for what it prints.
+/// A command, and the pipes for what it prints and reads.
 pub(super) struct Ordered {
     stdout: OwnedFd,
     stderr: OwnedFd,
+    stdin: Option<OwnedFd>,
     order: Order,
 }
 
@@ -34,11 +35,14 @@ impl Ordered {
         let Some(message) = channel::receive(control)? else {
             return Ok(None);
         };
-        let descriptors: Result<[OwnedFd; 3], _> = message.descriptors.try_into();
+        let mut descriptors = message.descriptors;
+        let stdin = (descriptors.len() > 3).then(|| descriptors.pop()).flatten();
+        let descriptors: Result<[OwnedFd; 3], _> = descriptors.try_into();
         let [stdout, stderr, order] = descriptors.map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(Some(Self {
             stdout,
             stderr,
+            stdin,
             order: read_json(order.into())?,
         }))
     }
@@ -50,13 +54,9 @@ pub(super) fn exec(
     ordered: &Ordered,
     filter: &BpfProgram,
 ) -> Result<Infallible, SetupFailed> {
-    let Ordered {
-        stdout,
-        stderr,
-        order,
-    } = ordered;
+    let order = &ordered.order;
     setsid().map_err(at(Step::Exec))?;
-    redirect(stdout, stderr).map_err(at(Step::Exec))?;
+    redirect(ordered).map_err(at(Step::Exec))?;
     handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
     go_first().map_err(at(Step::Limits))?;
@@ -94,12 +94,15 @@ fn variables(order: &Order) -> Result<Vec<CString>, SetupFailed> {
         .map_err(|error| at(Step::Exec)(io::Error::from(error)))
 }
 
-/// Nothing on standard input, the pipes on the other two.
-fn redirect(stdout: &OwnedFd, stderr: &OwnedFd) -> io::Result<()> {
+/// The pipes on the three; without one to read from, nothing on standard input.
+fn redirect(ordered: &Ordered) -> io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(stdout)?;
-    rustix::stdio::dup2_stderr(stderr)?;
+    match &ordered.stdin {
+        Some(stdin) => rustix::stdio::dup2_stdin(stdin)?,
+        None => rustix::stdio::dup2_stdin(&null)?,
+    }
+    rustix::stdio::dup2_stdout(&ordered.stdout)?;
+    rustix::stdio::dup2_stderr(&ordered.stderr)?;
     debug_assert!(null.as_raw_fd() > 2, "the three are taken");
     Ok(())
 }

@@ -36,7 +36,7 @@ struct Arguments {
 impl Tool for FileEdit {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::FileEdit.as_str(),
+            name: ToolName::FileEdit.as_str().into(),
             description: "Replaces text in a UTF-8 file of the workspace, at most 5 MiB large. Both texts are literal: \
                           no patterns, no escapes. If the text is not there, or is there more than once without \
                           replace_all, nothing changes and the error says what to do."

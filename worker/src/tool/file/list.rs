@@ -32,7 +32,7 @@ struct Arguments {
 impl Tool for FileList {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::FileList.as_str(),
+            name: ToolName::FileList.as_str().into(),
             description: "Lists a directory of the workspace, or all below it that a glob matches, such as `*.csv` or \
                           `**/*.rs`. One path a line, relative to that directory and sorted; hidden files are shown, \
                           directories end in /, links show where they lead and are not followed. At most 1000 paths, \

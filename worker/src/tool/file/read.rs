@@ -31,7 +31,7 @@ struct Arguments {
 impl Tool for FileRead {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::FileRead.as_str(),
+            name: ToolName::FileRead.as_str().into(),
             description: "Reads lines of a text file of the workspace. They come as they are, without line numbers, so \
                           that pieces of them can be copied. If there is more, or a line is too long to be shown, \
                           a last line in brackets says so, and with which offset to go on. A file that is no text is \

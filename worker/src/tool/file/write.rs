@@ -23,7 +23,7 @@ struct Arguments {
 impl Tool for FileWrite {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::FileWrite.as_str(),
+            name: ToolName::FileWrite.as_str().into(),
             description: "Writes a text file of the workspace, as a whole: what was in it is replaced, its mode stays. \
                           Directories that are missing are made. The result says how many bytes it has. It is for \
                           new files and for those that change all over."

@@ -27,7 +27,7 @@ struct Arguments {
 impl Tool for ShellExec {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::ShellExec.as_str(),
+            name: ToolName::ShellExec.as_str().into(),
             description: format!(
                 "Runs a command with bash in a directory of the workspace. The limit of its time is {} s. {ABOUT}",
                 TIMEOUT.as_secs()

@@ -22,7 +22,7 @@ struct Arguments {
 impl Tool for ExecuteBash {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::ExecuteBash.as_str(),
+            name: ToolName::ExecuteBash.as_str().into(),
             description: format!(
                 "Runs a command with bash in the workspace, for at most {} s. {ABOUT}",
                 TIMEOUT.as_secs()

@@ -36,7 +36,7 @@ struct Arguments {
 impl Tool for SqlQuery {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::SqlQuery.as_str(),
+            name: ToolName::SqlQuery.as_str().into(),
             description: "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, \
                           and a note if not all are shown. Unless the job allows changes, the file is opened for \
                           reading only. ATTACH, load_extension, dot-commands and functions that reach other files are \

@@ -19,6 +19,8 @@ pub(crate) struct WebClients {
     pub(super) public: WebClient,
     /// For jobs whose skill says which hosts: its commands may reach them in these networks, too.
     pub(super) declared: WebClient,
+    /// For MCP servers, which an agent declares like hosts.
+    mcp: WebClient,
 }
 
 /// Asks servers at permitted addresses. It follows no redirect and decodes nothing.
@@ -31,21 +33,33 @@ impl WebClients {
     /// `fetch` are private networks that the operator opened for what is fetched, `egress` those that
     /// commands may reach.
     pub(crate) fn new(fetch: &[IpNet], egress: &[IpNet]) -> reqwest::Result<Self> {
+        let declared: Arc<[IpNet]> = [fetch, egress].concat().into();
         Ok(Self {
-            public: WebClient::new(fetch.into())?,
-            declared: WebClient::new([fetch, egress].concat().into())?,
+            public: WebClient::new(fetch.into(), packed())?,
+            declared: WebClient::new(declared.clone(), packed())?,
+            mcp: WebClient::new(declared, HeaderMap::new())?,
         })
+    }
+
+    /// What asks the MCP server at that URL, if its address is permitted. It decodes nothing and asks for nothing
+    /// packed.
+    pub(crate) fn mcp(&self, url: &Url) -> Result<Client, FetchError> {
+        self.mcp.check(url)?;
+        Ok(self.mcp.http.clone())
     }
 }
 
+/// Nothing else can be decoded here, and a body is counted while it is.
+fn packed() -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
+}
+
 impl WebClient {
-    fn new(opened: Arc<[IpNet]>) -> reqwest::Result<Self> {
+    fn new(opened: Arc<[IpNet]>, headers: HeaderMap) -> reqwest::Result<Self> {
         let policy = AddressPolicy::new(opened);
-        // Nothing else can be decoded here, and a body is counted while it is.
-        let encodings = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))]);
         let http = Client::builder()
             .user_agent(concat!("skillet/", env!("CARGO_PKG_VERSION")))
-            .default_headers(encodings)
+            .default_headers(headers)
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(redirect::Policy::none())
             // A proxy would resolve names where nobody looks at the addresses.
@@ -75,7 +89,7 @@ impl WebClient {
 }
 
 /// What went wrong, in the words of whoever noticed, without the URL: it may hold a secret.
-pub(super) fn explain(host: &str, error: reqwest::Error) -> String {
+pub(crate) fn explain(host: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = || std::iter::successors(error.source(), |&cause| cause.source());
     let is_ours = |cause: &(dyn Error + 'static)| {

@@ -39,7 +39,7 @@ struct Arguments {
 impl Tool for WebFetch {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: ToolName::WebFetch.as_str(),
+            name: ToolName::WebFetch.as_str().into(),
             description: "Gets a page by GET and returns it for reading: HTML as text with links as [text](url), other text \
                           and JSON as they are. First come the final URL, the status, the content type and the title. \
                           Redirects are followed. Other content than text is refused with its type and size, and so are \

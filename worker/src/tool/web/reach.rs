@@ -26,7 +26,7 @@ impl<'a> Reach<'a> {
         match attempt.role.network {
             Network::Hosts(_) => Self {
                 client: &clients.declared,
-                hosts: Hosts::Declared(attempt.egress),
+                hosts: Hosts::Declared(attempt.egress.map(|egress| &**egress)),
             },
             Network::None | Network::Public => Self {
                 client: &clients.public,

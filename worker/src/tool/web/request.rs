@@ -7,11 +7,10 @@ use reqwest::{Method, Request, Url};
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::{Number, Value};
-use shared::secret::SecretNeed;
+use shared::secret::{SecretNeed, placeholder};
 use shared::tool::ToolName;
 use tokio::time::timeout;
 
-use super::placeholder;
 use super::reach::Reach;
 use super::response::Answer;
 use crate::model::ToolSpec;
@@ -116,7 +115,7 @@ impl Tool for HttpRequest {
             );
         }
         ToolSpec {
-            name: ToolName::HttpRequest.as_str(),
+            name: ToolName::HttpRequest.as_str().into(),
             description,
             input_schema: schema_for!(Arguments).into(),
         }
@@ -162,7 +161,7 @@ impl Arguments {
                         .to_owned(),
                 );
             }
-            placeholder::fill(text, secrets)
+            secrets.fill(text).map_err(|error| error.to_string())
         };
         if placeholder::is_in(&self.url) {
             return Err("secrets go into header and query values, not into the URL".to_owned());

@@ -9,7 +9,7 @@ const STOP: &str = r#"{"type":"message_stop"}"#;
 
 fn reply() -> Reply {
     let spec = ToolSpec {
-        name: "files.read",
+        name: "files.read".into(),
         description: String::new(),
         input_schema: Value::Null,
     };

@@ -36,7 +36,7 @@ fn result(call_id: &str, text: &str, is_error: bool) -> Part {
 
 fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec {
-        name: "files.read",
+        name: "files.read".into(),
         description: "Reads.".into(),
         input_schema: json!({ "type": "object" }),
     }]

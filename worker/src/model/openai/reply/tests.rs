@@ -6,7 +6,7 @@ use crate::model::replay::{replay_broken, replay_samples, replay_whole};
 
 fn reply_after(messages: &[Message]) -> Reply {
     let spec = ToolSpec {
-        name: "files.read",
+        name: "files.read".into(),
         description: String::new(),
         input_schema: Value::Null,
     };

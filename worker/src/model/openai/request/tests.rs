@@ -79,7 +79,7 @@ fn dialect() -> Dialect {
 #[test]
 fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
     let tools = [ToolSpec {
-        name: "files.read",
+        name: "files.read".into(),
         description: "Reads.".into(),
         input_schema: json!({ "type": "object" }),
     }];

@@ -1,0 +1,53 @@
+use url::Url;
+
+use crate::secret::placeholder;
+
+const MAX_BYTES: usize = 2048;
+
+/// What is wrong with the URL of a server, if anything is.
+pub(super) fn fault(text: &str) -> Option<&'static str> {
+    if text.len() > MAX_BYTES {
+        return Some("must be at most 2048 bytes");
+    }
+    if placeholder::is_in(text) {
+        return Some("cannot name a secret: put it into a header");
+    }
+    let Ok(url) = Url::parse(text) else {
+        return Some("must be a URL, e.g. https://mcp.example.com/mcp");
+    };
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Some("must begin with http:// or https://");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Some("must have no credentials in it: put them into a header, as a secret");
+    }
+    if url.fragment().is_some() {
+        return Some("must have no fragment: leave out what is after the #");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_has_a_plain_url() {
+        for good in ["https://mcp.example.com/mcp", "http://10.0.0.1:8080/x?y=z"] {
+            assert_eq!(fault(good), None, "{good}");
+        }
+        let long = format!("https://example.com/{}", "x".repeat(MAX_BYTES));
+        for bad in [
+            "",
+            "mcp.example.com",
+            "ftp://example.com",
+            "https://",
+            "https://user:word@example.com",
+            "https://example.com/#top",
+            "https://example.com/?key={{secret:KEY}}",
+            &long,
+        ] {
+            assert!(fault(bad).is_some(), "{bad}");
+        }
+    }
+}

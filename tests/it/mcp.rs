@@ -1,0 +1,146 @@
+//! MCP servers: what they bring to an agent, and what they do not bring upon it.
+
+mod ending;
+mod hostile;
+mod refused;
+mod result;
+mod service;
+mod site;
+mod start;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::model_server::Reply;
+
+use crate::support::log::data;
+use crate::support::{Service, has_program};
+
+const SERVER: &str = include_str!("mcp/server.py");
+const TOKEN: &str = "tok-4b1f9a7e33c0d6";
+
+/// A service with an agent `user` that has MCP servers, whose model says what a test tells it.
+struct Bench {
+    service: Service,
+    jobs: AtomicUsize,
+}
+
+/// What came of one call.
+#[derive(Debug)]
+struct Ran {
+    outcome: String,
+    output: String,
+}
+
+/// What came of a job.
+struct Ended {
+    id: String,
+    job: Value,
+    calls: Vec<Ran>,
+}
+
+impl Bench {
+    /// `None` where the servers' language is not there.
+    async fn start() -> Option<Self> {
+        Self::with(&[]).await
+    }
+
+    async fn with(environment: &[(&str, &str)]) -> Option<Self> {
+        if !has_program("python3") {
+            return None;
+        }
+        let mut service = Service::with_environment(environment).await;
+        service.add_worker(&[]).await;
+        let secret = service.request(Method::PUT, "/v1/secrets/TOKEN");
+        let secret = secret.json(&json!({"value": TOKEN})).send().await.unwrap();
+        assert_eq!(secret.status(), 204);
+        Some(Self {
+            service,
+            jobs: AtomicUsize::new(0),
+        })
+    }
+
+    /// Makes the agent one that has these servers; `more` are fields of its own.
+    async fn serve(&self, servers: &[Value], more: Value) {
+        let mut body = json!({"soul": "You are.", "model": "anthropic/m", "secrets": ["TOKEN"], "mcp_servers": servers});
+        let fields = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(fields);
+        let put = self.service.request(Method::PUT, "/v1/agents/user");
+        let response = put.json(&body).send().await.unwrap();
+        let status = response.status();
+        assert!(status.is_success(), "{}", response.text().await.unwrap());
+    }
+
+    /// Starts a job whose model makes calls, each in a reply of its own, by their names on the wire.
+    async fn begin(&self, calls: &[(&str, Value)], more: Value) -> String {
+        let marker = format!("mcp-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
+        let replies = calls
+            .iter()
+            .map(|(tool, input)| Reply::call(tool, input.clone()));
+        let replies: Vec<_> = replies.chain([Reply::text("Done.")]).collect();
+        self.service.model.script(&marker, replies);
+        let server = self.service.upload("server.py", SERVER).await;
+        let mut body = json!({
+            "agent": "user", "prompt": format!("Go. #{marker}"), "inputs": [{"asset_id": server["id"]}],
+            "limits": {"max_iterations": 50},
+        });
+        let fields = more.as_object().unwrap().clone();
+        body.as_object_mut().unwrap().extend(fields);
+        self.service.create(&body).await
+    }
+
+    /// What came of the job, when it has ended.
+    async fn end(&self, id: String) -> Ended {
+        let job = self.service.finished(&id).await;
+        assert_eq!(self.service.model.violations(), [""; 0]);
+        let events = self.service.events(&id).await;
+        let calls = data(&events, "tool.completed").into_iter().map(|data| Ran {
+            outcome: data["outcome"].as_str().unwrap().to_owned(),
+            output: data["output"].as_str().unwrap().to_owned(),
+        });
+        let calls = calls.collect();
+        Ended { id, job, calls }
+    }
+
+    /// Runs a job to its good end, and returns what came of its calls.
+    async fn run(&self, calls: &[(&str, Value)]) -> Vec<Ran> {
+        let id = self.begin(calls, json!({})).await;
+        let ended = self.end(id).await;
+        let logs = || self.service.logs();
+        assert_eq!(ended.job["text"], "Done.", "{:#}\n{}", ended.job, logs());
+        assert_eq!(ended.calls.len(), calls.len());
+        ended.calls
+    }
+
+    /// Runs a job that comes to nothing, and returns its error.
+    async fn fail(&self) -> Value {
+        let id = self.begin(&[], json!({})).await;
+        let job = self.service.finished(&id).await;
+        assert_eq!(job["status"], "failed", "{job:#}");
+        job["error"].clone()
+    }
+}
+
+impl Ran {
+    /// Checks how it ended, and that it says this.
+    fn assert(&self, outcome: &str, words: &str) {
+        assert!(
+            self.outcome == outcome && self.output.contains(words),
+            "{outcome}: {words}\n{self:?}"
+        );
+    }
+}
+
+/// A server `srv` that is a program in the sandbox and behaves like that.
+fn program(behaviour: &str) -> Value {
+    json!({"name": "srv", "command": ["python3", "server.py", behaviour]})
+}
+
+/// The same with more settings.
+fn program_with(behaviour: &str, more: Value) -> Value {
+    let mut server = program(behaviour);
+    let fields = more.as_object().unwrap().clone();
+    server.as_object_mut().unwrap().extend(fields);
+    server
+}
