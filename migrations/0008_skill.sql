@@ -43,3 +43,12 @@ create index job_skill_version on job (tenant_id, skill, skill_version) where sk
 
 -- What an uploaded skill needs of a worker. Null for all other jobs: those go by the worker's list of skills.
 alter table run add column needs text[];
+
+-- Whether programs are all that is needed. A function, and not in the language SQL, so that the planner does not look
+-- into it: with a subquery for each row a claim looks so dear to it that it compiles the plan first (measured 36 ms
+-- against 0.08 ms).
+create function needs_met(needs text[], programs text[]) returns boolean
+language plpgsql immutable strict parallel safe cost 10 as $$
+begin
+    return not exists (select from unnest(needs) as need where not string_to_array(need, '|') && programs);
+end $$;

@@ -64,10 +64,7 @@ pub async fn claim(
               and case
                   when needs is null then skill is null or skill = any($2)
                   -- The worker's row has its programs: they are many, and read for these jobs only.
-                  else not exists (
-                      select from unnest(needs) as need
-                      where not string_to_array(need, '|') && (select programs from worker where id = $1)
-                  )
+                  else needs_met(needs, (select programs from worker where id = $1))
               end
               and exists (select from worker where id = $1 and stopped_at is null)
             order by rank

@@ -192,10 +192,7 @@ pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Opti
                 where stopped_at is null and not draining
                   and case
                       when mine.needs is null then mine.skill is null or mine.skill = any(worker.skills)
-                      else not exists (
-                          select from unnest(mine.needs) as need
-                          where not string_to_array(need, '|') && worker.programs
-                      )
+                      else needs_met(mine.needs, worker.programs)
                   end
                   and (not mine.needs_network or worker.isolation <> 'landlocked')
             ) as "runnable!",
