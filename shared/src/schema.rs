@@ -4,13 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 /// The most that is said of one value; more of it would not help.
 const MAX_FAULTS: usize = 20;
 /// The longest that one fault is said at: its words may repeat the value.
 const MAX_FAULT_BYTES: usize = 300;
+
+/// What one pattern may come to when it is compiled, and how often it may turn back: a short one can mean a lot of work.
+const MAX_PATTERN_BYTES: usize = 512 * 1024;
+const MAX_BACKTRACKS: usize = 100_000;
 
 /// A JSON Schema.
 #[derive(Clone)]
@@ -22,7 +26,11 @@ pub struct Schema {
 impl Schema {
     /// Compiles a schema; an error says why it is none.
     pub fn compile(source: Value) -> Result<Self, String> {
-        let validator = jsonschema::validator_for(&source).map_err(|error| error.to_string())?;
+        let patterns = PatternOptions::fancy_regex()
+            .size_limit(MAX_PATTERN_BYTES)
+            .backtrack_limit(MAX_BACKTRACKS);
+        let options = jsonschema::options().with_pattern_options(patterns);
+        let validator = options.build(&source).map_err(|error| error.to_string())?;
         Ok(Self {
             source,
             validator: Arc::new(validator),

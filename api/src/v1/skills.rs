@@ -14,7 +14,7 @@ use shared::asset::AssetStore;
 use shared::db;
 use shared::db::skill::StoredSkill;
 use shared::id::TenantId;
-use shared::skill::{Catalog, Skill, is_name};
+use shared::skill::{Catalog, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
 use crate::auth::Caller;
@@ -64,11 +64,27 @@ pub(crate) async fn find(
     let Some(stored) = db::skill::get(pool, tenant, name).await? else {
         return Ok(catalog.get(name).cloned().map(Found::OfService));
     };
-    let skill = stored.read().map_err(|error| ApiError::Conflict {
+    let (stored, skill) = read(vec![stored]).await?.swap_remove(0);
+    let skill = skill.map_err(|error| ApiError::Conflict {
         code: "skill_outdated",
         detail: format!("this release cannot read the skill `{name}`; upload it again: {error}"),
     })?;
     Ok(Some(Found::Uploaded(stored, Box::new(skill))))
+}
+
+/// Reads uploaded skills, off the threads that answer requests: who wrote them decides how long it takes.
+async fn read(
+    stored: Vec<StoredSkill>,
+) -> Result<Vec<(StoredSkill, Result<Skill, SkillError>)>, ApiError> {
+    let reading = actix_web::web::block(move || {
+        let read = stored.into_iter().map(|stored| {
+            let skill = stored.read();
+            (stored, skill)
+        });
+        read.collect()
+    });
+    let read = reading.await;
+    read.map_err(|error| ApiError::Internal(error.into()))
 }
 
 /// Lists the skills by name: those of the service, and the tenant's own, which stand before others of their name.
@@ -89,8 +105,8 @@ pub(crate) async fn list_skills(
         (skill.name.clone(), view)
     });
     let mut views: BTreeMap<_, _> = of_service.collect();
-    for stored in db::skill::list(&**pool, caller.tenant).await? {
-        match stored.read() {
+    for (stored, skill) in read(db::skill::list(&**pool, caller.tenant).await?).await? {
+        match skill {
             Ok(skill) => {
                 let view = SkillView::uploaded(&stored, &skill, &workers);
                 views.insert(stored.name, view);

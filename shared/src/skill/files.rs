@@ -1,7 +1,9 @@
 //! The files of a skill: its `SKILL.md` and what lies beside it, however they came here.
 
+mod capped;
 mod collect;
 mod path;
+mod refusal;
 mod tar;
 mod tree;
 mod unpack;
@@ -12,8 +14,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-pub use collect::{FilesError, MAX_PACKED_BYTES, Refusal};
+pub use collect::MAX_PACKED_BYTES;
 pub use path::{FilePath, PathError};
+pub use refusal::{FilesError, Refusal};
 
 /// The name of the file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";

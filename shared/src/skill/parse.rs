@@ -1,23 +1,23 @@
+mod parameters;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Files, Inputs, Need, Network, Skill};
 use crate::hook::{Hooks, ToolPattern};
 use crate::job::{Limits, OutputKind};
-use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
+use parameters::parameters;
 
 /// What a job may ask for, too.
 const MAX_TIMEOUT_SECONDS: u32 = 86_400;
 /// More than the models read at once.
 const MAX_OUTPUT_CHARS: usize = 1_000_000;
-/// The keywords by which one schema refers to another.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 /// What is wrong with a `SKILL.md`.
 #[derive(Debug, thiserror::Error)]
@@ -248,37 +248,6 @@ fn patterns(name: &'static str, value: Option<&str>) -> Result<Vec<ToolPattern>,
     words(value).map(pattern).collect()
 }
 
-fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
-    const NAME: &str = "skillet.parameters";
-    let schema: Value = match value {
-        None => json!({"type": "object", "properties": {}, "additionalProperties": false}),
-        Some(text) => {
-            serde_json::from_str(text).map_err(|error| field(NAME, &error.to_string()))?
-        }
-    };
-    if schema["type"] != "object" {
-        return Err(field(NAME, "must be a JSON Schema of type object"));
-    }
-    if let Some(keyword) = reference(&schema) {
-        let problem = format!("refers with `{keyword}`; write out what is there");
-        return Err(field(NAME, &problem));
-    }
-    Schema::compile(schema).map_err(|error| field(NAME, &error))
-}
-
-/// The first keyword by which a schema refers to another, or to itself without end: to check a value with one
-/// of those is more work than whoever wrote it may cause.
-fn reference(schema: &Value) -> Option<&str> {
-    match schema {
-        Value::Object(fields) => fields.iter().find_map(|(key, value)| {
-            let refers = REFERENCES.contains(&&**key) && value.is_string();
-            refers.then_some(&**key).or_else(|| reference(value))
-        }),
-        Value::Array(items) => items.iter().find_map(reference),
-        _ => None,
-    }
-}
-
 fn network(
     value: Option<&str>,
     parameters: &Value,
@@ -345,6 +314,9 @@ mod tests {
                 )
             );
         }
+        let pattern = r#"  skillet.parameters: '{"type":"object","properties":{"a":{"pattern":"(\\w{500}){500}"}}}'
+"#;
+        assert!(error(pattern).starts_with("`skillet.parameters`: "));
         let schema = r##"  skillet.parameters: '{"type":"object","properties":{"$ref":{"allOf":[{"$ref":"#"}]}}}'
 "##;
         assert_eq!(

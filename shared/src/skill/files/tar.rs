@@ -7,8 +7,9 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
-use super::collect::{Capped, Collector, EntryKind, FilesError, MAX_TOTAL_BYTES, Refusal};
-use super::{Files, SkillFile};
+use super::capped::Capped;
+use super::collect::{Collector, EntryKind, MAX_TOTAL_BYTES};
+use super::{Files, FilesError, Refusal, SkillFile};
 
 /// What an archive may come to: the files, and what tar writes around each. A bomb ends here, whatever its
 /// headers say.

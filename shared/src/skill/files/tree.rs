@@ -7,8 +7,8 @@ use std::path::Path;
 
 use include_dir::{Dir, DirEntry};
 
-use super::Files;
-use super::collect::{Collector, EntryKind, FilesError, Refusal};
+use super::collect::{Collector, EntryKind};
+use super::{Files, FilesError, Refusal};
 
 impl Files {
     /// Reads all files of a folder. Blocks.

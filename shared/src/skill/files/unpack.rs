@@ -1,7 +1,6 @@
 //! From an archive that someone sent to the files of a skill.
 
-use super::collect::{FilesError, MAX_PACKED_BYTES, Refusal};
-use super::{Files, tar, zip};
+use super::{Files, FilesError, MAX_PACKED_BYTES, Refusal, tar, zip};
 
 impl Files {
     /// Unpacks a ZIP archive or a tar.gz, in memory, and returns the name of the folder that holds everything if

@@ -5,8 +5,8 @@ use std::io::{self, Cursor};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::Files;
-use super::collect::{Collector, EntryKind, FilesError, MAX_ENTRIES, Refusal};
+use super::collect::{Collector, EntryKind, MAX_ENTRIES};
+use super::{Files, FilesError, Refusal};
 
 /// How each entry of the central directory begins.
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
