@@ -8,6 +8,7 @@ mod output;
 mod shell;
 mod site;
 mod sql;
+mod supabase;
 mod web;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

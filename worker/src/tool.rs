@@ -166,7 +166,7 @@ fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::FileList => Box::new(FileList),
         ToolName::WebFetch => Box::new(WebFetch),
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
-        ToolName::SqlQuery => Box::new(SqlQuery),
+        ToolName::SqlQuery => Box::new(SqlQuery::new(secrets)),
         ToolName::Browser => Box::new(BrowserTool::Open),
         ToolName::TakeScreenshot => Box::new(BrowserTool::Screenshot),
         ToolName::DomSearch => Box::new(BrowserTool::Search),

@@ -143,15 +143,15 @@ async fn with_openais_wire() {
 #[tokio::test]
 async fn a_worker_that_dies_in_the_middle_of_a_turn_costs_no_finished_one() {
     let mut service = Service::start().await;
-    service.model.script(
-        "middle",
-        [
-            Reply::call("file_write", json!({"path": "a.txt", "content": "one\n"})),
+    // By turn: a reply that is under way when the worker dies is given again.
+    service
+        .model
+        .script_with("middle", |request| match request.turn() {
+            0 => Reply::call("file_write", json!({"path": "a.txt", "content": "one\n"})),
             // Time to be killed in.
-            Reply::call("shell_exec", shell("cat a.txt")).delay(Duration::from_secs(2)),
-            Reply::text("It says one."),
-        ],
-    );
+            1 => Reply::call("shell_exec", shell("cat a.txt")).delay(Duration::from_secs(2)),
+            _ => Reply::text("It says one."),
+        });
     let mut body = super::confirmed("middle");
     body["hooks"] = json!({"confirm": ["file.*"]});
     let job = service.create(&body).await;

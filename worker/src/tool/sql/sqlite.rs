@@ -1,8 +1,5 @@
 //! Queries of a SQLite file, by the program `sqlite3` in the sandbox.
 
-use std::time::Duration;
-
-use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,17 +9,12 @@ use shared::tool::ToolName;
 use super::rows;
 use crate::command::{CommandLimits, Finished};
 use crate::model::ToolSpec;
-use crate::tool::{Call, Done, Tool, ToolError, file, shell};
+use crate::tool::{Call, Done, ToolError, file, shell};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 /// The most of a result that is looked at; a larger one is only in its file.
 const RESULT_BYTES: usize = 16 * 1024 * 1024;
 /// The database of a job that names none.
 const DEFAULT_PATH: &str = "memory.db";
-
-/// Asks the job's database, and changes it only if the job may: whether it may is opened with the file, and no
-/// SQL can say otherwise.
-pub(crate) struct SqlQuery;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,50 +25,45 @@ struct Arguments {
     path: Option<String>,
 }
 
-impl Tool for SqlQuery {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec {
-            name: ToolName::SqlQuery.as_str().into(),
-            description: "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, \
-                          and a note if not all are shown. Unless the job allows changes, the file is opened for \
-                          reading only. ATTACH, load_extension, dot-commands and functions that reach other files are \
-                          refused. It stops at the first error."
-                .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
-        }
+/// How the model sees it.
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: ToolName::SqlQuery.as_str().into(),
+        description: "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, \
+                      and a note if not all are shown. Unless the job allows changes, the file is opened for \
+                      reading only. ATTACH, load_extension, dot-commands and functions that reach other files are \
+                      refused. It stops at the first error."
+            .to_owned(),
+        input_schema: schema_for!(Arguments).into(),
     }
+}
 
-    fn timeout(&self) -> Duration {
-        TIMEOUT
+/// Asks, and changes something only if the job may: whether it may is decided as the file is opened, and no SQL
+/// can say otherwise.
+pub(super) async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
+    let Arguments { sql, path } = call.arguments()?;
+    let parameters = &call.attempt.claimed.request.parameters;
+    let path = path.unwrap_or_else(|| {
+        let named = parameters.get("db_path").and_then(Value::as_str);
+        named.unwrap_or(DEFAULT_PATH).to_owned()
+    });
+    if sql.trim_start().starts_with('.') {
+        let text = "dot-commands are not SQL; ask sqlite_schema for the tables";
+        return Err(ToolError::Reply(text.to_owned()));
     }
-
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
-        Box::pin(async move {
-            let Arguments { sql, path } = call.arguments()?;
-            let parameters = &call.attempt.claimed.request.parameters;
-            let path = path.unwrap_or_else(|| {
-                let named = parameters.get("db_path").and_then(Value::as_str);
-                named.unwrap_or(DEFAULT_PATH).to_owned()
-            });
-            if sql.trim_start().starts_with('.') {
-                let text = "dot-commands are not SQL; ask sqlite_schema for the tables";
-                return Err(ToolError::Reply(text.to_owned()));
-            }
-            let may_change = allows_changes(parameters);
-            if !may_change {
-                let found = call.attempt.workspace.open_file(&path);
-                // The program would say no more than that it cannot.
-                found.map_err(|error| file::explain(&path, "queried", &error))?;
-            }
-            let script = script(&path, &sql, may_change);
-            let limits = CommandLimits {
-                timeout: call.timeout,
-                output_bytes: RESULT_BYTES,
-            };
-            let finished = shell::run_with(&script, limits, &call).await?;
-            Ok(done(&finished, &call).await)
-        })
+    let may_change = allows_changes(parameters);
+    if !may_change {
+        let found = call.attempt.workspace.open_file(&path);
+        // The program would say no more than that it cannot.
+        found.map_err(|error| file::explain(&path, "queried", &error))?;
     }
+    let script = script(&path, &sql, may_change);
+    let limits = CommandLimits {
+        timeout: call.timeout,
+        output_bytes: RESULT_BYTES,
+    };
+    let finished = shell::run_with(&script, limits, call).await?;
+    Ok(done(&finished, call).await)
 }
 
 /// Whether the job's own parameters say that data may be changed.

@@ -1,0 +1,164 @@
+//! `sql_query` on a project of Supabase: a server that answers as PostgREST does.
+
+use std::sync::{Arc, Mutex};
+
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::model_server::Reply;
+
+use crate::egress::{ANY, machine};
+use crate::support::Service;
+use crate::support::log::data;
+
+const KEY: &str = "service-key-0123456789";
+
+/// What the project was asked: the method, the path with the query, and the schema.
+type Asked = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
+
+/// A project with orders; returns its address.
+fn project(asked: Asked) -> String {
+    let server = HttpServer::new(move || {
+        let asked = asked.clone();
+        App::new().default_service(web::to(move |request: HttpRequest| {
+            let header = |name: &str| {
+                let value = request.headers().get(name)?;
+                Some(value.to_str().unwrap().to_owned())
+            };
+            let place = request.uri().to_string();
+            asked.lock().unwrap().push((
+                request.method().to_string(),
+                place.clone(),
+                header("accept-profile"),
+            ));
+            let is_known = header("apikey").as_deref() == Some(KEY)
+                && header("authorization") == Some(format!("Bearer {KEY}"));
+            async move {
+                if !is_known {
+                    return HttpResponse::Unauthorized().json(json!({"message": "Invalid API key"}));
+                }
+                if place.starts_with("/rest/v1/orders?") {
+                    return HttpResponse::PartialContent()
+                        .insert_header(("content-range", "0-1/37"))
+                        .json(json!([{"id": 1, "total": 2.50}, {"id": 2, "total": null}]));
+                }
+                HttpResponse::NotFound().json(json!({
+                    "code": "42P01", "message": "relation \"public.none\" does not exist", "hint": null,
+                }))
+            }
+        }))
+    })
+    .workers(1)
+    .bind(("0.0.0.0", 0))
+    .unwrap();
+    let port = server.addrs()[0].port();
+    tokio::spawn(server.run());
+    format!("http://{}:{port}", machine())
+}
+
+async fn run(service: &Service, marker: &str, queries: &[&str]) -> Vec<(String, String)> {
+    let mut reply = Reply::text("I ask.");
+    for sql in queries {
+        reply = reply.then_call("sql_query", json!({ "sql": sql }));
+    }
+    reply = reply.then_call("execute_bash", json!({"command": "env"}));
+    service.model.script(marker, [reply, Reply::text("Done.")]);
+    let job = service
+        .run(&json!({
+            "skill": "supabase", "model": "anthropic/m", "prompt": format!("Ask. #{marker}"),
+        }))
+        .await;
+    assert_eq!(job["text"], "Done.", "{job:#}\n{}", service.logs());
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    assert!(!json!(events).to_string().contains(KEY));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let results = data(&events, "tool.completed").into_iter();
+    results
+        .map(|it| (text(&it["outcome"]), text(&it["output"])))
+        .collect()
+}
+
+async fn set(service: &Service, name: &str, value: &str) {
+    let put = service.request(Method::PUT, &format!("/v1/secrets/{name}"));
+    let put = put.json(&json!({ "value": value })).send().await.unwrap();
+    assert_eq!(put.status(), 204);
+}
+
+#[tokio::test]
+async fn a_project_is_read_and_never_written() {
+    let mut service = Service::with_environment(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
+    service.add_worker(&[]).await;
+    let asked = Asked::default();
+    set(&service, "SUPABASE_URL", &project(asked.clone())).await;
+    set(&service, "SUPABASE_KEY", KEY).await;
+    let results = run(
+        &service,
+        "read",
+        &[
+            "select id, total from orders where name ilike '%tea%' order by id desc limit 2",
+            "select count(*) from shop.orders where total > 1",
+            "select * from none",
+            "delete from orders",
+            "update orders set total = 0",
+            "select pg_sleep(9) from orders",
+        ],
+    )
+    .await;
+    assert_eq!(results[0].0, "ok", "{results:#?}");
+    assert_eq!(
+        results[0].1,
+        "{\"rows\":[{\"id\":1,\"total\":2.5},{\"id\":2,\"total\":null}],\"row_count\":2}\n[37 rows meet the condition.]"
+    );
+    assert_eq!(results[1].1, r#"{"rows":[{"count":37}],"row_count":1}"#);
+    assert_eq!(
+        results[2],
+        (
+            "error".to_owned(),
+            "the project answered with status 404: relation \"public.none\" does not exist"
+                .to_owned()
+        )
+    );
+    for refused in &results[3..5] {
+        assert!(
+            refused.1.starts_with("only a SELECT is allowed"),
+            "{refused:?}"
+        );
+    }
+    assert!(
+        results[5].1.contains("is not understood"),
+        "{:?}",
+        results[5]
+    );
+    assert!(
+        results[6].1.contains("there is no tool `execute_bash`"),
+        "{:?}",
+        results[6]
+    );
+    let asked = asked.lock().unwrap().clone();
+    assert_eq!(asked.len(), 3, "{asked:#?}");
+    assert!(asked.iter().all(|(method, ..)| method == "GET"));
+    assert_eq!(
+        asked[0].1,
+        "/rest/v1/orders?select=id%2Ctotal&and=%28name.ilike.%22%25tea%25%22%29&order=id.desc&limit=2"
+    );
+    assert_eq!(asked[1].2.as_deref(), Some("shop"));
+}
+
+#[tokio::test]
+async fn a_key_that_is_wrong_and_secrets_that_are_missing_are_said() {
+    let mut service = Service::with_environment(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
+    service.add_worker(&[]).await;
+    let body = json!({"skill": "supabase", "model": "anthropic/m", "prompt": "Ask."});
+    let (status, problem) = service.post("/v1/jobs", &body).await;
+    assert_eq!(status, 422, "{problem:#}");
+    let detail = problem["errors"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("SUPABASE_URL, SUPABASE_KEY"), "{detail}");
+
+    set(&service, "SUPABASE_URL", &project(Asked::default())).await;
+    set(&service, "SUPABASE_KEY", "another-key-0123456789").await;
+    let results = run(&service, "wrong", &["select * from orders"]).await;
+    assert_eq!(
+        results[0].1,
+        "the project answered with status 401: Invalid API key"
+    );
+}
