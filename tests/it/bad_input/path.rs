@@ -62,7 +62,7 @@ async fn a_path_says_which_methods_it_takes() {
         (Method::POST, format!("/v1/jobs/{id}/stream"), "GET"),
         (Method::GET, "/v1/assets".to_owned(), "POST"),
         (Method::PUT, format!("/v1/assets/{id}/content"), "GET"),
-        (Method::POST, "/v1/skills/shell".to_owned(), "GET"),
+        (Method::POST, "/v1/skills/shell".to_owned(), "GET, DELETE"),
         (Method::POST, "/healthz".to_owned(), "GET"),
     ];
     for (method, path, allowed) in cases {
