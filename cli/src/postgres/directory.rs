@@ -13,7 +13,7 @@ const TAIL_BYTES: u64 = 2048;
 /// A directory with its lock, which is held until this is dropped or the process dies.
 pub(super) struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -44,7 +44,7 @@ impl Directory {
         lock.set_len(0)
             .and_then(|()| writeln!(lock, "{}", std::process::id()))
             .map_err(PostgresError::io("write", &lock_path))?;
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, lock })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -98,6 +98,13 @@ impl Directory {
 
     fn log_path(&self) -> PathBuf {
         self.path.join("postgres.log")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Closing it is not enough: a child that is just being started has the same file open until it runs its program.
+        let _ = self.lock.unlock();
     }
 }
 
