@@ -19,6 +19,8 @@ use crate::auth::Caller;
 use crate::form::{FileForm, malformed, no_file};
 use crate::problem::{ApiError, Problem};
 
+/// What is read of an archive that is too large: who is still sending does not hear the answer.
+const MAX_READ_BYTES: usize = 16 * MAX_PACKED_BYTES;
 /// Archives that are unpacked at once: each may take as much memory as a skill may be large, twice.
 const UNPACKED_AT_ONCE: usize = 2;
 /// How long an archive waits for its turn.
@@ -107,12 +109,18 @@ async fn receive(form: &mut Multipart) -> Result<Bytes, ApiError> {
             return Err(no_file());
         }
         let mut bytes = BytesMut::new();
-        while let Some(chunk) = field.next().await {
+        let mut size = 0;
+        while let Some(chunk) = field.next().await
+            && size <= MAX_READ_BYTES
+        {
             let chunk = chunk.map_err(malformed)?;
-            if bytes.len() + chunk.len() > MAX_PACKED_BYTES {
-                return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
+            size += chunk.len();
+            if size <= MAX_PACKED_BYTES {
+                bytes.extend_from_slice(&chunk);
             }
-            bytes.extend_from_slice(&chunk);
+        }
+        if size > MAX_PACKED_BYTES {
+            return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
         }
         archive = Some(bytes.freeze());
     }
