@@ -40,6 +40,13 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
     PgPoolOptions::new()
         .max_connections(max_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        // A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer.
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                sqlx::query("set jit = off").execute(connection).await?;
+                Ok(())
+            })
+        })
         .connect_with(options.application_name(name))
         .await
 }
