@@ -116,7 +116,11 @@ impl<'a> Desk<'a> {
             None => {
                 for approval in self.waiting.drain(..) {
                     progress.say(&question(&approval));
-                    progress.say(&format!("  to answer: skillet approvals approve {0}\n         or: skillet approvals deny {0} --reason …", approval.id));
+                    let id = approval.id;
+                    progress.say(&format!("  to answer: skillet approvals approve {id}"));
+                    progress.say(&format!(
+                        "         or: skillet approvals deny {id} --reason …"
+                    ));
                 }
             }
         }

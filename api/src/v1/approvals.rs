@@ -5,6 +5,7 @@ use actix_web::web::{Data, Json, Query};
 use serde::Deserialize;
 use shared::approval::{Approval, ApprovalStatus};
 use shared::db;
+use shared::id::{JobId, TenantId};
 use sqlx::PgPool;
 use utoipa::IntoParams;
 
@@ -12,13 +13,13 @@ use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 
-type ApprovalPage = Page<Approval>;
+pub(crate) type ApprovalPage = Page<Approval>;
 
 /// Which approvals to list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct ListApprovals {
+pub(crate) struct ListApprovals {
     /// Only approvals in this state; `pending` are those that wait for someone.
     status: Option<ApprovalStatus>,
     /// Entries of a page, 1 to 100; 20 if not given.
@@ -38,19 +39,28 @@ pub(crate) async fn list_approvals(
     pool: Data<PgPool>,
     query: Query<ListApprovals>,
 ) -> Result<Json<ApprovalPage>, ApiError> {
-    let ListApprovals {
-        status,
-        limit,
-        cursor,
-    } = query.into_inner();
-    let limit = cursor::limit(limit)?;
-    let before = cursor::id(cursor.as_deref())?;
-    let filter = db::approval::Filter {
-        status,
-        ..db::approval::Filter::default()
-    };
-    let approvals = db::approval::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
-    Ok(Json(Page::of(approvals, limit, |approval| {
-        approval.id.to_string()
-    })))
+    let page = query.into_inner().page(&pool, caller.tenant, None).await?;
+    Ok(Json(page))
+}
+
+impl ListApprovals {
+    /// The page, of all jobs or of one.
+    pub(crate) async fn page(
+        self,
+        pool: &PgPool,
+        tenant: TenantId,
+        job: Option<JobId>,
+    ) -> Result<ApprovalPage, ApiError> {
+        let limit = cursor::limit(self.limit)?;
+        let before = cursor::id(self.cursor.as_deref())?;
+        let filter = db::approval::Filter {
+            id: None,
+            job,
+            status: self.status,
+        };
+        let approvals = db::approval::list(pool, tenant, &filter, before, limit + 1).await?;
+        Ok(Page::of(approvals, limit, |approval| {
+            approval.id.to_string()
+        }))
+    }
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Every address that this machine may have: what the operator of these tests allows.
-pub(super) const ANY: &str = "0.0.0.0/0,::/0";
+pub(super) use crate::egress::ANY;
+use crate::egress::machine;
 
 /// Serves a folder. What lies below `private/` wants a password, and what ends in `.git` is a repository.
 pub(super) struct Origin {
@@ -52,12 +52,6 @@ impl Origin {
     pub(super) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::write(self.path(name), content).unwrap();
     }
-}
-
-/// A name for this machine that is not `localhost`.
-fn machine() -> String {
-    let name = rustix::system::uname();
-    name.nodename().to_str().unwrap().to_ascii_lowercase()
 }
 
 /// A client that goes away in the middle is no failure of ours.

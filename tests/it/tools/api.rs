@@ -1,5 +1,6 @@
 //! Requests to APIs: what is sent, what comes back, and who is asked at all.
 
+use crate::egress::machine;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -276,10 +277,4 @@ async fn only_hosts_that_the_skill_names_are_asked_and_only_they_get_secrets() {
         described.contains("{{secret:API_TOKEN}}") && described.contains("OTHER_TOKEN"),
         "{described}"
     );
-}
-
-/// A name for this machine that is not `localhost`.
-fn machine() -> String {
-    let name = rustix::system::uname();
-    name.nodename().to_str().unwrap().to_ascii_lowercase()
 }

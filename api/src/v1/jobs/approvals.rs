@@ -7,36 +7,21 @@ use shared::approval::{Answer, Approval, ApprovalStatus};
 use shared::db;
 use shared::id::{ApprovalId, JobId};
 use sqlx::PgPool;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::find;
 use crate::auth::Caller;
 use crate::body::Json;
-use crate::cursor::{self, Page};
 use crate::doorbell::Doorbell;
 use crate::problem::{ApiError, Problem};
-
-type ApprovalPage = Page<Approval>;
+use crate::v1::approvals::{ApprovalPage, ListApprovals};
 
 /// The longest reason.
 const MAX_REASON_CHARS: usize = 2000;
 
-/// Which approvals to list.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListJobApprovals {
-    /// Only approvals in this state.
-    status: Option<ApprovalStatus>,
-    /// Entries of a page, 1 to 100; 20 if not given.
-    limit: Option<i64>,
-    /// The `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// Lists the approvals of a job, the newest first.
 #[utoipa::path(tag = "approvals",
-    params(("job_id" = JobId, Path, description = "The job"), ListJobApprovals),
+    params(("job_id" = JobId, Path, description = "The job"), ListApprovals),
     responses(
         (status = 200, description = "A page of approvals", body = ApprovalPage),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -47,27 +32,12 @@ pub(crate) async fn list_job_approvals(
     caller: Caller,
     pool: Data<PgPool>,
     job: Path<JobId>,
-    query: Query<ListJobApprovals>,
+    query: Query<ListApprovals>,
 ) -> Result<actix_web::web::Json<ApprovalPage>, ApiError> {
-    let ListJobApprovals {
-        status,
-        limit,
-        cursor,
-    } = query.into_inner();
-    let limit = cursor::limit(limit)?;
-    let before = cursor::id(cursor.as_deref())?;
     let job = find(&pool, caller.tenant, *job).await?.id;
-    let filter = db::approval::Filter {
-        id: None,
-        job: Some(job),
-        status,
-    };
-    let approvals = db::approval::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(
-        approvals,
-        limit,
-        |approval| approval.id.to_string(),
-    )))
+    let page = query.into_inner();
+    let page = page.page(&pool, caller.tenant, Some(job)).await?;
+    Ok(actix_web::web::Json(page))
 }
 
 /// What a person says to a call.
