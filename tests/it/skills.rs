@@ -1,10 +1,12 @@
 //! Skills: which there are, whether they can run here, and that each does its work.
 
+mod browser;
 mod document;
 mod docx;
 mod ffmpeg;
 mod filesystem;
 mod git;
+mod html;
 mod httpapi;
 mod made;
 mod media;
