@@ -16,8 +16,10 @@ pub fn remembered(seconds: f64, since: Duration) -> f64 {
 
 /// Charges tenants with seconds of a worker's time; with less than none, they get some back.
 pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::Result<()> {
-    let (tenants, seconds): (Vec<_>, Vec<_>) =
-        bill.iter().map(|(tenant, seconds)| (tenant.0, *seconds)).unzip();
+    let (tenants, seconds): (Vec<_>, Vec<_>) = bill
+        .iter()
+        .map(|(tenant, seconds)| (tenant.0, *seconds))
+        .unzip();
     sqlx::query!(
         "update tenant set
              virtual_time = charged(tenant.virtual_time, bill.seconds / tenant.weight),

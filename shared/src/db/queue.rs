@@ -123,10 +123,7 @@ pub struct Obstacles {
     clippy::too_many_lines,
     reason = "one statement, so that all of it is true at once"
 )]
-pub async fn get_obstacles(
-    db: impl PgExecutor<'_>,
-    job: JobId,
-) -> sqlx::Result<Option<Obstacles>> {
+pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<Obstacles>> {
     sqlx::query_as!(
         Obstacles,
         r#"
