@@ -271,6 +271,8 @@ begin
     cross join unnest(lane.kinds) as kind;
 
     if not is_alone then
+        -- First what has to be waited for: who holds one of these waits for nothing else.
+        perform from tenant where id = any(lanes) order by id for no key update;
         perform close_lanes(coalesce(lanes, '{}'), case when cardinality(lanes) = slots then furthest else 'infinity' end);
     end if;
     if lanes is null then
@@ -292,7 +294,6 @@ begin
         heads := next_in_turn(lanes, kinds, slots, price);
     else
         price := 1;
-        perform from tenant where id = any(lanes) order by id for no key update;
         heads := next_in_turn(lanes, kinds, slots, price);
         update tenant set
             virtual_time = charged(virtual_time, mine.jobs * price / weight),
