@@ -15,6 +15,7 @@ mod cli;
 mod command;
 mod conversations;
 mod egress;
+mod fair;
 mod idempotency;
 mod jobs;
 mod kill;

@@ -1,8 +1,10 @@
 //! `/v1/skills`
 
+mod pause;
 mod upload;
 mod view;
 
+pub(crate) use pause::{pause_skill, resume_skill};
 pub(crate) use upload::{Unpacker, upload_skill};
 
 use std::collections::BTreeMap;
@@ -119,8 +121,10 @@ pub(crate) async fn list_skills(
             Err(_) => drop(views.remove(&stored.name)),
         }
     }
+    let paused = db::queue::list_paused_skills(&**pool).await?;
+    let views = views.into_values();
     Ok(Json(Page {
-        data: views.into_values().collect(),
+        data: views.map(|view| view.paused_as(&paused)).collect(),
         next_cursor: None,
     }))
 }
@@ -140,12 +144,14 @@ pub(crate) async fn get_skill(
     let found = find(&pool, &catalog, &caller, &name).await?;
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
-    Ok(Json(match found {
+    let view = match found {
         Found::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
         Found::OfService(skill) => {
             SkillView::of_service(&skill, catalog.origin(&skill.name), &workers)
         }
-    }))
+    };
+    let paused = db::queue::list_paused_skills(&**pool).await?;
+    Ok(Json(view.paused_as(&paused)))
 }
 
 /// Removes a skill of the tenant's own. One of the service of the same name comes back.
