@@ -1,8 +1,10 @@
 //! `/v1/tenants`
 
 mod budget;
+mod submit_limits;
 
 pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
+pub(crate) use submit_limits::{get_submit_limits, put_submit_limits};
 
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};

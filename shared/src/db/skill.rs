@@ -127,6 +127,25 @@ pub async fn get(
     .await
 }
 
+/// Those of a tenant's skills that have one of the names, each in its newest version, in no order.
+pub async fn list_by_name(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    names: &[String],
+) -> sqlx::Result<Vec<StoredSkill>> {
+    sqlx::query_as!(
+        StoredSkill,
+        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document
+           from skill
+           join skill_version using (tenant_id, name, version)
+           where tenant_id = $1 and name = any($2) and deleted_at is null"#,
+        tenant.0,
+        names,
+    )
+    .fetch_all(db)
+    .await
+}
+
 /// A tenant's skills by name, each in its newest version.
 pub async fn list(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Vec<StoredSkill>> {
     sqlx::query_as!(
