@@ -79,7 +79,19 @@ mod tests {
             assert_eq!(text.parse::<Retention>().unwrap().to_string(), shown);
         }
         for text in [
-            "", "0h", "0d", "30", "d", "-1d", "+", "1w", "1.5h", "1 d", "Never", "4000000000d", "ä",
+            "",
+            "0h",
+            "0d",
+            "30",
+            "d",
+            "-1d",
+            "+",
+            "1w",
+            "1.5h",
+            "1 d",
+            "Never",
+            "4000000000d",
+            "ä",
         ] {
             assert!(text.parse::<Retention>().is_err(), "{text}");
         }

@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(full_at - NOW, TimeDelta::milliseconds(1500));
         let wait = TimeDelta::milliseconds(500);
         assert_eq!(rate.take(full_at, NOW, 1), Err(wait));
-        assert_eq!(rate.take(full_at, NOW, 3), Err(3 * wait));
+        assert_eq!(rate.take(full_at, NOW, 3), Err(wait * 3));
         assert!(rate.take(full_at, NOW + wait, 2).is_err());
         assert_eq!(rate.take(full_at, NOW + wait, 1), Ok(full_at + wait));
     }

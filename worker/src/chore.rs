@@ -22,11 +22,7 @@ const MAX_CRASHES: i16 = 3;
 
 /// Makes jobs ready that are due, next in their conversation or have waited long enough, and hands jobs to others whose worker fell silent, or says itself that it
 /// `lost` them. Returns whether there is something to claim now.
-pub(crate) async fn do_all(
-    pool: &PgPool,
-    worker: WorkerId,
-    lost: &[JobId],
-) -> sqlx::Result<bool> {
+pub(crate) async fn do_all(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<bool> {
     let promoted = db::claim::promote(pool).await?
         + db::run::admit_blocked(pool, None).await?
         + expire_approvals(pool).await?;

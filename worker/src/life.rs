@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::shop::Shop;
-use crate::wake::{self, Ears, Running};
 use crate::upkeep::{self, Keep};
+use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores

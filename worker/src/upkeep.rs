@@ -129,8 +129,7 @@ async fn forget_jobs(
     let (mut last, mut count) = (Some(JobId(Uuid::nil())), 0);
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
-        let old =
-            db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        let old = db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
         let blobs = db::job::delete(&mut transaction, &old).await?;
         db::event_week::forget(&mut transaction, &old).await?;
         transaction.commit().await?;
@@ -151,9 +150,9 @@ async fn forget_logs(pool: &PgPool, cutoff: DateTime<Utc>) -> anyhow::Result<()>
             tracing::info!(?week, "forgot the logs of a week");
         }
     }
-    while db::event_week::delete_forgotten(pool, cutoff, ROWS_AT_ONCE).await?
-        >= ROWS_AT_ONCE as u64
-    {}
+    while db::event_week::delete_forgotten(pool, cutoff, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64
+    {
+    }
     Ok(())
 }
 
@@ -161,7 +160,8 @@ async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Res
     let mut last = Some(ConversationId(Uuid::nil()));
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
-        last = db::conversation::delete_empty(&mut transaction, cutoff, after, ROWS_AT_ONCE).await?;
+        last =
+            db::conversation::delete_empty(&mut transaction, cutoff, after, ROWS_AT_ONCE).await?;
         transaction.commit().await?;
     }
     Ok(())

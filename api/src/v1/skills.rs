@@ -12,9 +12,10 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db;
+use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
 use shared::id::TenantId;
-use shared::skill::{Catalog, Skill, SkillError, is_name};
+use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
 use crate::auth::Caller;
@@ -38,6 +39,17 @@ impl Found {
         match self {
             Self::Uploaded(_, skill) => skill,
             Self::OfService(skill) => skill,
+        }
+    }
+
+    /// What its jobs need of a worker. A skill of the service is on the lists of those that can run it.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::Uploaded(_, skill) => Needs {
+                programs: Some(skill.needs()),
+                network: skill.network != Network::None,
+            },
+            Self::OfService(_) => Needs::default(),
         }
     }
 

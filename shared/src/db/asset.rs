@@ -248,10 +248,7 @@ pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<
 }
 
 /// Those of the hashes of which neither an asset nor a skill knows.
-pub async fn list_unknown(
-    db: impl PgExecutor<'_>,
-    hashes: &[String],
-) -> sqlx::Result<Vec<String>> {
+pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"select hash as "hash!"
            from unnest($1::text[]) as hash

@@ -96,13 +96,23 @@ pub async fn list(
     Ok(rows.into_iter().map(Conversation::from).collect())
 }
 
+/// A place that was given to a job that is about to be inserted.
+#[derive(Clone, Copy, Debug)]
+pub struct TakenSeat {
+    /// Where.
+    pub seat: Seat,
+    /// Whether a job before it has not ended, so that it has to wait. If that ends before this is committed, nobody makes
+    /// it ready: then `db::run::admit_blocked` does.
+    pub is_blocked: bool,
+}
+
 /// Gives jobs that are about to be inserted their places, each in the conversation that is named for it, in the order
 /// in which they come; `None` where there is no such conversation. Others who want to join wait until the caller commits.
 pub async fn join(
     db: &mut PgConnection,
     tenant: TenantId,
     jobs: &[ConversationId],
-) -> sqlx::Result<Vec<Option<Seat>>> {
+) -> sqlx::Result<Vec<Option<TakenSeat>>> {
     let conversations: Vec<_> = jobs.iter().map(|id| id.0).collect();
     // Locked in one order by all, so that nobody waits in a circle.
     let joined = sqlx::query!(
@@ -122,19 +132,29 @@ pub async fn join(
         tenant.0,
         &conversations,
     )
+    .fetch_all(&mut *db)
+    .await?;
+    // Asked when they are held: who was before us has committed.
+    let busy = sqlx::query_scalar!(
+        r#"select distinct conversation_id as "id!" from run where conversation_id = any($1)"#,
+        &conversations,
+    )
     .fetch_all(db)
     .await?;
-    let joined = joined
-        .into_iter()
-        .map(|row| (ConversationId(row.id), row.before));
-    let mut last_places: HashMap<_, _> = joined.collect();
+    let last = joined.into_iter().map(|row| {
+        let is_busy = busy.contains(&row.id);
+        (ConversationId(row.id), (row.before, is_busy))
+    });
+    let mut last: HashMap<_, _> = last.collect();
     let seats = jobs.iter().map(|conversation| {
-        let place = last_places.get_mut(conversation)?;
+        let (place, is_busy) = last.get_mut(conversation)?;
         *place += 1;
-        Some(Seat {
+        let seat = Seat {
             conversation: *conversation,
             place: *place,
-        })
+        };
+        let is_blocked = std::mem::replace(is_busy, true);
+        Some(TakenSeat { seat, is_blocked })
     });
     Ok(seats.collect())
 }

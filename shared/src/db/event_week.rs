@@ -15,10 +15,7 @@ pub struct Week {
 }
 
 /// The weeks that ended before `cutoff`.
-pub async fn list_past(
-    db: impl PgExecutor<'_>,
-    cutoff: DateTime<Utc>,
-) -> sqlx::Result<Vec<Week>> {
+pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<Vec<Week>> {
     sqlx::query_as!(
         Week,
         r#"select partition as "partition!", first_id as "first_id!", end_id as "end_id!"

@@ -12,7 +12,7 @@ use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Outcome, Status};
 
 pub use delete::{Ended, delete, list_old_inputs, lock_ended, lock_old};
-pub use insert::{NewJob, insert};
+pub use insert::{Needs, NewJob, insert};
 
 /// One of the tenant's jobs.
 pub async fn get(

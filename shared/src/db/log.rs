@@ -302,7 +302,12 @@ impl Runs {
                     at,
                     result,
                     ..
-                } => (None, Some(*at), Some(*outcome), Some(JsonText(result.clone()))),
+                } => (
+                    None,
+                    Some(*at),
+                    Some(*outcome),
+                    Some(JsonText(result.clone())),
+                ),
             };
             let skill_digest = match &append.next {
                 Next::Finish { skill_digest, .. } => skill_digest.clone(),

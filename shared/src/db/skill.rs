@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::asset::{StoreAssetError, hold_blob, release_blob};
+use super::job::Needs;
 use crate::asset::{AssetStore, Sealed};
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
@@ -122,6 +123,26 @@ pub async fn get(
            where tenant_id = $1 and name = $2 and deleted_at is null"#,
         tenant.0,
         name,
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// What jobs of a version of a tenant's skill need.
+pub async fn get_needs(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    name: &str,
+    version: i32,
+) -> sqlx::Result<Option<Needs>> {
+    sqlx::query_as!(
+        Needs,
+        r#"select needs as "programs?", needs_network as network
+           from skill_version
+           where tenant_id = $1 and name = $2 and version = $3"#,
+        tenant.0,
+        name,
+        version,
     )
     .fetch_optional(db)
     .await

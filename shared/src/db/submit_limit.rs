@@ -64,10 +64,7 @@ pub async fn count_earlier(db: &PgPool, tenant: TenantId) -> sqlx::Result<()> {
 }
 
 /// What a tenant may hand in; `None` if there is no such tenant.
-pub async fn get(
-    db: impl PgExecutor<'_>,
-    tenant: TenantId,
-) -> sqlx::Result<Option<SubmitLimits>> {
+pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<SubmitLimits>> {
     let row = sqlx::query!(
         r#"select max_queued as "max_queued?", per_minute as "per_minute?", burst as "burst?"
            from tenant

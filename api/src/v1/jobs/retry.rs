@@ -3,10 +3,11 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, post};
 use sha2::{Digest, Sha256};
 use shared::db;
-use shared::db::job::NewJob;
-use shared::id::JobId;
-use shared::job::{Input, Job, Target};
+use shared::db::job::{Needs, NewJob};
+use shared::id::{JobId, TenantId};
+use shared::job::{Input, Job, JobRequest, Target};
 use shared::provider::Providers;
+use shared::skill::Network;
 use sqlx::PgPool;
 
 use super::budget::check_budget;
@@ -46,6 +47,7 @@ pub(crate) async fn retry_job(
         .await?
         .ok_or(ApiError::NotFound("job"))?;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
+    let needs = needs(&before, &request, &pool, caller.tenant).await?;
     let target = match (before.skill, before.agent) {
         (Some(skill), _) => Target::Skill(skill),
         (None, agent) => Target::Agent(agent.unwrap_or_default()),
@@ -83,6 +85,7 @@ pub(crate) async fn retry_job(
         target,
         skill_version: before.skill_version,
         skill_digest: before.skill_digest,
+        needs,
         seat,
         model: before.model,
         request,
@@ -93,9 +96,28 @@ pub(crate) async fn retry_job(
     };
     let jobs = db::job::insert(&mut *transaction, caller.tenant, counted, vec![new]).await?;
     transaction.commit().await?;
-    if let Some(seat) = seat {
-        db::run::admit_blocked(&**pool, Some(&[seat.conversation])).await?;
+    if let Some(conversation) = before.conversation_id {
+        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
     }
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &jobs[0]))
+}
+
+/// What a job needs of a worker, and so does one like it.
+async fn needs(
+    job: &Job,
+    request: &JobRequest,
+    pool: &PgPool,
+    tenant: TenantId,
+) -> sqlx::Result<Needs> {
+    if let (Some(skill), Some(version)) = (&job.skill, job.skill_version) {
+        // Its version is there as long as the job is.
+        let needs = db::skill::get_needs(pool, tenant, skill, version).await?;
+        return Ok(needs.unwrap_or_default());
+    }
+    let agent = request.agent.as_ref();
+    Ok(Needs {
+        programs: None,
+        network: agent.is_some_and(|agent| agent.settings.network != Network::None),
+    })
 }

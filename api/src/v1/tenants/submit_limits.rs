@@ -45,7 +45,10 @@ impl PutSubmitLimits {
         });
         let numbers = [
             ("/max_queued", self.max_queued),
-            ("/submit_rate/per_minute", submit_rate.map(|rate| rate.per_minute)),
+            (
+                "/submit_rate/per_minute",
+                submit_rate.map(|rate| rate.per_minute),
+            ),
             ("/submit_rate/burst", submit_rate.map(|rate| rate.burst)),
         ];
         let errors: Vec<_> = numbers

@@ -1,19 +1,16 @@
 //! Accepting jobs: one statement, however many there are.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::conversation::Seat;
 use crate::db::JsonText;
+use crate::db::conversation::TakenSeat;
 use crate::event::{EventData, JobQueued};
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Status, Target};
 use crate::model_name::ModelName;
-use crate::skill::Network;
 
 /// A job about to be accepted.
 pub struct NewJob {
@@ -24,11 +21,13 @@ pub struct NewJob {
     /// The model that does the thinking.
     pub model: ModelName,
     /// Its place in a conversation, given by `db::conversation::join` in the same transaction.
-    pub seat: Option<Seat>,
+    pub seat: Option<TakenSeat>,
     /// Which version of the skill, if the tenant uploaded it.
     pub skill_version: Option<i32>,
     /// SHA-256 of the skill, hexadecimal; none for an agent's job.
     pub skill_digest: Option<String>,
+    /// What it needs of a worker that is not said by the name of its skill.
+    pub needs: Needs,
     /// The rest of what was asked for.
     pub request: JobRequest,
     /// What the client attached.
@@ -41,8 +40,19 @@ pub struct NewJob {
     pub digest: String,
 }
 
+/// What a job needs of the worker that takes it.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// What must be installed, alternatives with `|` between them, for a skill that its tenant has uploaded.
+    pub programs: Option<Vec<String>>,
+    /// Whether its commands must reach hosts, for such a skill and for an agent.
+    pub network: bool,
+}
+
 /// Accepts jobs of a tenant, all or none, and returns them in their order: the requests, their places in the queue
 /// and the first entries of their logs. `counted` is what `db::submit_limit::take` said, in the same transaction.
+///
+/// It looks at no other table: planning it anew for each size of a batch would take longer than to run it.
 ///
 /// Where the version of a skill is gone, the error is one of which `db::skill::is_held` holds.
 pub async fn insert(
@@ -57,31 +67,30 @@ pub async fn insert(
         with new as materialized (
             select * from unnest(
                 $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
-                $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::json[]
+                $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
+                $20::json[]
             ) as t (
                 id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
-                place, is_behind, skill_version, skill_digest, run_at, head_start, needs_network, queued
+                place, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
+                queued
             )
         ),
         queued as (
             insert into run (job_id, tenant_id, counted, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
             select
-                new.id, $1, $2, new.skill,
+                id, $1, $2, skill,
                 case
-                    when new.is_behind then 'blocked'::run_state
-                    when new.conversation_id is not null
-                        and exists (select from run where run.conversation_id = new.conversation_id) then 'blocked'
-                    when new.run_at > now() then 'scheduled'
+                    when is_blocked then 'blocked'::run_state
+                    when run_at > now() then 'scheduled'
                     else 'ready'
                 end,
-                greatest(new.run_at, now()), greatest(new.run_at, now()) - new.head_start * interval '1 second', 1,
-                new.needs_network or coalesce(own.needs_network, false), new.conversation_id, new.place, own.needs
+                greatest(run_at, now()), greatest(run_at, now()) - head_start * interval '1 second', 1, needs_network,
+                conversation_id, place, string_to_array(needs, ' ')
             from new
-            left join skill_version as own on own.tenant_id = $1 and own.name = new.skill and own.version = new.skill_version
         ),
         logged as (
             insert into job_event (job_id, seq, type, at, attempt, data)
-            select id, 1, $20, now(), 0, queued from new
+            select id, 1, $21, now(), 0, queued from new
         ),
         accepted as (
             insert into job (
@@ -107,12 +116,13 @@ pub async fn insert(
         &rows.agent_versions as &[Option<i32>],
         &rows.conversations as &[Option<Uuid>],
         &rows.places as &[Option<i32>],
-        &rows.are_behind,
+        &rows.are_blocked,
         &rows.skill_versions as &[Option<i32>],
         &rows.skill_digests as &[Option<&str>],
         &rows.run_at as &[Option<DateTime<Utc>>],
         &rows.head_starts,
         &rows.need_network,
+        &rows.needs as &[Option<String>],
         &rows.queued as &[JsonText],
         rows.kind,
     )
@@ -130,11 +140,6 @@ impl NewJob {
             Target::Skill(name) => (Some(name), None),
             Target::Agent(name) => (None, Some(name)),
         }
-    }
-
-    fn needs_network(&self) -> bool {
-        let agent = self.request.agent.as_ref();
-        agent.is_some_and(|agent| agent.settings.network != Network::None)
     }
 
     fn agent_version(&self) -> Option<i32> {
@@ -155,7 +160,7 @@ impl NewJob {
             skill_digest: self.skill_digest,
             agent,
             agent_version,
-            conversation_id: self.seat.map(|seat| seat.conversation),
+            conversation_id: self.seat.map(|it| it.seat.conversation),
             model: self.model,
             attempt: 0,
             retry_of: self.retry_of,
@@ -182,13 +187,14 @@ struct Rows<'a> {
     agent_versions: Vec<Option<i32>>,
     conversations: Vec<Option<Uuid>>,
     places: Vec<Option<i32>>,
-    /// Whether another of these jobs is before it in its conversation.
-    are_behind: Vec<bool>,
+    are_blocked: Vec<bool>,
     skill_versions: Vec<Option<i32>>,
     skill_digests: Vec<Option<&'a str>>,
     run_at: Vec<Option<DateTime<Utc>>>,
     head_starts: Vec<i64>,
     need_network: Vec<bool>,
+    /// As words in a text: an array of arrays would have to be as wide in all rows.
+    needs: Vec<Option<String>>,
     queued: Vec<JsonText>,
     /// The type of the first entries.
     kind: String,
@@ -197,7 +203,6 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn of(jobs: &'a [NewJob]) -> Self {
         let mut rows = Self::default();
-        let mut conversations = HashSet::new();
         for job in jobs {
             let (skill, agent) = job.names();
             let digest = job.digest.clone();
@@ -211,16 +216,19 @@ impl<'a> Rows<'a> {
             rows.metadata.push(JsonText::of(&job.metadata));
             rows.retries_of.push(job.retry_of.map(|id| id.0));
             rows.agent_versions.push(job.agent_version());
-            rows.conversations.push(job.seat.map(|it| it.conversation.0));
-            rows.places.push(job.seat.map(|seat| seat.place));
-            let is_behind = |seat: Seat| !conversations.insert(seat.conversation);
-            rows.are_behind.push(job.seat.is_some_and(is_behind));
+            let seat = job.seat;
+            rows.conversations
+                .push(seat.map(|it| it.seat.conversation.0));
+            rows.places.push(seat.map(|it| it.seat.place));
+            rows.are_blocked.push(seat.is_some_and(|it| it.is_blocked));
             rows.skill_versions.push(job.skill_version);
             rows.skill_digests.push(job.skill_digest.as_deref());
             rows.run_at.push(job.run_at);
             let head_start = job.request.priority.head_start();
             rows.head_starts.push(head_start.num_seconds());
-            rows.need_network.push(job.needs_network());
+            rows.need_network.push(job.needs.network);
+            rows.needs
+                .push(job.needs.programs.as_ref().map(|all| all.join(" ")));
             rows.queued.push(JsonText(queued));
         }
         rows

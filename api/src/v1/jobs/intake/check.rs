@@ -58,12 +58,15 @@ impl Intake<'_> {
         }
         let needed: Vec<_> = needed.into_iter().collect();
         let missing = db::secret::list_missing(self.pool, self.caller.tenant, &needed).await?;
-        let wrong = candidates.iter().enumerate().filter_map(|(place, candidate)| {
-            let secrets = candidate.parsed.secrets.iter().map(|secret| &secret.name);
-            let lacks: Vec<_> = secrets.filter(|name| missing.contains(name)).collect();
-            let target = &candidate.parsed.chosen.target;
-            (!lacks.is_empty()).then(|| (place, lacking(target, &lacks)))
-        });
+        let wrong = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(place, candidate)| {
+                let secrets = candidate.parsed.secrets.iter().map(|secret| &secret.name);
+                let lacks: Vec<_> = secrets.filter(|name| missing.contains(name)).collect();
+                let target = &candidate.parsed.chosen.target;
+                (!lacks.is_empty()).then(|| (place, lacking(target, &lacks)))
+            });
         Ok(wrong.collect())
     }
 }

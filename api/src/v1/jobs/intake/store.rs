@@ -81,12 +81,14 @@ fn new_job(candidate: Candidate) -> (NewJob, Vec<Inline>) {
         target,
         skill_version,
         skill_digest,
+        needs,
     } = parsed.chosen;
     let job = NewJob {
         id: JobId::new(),
         target,
         skill_version,
         skill_digest,
+        needs,
         seat: None,
         model: parsed.model,
         request: parsed.request,

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 use shared::agent::{Agent, AgentSnapshot};
+use shared::db::job::Needs;
 use shared::job::{Limits, Target};
 use shared::model_name::ModelName;
 use shared::secret::SecretNeed;
+use shared::skill::Network;
 
 use super::input::check_kind;
 use crate::problem::FieldError;
@@ -22,6 +24,7 @@ pub(in crate::v1::jobs) struct Chosen {
     pub(in crate::v1::jobs) target: Target,
     pub(in crate::v1::jobs) skill_version: Option<i32>,
     pub(in crate::v1::jobs) skill_digest: Option<String>,
+    pub(in crate::v1::jobs) needs: Needs,
 }
 
 impl<'a> Found<'a> {
@@ -105,6 +108,7 @@ impl<'a> Found<'a> {
                     target: Target::Skill(found.skill().name.clone()),
                     skill_version: found.version(),
                     skill_digest: Some(found.skill().digest.clone()),
+                    needs: found.needs(),
                 };
                 (chosen, None)
             }
@@ -113,6 +117,10 @@ impl<'a> Found<'a> {
                     target: Target::Agent(agent.name.clone()),
                     skill_version: None,
                     skill_digest: None,
+                    needs: Needs {
+                        programs: None,
+                        network: agent.settings.network != Network::None,
+                    },
                 };
                 (chosen, Some(agent.snapshot()))
             }
