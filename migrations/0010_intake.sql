@@ -58,8 +58,8 @@ create view event_week as
         where inhparent = 'job_event'::regclass and relname ~ '^job_event_[0-9]{4}_[0-9]{2}$'
     ) as weeks;
 
--- A result finds room beside its request, so that no index has to hear of it; and a fiftieth of a table that only grows
--- is still much to clean up at once.
-alter table job set (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+-- A fifth, as is the default, of tables that hold a month is much to clean up at once. (The queue's and the workers' rows
+-- change all the time and are few, and logs never change; a fillfactor for results beside their requests was not worth its room.)
+alter table job set (autovacuum_vacuum_scale_factor = 0.02);
 alter table asset set (autovacuum_vacuum_scale_factor = 0.02);
-alter table idempotency_key set (autovacuum_vacuum_scale_factor = 0.05);
+alter table approval set (autovacuum_vacuum_scale_factor = 0.02);

@@ -64,6 +64,9 @@ pub(crate) async fn retry_job(
             }
         }
     }
+    let assets = request.inputs.iter().filter_map(Input::asset_id);
+    let assets: Vec<_> = assets.collect();
+    db::asset::use_as_inputs(&mut *transaction, caller.tenant, &assets).await?;
     // What came with the first request belongs to the first job, and would go with it.
     for input in &mut request.inputs {
         if let Input::Asset { id: asset } = input
