@@ -22,9 +22,6 @@ create index run_counted on run (tenant_id) where counted;
 -- A batch has one key for all of its jobs, in their order; `job_id` is the first of them then.
 alter table idempotency_key add column job_ids uuid[];
 
--- Tenants are never removed, and the key's check locks their row for each job, which all others then queue up for.
-alter table job drop constraint job_tenant_id_fkey;
-
 -- What some worker does for all of them now and then: who begins moves `begun_at`, and the others leave it.
 create table chore (
     name text primary key,

@@ -14,7 +14,6 @@ use shared::asset::AssetStore;
 use shared::db;
 use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
-use shared::id::TenantId;
 use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
@@ -66,7 +65,7 @@ impl Found {
 pub(crate) async fn find_all(
     pool: &PgPool,
     catalog: &Catalog,
-    tenant: TenantId,
+    caller: &Caller,
     names: &[String],
 ) -> Result<HashMap<String, Found>, ApiError> {
     // What cannot be a name is none's, and may be nothing that the database takes.
@@ -79,7 +78,11 @@ pub(crate) async fn find_all(
         Some((name.clone(), Found::OfService(skill.clone())))
     });
     let mut found: HashMap<_, _> = of_service.collect();
-    let stored = db::skill::list_by_name(pool, tenant, &names).await?;
+    let stored = if caller.has_skills {
+        db::skill::list_by_name(pool, caller.tenant, &names).await?
+    } else {
+        Vec::new()
+    };
     if stored.is_empty() {
         return Ok(found);
     }
@@ -100,11 +103,11 @@ pub(crate) async fn find_all(
 async fn find(
     pool: &PgPool,
     catalog: &Catalog,
-    tenant: TenantId,
+    caller: &Caller,
     name: &str,
 ) -> Result<Option<Found>, ApiError> {
     let names = [name.to_owned()];
-    let mut found = find_all(pool, catalog, tenant, &names).await?;
+    let mut found = find_all(pool, catalog, caller, &names).await?;
     Ok(found.remove(name))
 }
 
@@ -169,7 +172,7 @@ pub(crate) async fn get_skill(
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<SkillView>, ApiError> {
-    let found = find(&pool, &catalog, caller.tenant, &name).await?;
+    let found = find(&pool, &catalog, &caller, &name).await?;
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
     Ok(Json(match found {

@@ -43,6 +43,8 @@ pub struct Presented {
     pub has_budget: bool,
     /// Whether the tenant may hand in only so many jobs.
     pub has_submit_limit: bool,
+    /// Whether the tenant has uploaded skills.
+    pub has_skills: bool,
 }
 
 /// The key that a request brought, if it is one of ours and not revoked.
@@ -64,7 +66,8 @@ pub async fn get_by_secret(
                exists (
                    select from submit_limit as own
                    where own.tenant_id = api_key.tenant_id and (own.max_queued is not null or own.per_minute is not null)
-               ) as "has_submit_limit!"
+               ) as "has_submit_limit!",
+               exists (select from skill where skill.tenant_id = api_key.tenant_id) as "has_skills!"
            from api_key
            where hash = $1 and revoked_at is null"#,
         &hash(secret),

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use serde::{Deserialize, Serialize};
 use shared::asset::AssetStore;
 use shared::db;
+use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
@@ -83,6 +84,8 @@ pub(crate) async fn create_jobs(
         }),
         None => None,
     };
+    let requests = batch.jobs.into_iter();
+    let requests = requests.map(|request| (JobId::new(), request)).collect();
     let intake = Intake {
         caller: &caller,
         pool: &pool,
@@ -90,7 +93,7 @@ pub(crate) async fn create_jobs(
         catalog: &catalog,
         providers: &providers,
     };
-    let (status, data) = match intake.submit(Shape::Batch, batch.jobs, key).await? {
+    let (status, data) = match intake.submit(Shape::Batch, requests, key).await? {
         Made::Now(jobs) => {
             doorbell.ring();
             (StatusCode::ACCEPTED, jobs)

@@ -5,7 +5,7 @@ use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
-use shared::id::TenantId;
+use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
@@ -60,6 +60,11 @@ pub(crate) async fn create_job(
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Json(create) = body;
+    let id = JobId::new();
+    let wait = header::wait(&http).map(|patience| {
+        let follower = Follower::of_new(pool.get_ref().clone(), hub.get_ref().clone(), id);
+        (patience, follower)
+    });
     let key = match header::key(&http)? {
         Some(text) => Some(Key {
             text,
@@ -74,15 +79,23 @@ pub(crate) async fn create_job(
         catalog: &catalog,
         providers: &providers,
     };
-    let (status, job) = match intake.submit(Shape::One, vec![create], key).await? {
+    let (status, job) = match intake.submit(Shape::One, vec![(id, create)], key).await? {
         Made::Now(mut jobs) => {
             doorbell.ring();
             (StatusCode::ACCEPTED, jobs.swap_remove(0))
         }
         Made::Before(jobs) => (StatusCode::OK, find(&pool, caller.tenant, jobs[0]).await?),
     };
-    let job = match header::wait(&http) {
-        Some(patience) => wait_for_end(&pool, &hub, caller.tenant, job, patience).await?,
+    let job = match wait {
+        Some((patience, mut follower)) => {
+            if job.id != id {
+                follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, 0);
+            }
+            match end(follower, patience).await? {
+                Some(ended) => ended,
+                None => find(&pool, caller.tenant, job.id).await?,
+            }
+        }
         None => job,
     };
     let has_ended = job.status.is_terminal();
@@ -92,23 +105,22 @@ pub(crate) async fn create_job(
     ))
 }
 
-/// The job, when it has ended or the patience has.
-async fn wait_for_end(
-    pool: &PgPool,
-    hub: &Hub,
-    tenant: TenantId,
-    job: Job,
-    patience: Duration,
-) -> Result<Job, ApiError> {
-    let mut follower = Follower::new(pool.clone(), hub.clone(), job.id, 1);
+/// The job as it ended; `None` if the patience ends first, or the job is removed.
+async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
     let to_the_end = async {
-        while follower.next().await?.is_some() {}
-        Ok::<_, sqlx::Error>(())
+        while let Some(frame) = follower.next().await? {
+            if let Some(job) = frame.ended {
+                return Ok(Some(job));
+            }
+        }
+        Ok::<_, sqlx::Error>(None)
     };
-    if let Ok(Err(error)) = timeout(patience, to_the_end).await {
-        return Err(error.into());
-    }
-    find(pool, tenant, job.id).await
+    let Ok(ended) = timeout(patience, to_the_end).await else {
+        return Ok(None);
+    };
+    let job = ended?.map(|job| serde_json::from_str(job.get()));
+    job.transpose()
+        .map_err(|error| ApiError::Internal(error.into()))
 }
 
 pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {

@@ -72,6 +72,7 @@ pub(super) enum Made {
 
 /// A request that makes sense by itself.
 struct Candidate {
+    id: JobId,
     digest: [u8; 32],
     parsed: Parsed,
 }
@@ -80,11 +81,11 @@ struct Candidate {
 type Wrong = (usize, FieldError);
 
 impl Intake<'_> {
-    /// Makes jobs of requests, or finds those that were made of them before.
+    /// Makes jobs of requests, under these ids, or finds those that were made of them before.
     pub(super) async fn submit(
         &self,
         shape: Shape,
-        requests: Vec<CreateJob>,
+        requests: Vec<(JobId, CreateJob)>,
         key: Option<Key>,
     ) -> Result<Made, ApiError> {
         if let Some(key) = &key
@@ -98,10 +99,10 @@ impl Intake<'_> {
         };
         let known = self.look_up(&requests).await?;
         let (mut candidates, mut wrong) = (Vec::with_capacity(requests.len()), Vec::new());
-        for (place, request) in requests.into_iter().enumerate() {
+        for (place, (id, request)) in requests.into_iter().enumerate() {
             let digest = digest(&request)?;
             match request.parse(&known) {
-                Ok(parsed) => candidates.push(Candidate { digest, parsed }),
+                Ok(parsed) => candidates.push(Candidate { id, digest, parsed }),
                 Err(errors) => wrong.extend(errors.into_iter().map(|error| (place, error))),
             }
         }
@@ -143,24 +144,25 @@ impl Intake<'_> {
     }
 
     /// Finds what the requests name, each thing once.
-    async fn look_up(&self, requests: &[CreateJob]) -> Result<Known<'_>, ApiError> {
+    async fn look_up(&self, requests: &[(JobId, CreateJob)]) -> Result<Known<'_>, ApiError> {
+        let requests = || requests.iter().map(|(_, request)| request);
         let (pool, tenant) = (self.pool, self.caller.tenant);
-        let skills = requests.iter().filter_map(CreateJob::skill);
+        let skills = requests().filter_map(CreateJob::skill);
         let skills = distinct(skills.map(str::to_owned));
-        let skills = skills::find_all(pool, self.catalog, tenant, &skills).await?;
+        let skills = skills::find_all(pool, self.catalog, self.caller, &skills).await?;
         // What cannot be a name is none's, and may be nothing that the database takes.
-        let agents = requests.iter().filter_map(CreateJob::agent);
+        let agents = requests().filter_map(CreateJob::agent);
         let agents = distinct(agents.filter(|name| is_name(name)).map(str::to_owned));
         let agents = match &agents[..] {
             [] => Vec::new(),
             names => db::agent::list_by_name(pool, tenant, names).await?,
         };
-        let conversations = distinct(requests.iter().filter_map(CreateJob::conversation));
+        let conversations = distinct(requests().filter_map(CreateJob::conversation));
         let conversations = match &conversations[..] {
             [] => Vec::new(),
             ids => db::conversation::list_by_id(pool, tenant, ids).await?,
         };
-        let assets = distinct(requests.iter().flat_map(CreateJob::asset_ids));
+        let assets = distinct(requests().flat_map(CreateJob::asset_ids));
         let assets = match &assets[..] {
             [] => Vec::new(),
             ids => db::asset::use_as_inputs(pool, tenant, ids).await?,

@@ -4,7 +4,7 @@ use shared::asset::AssetStore;
 use shared::db;
 use shared::db::asset::NewAsset;
 use shared::db::job::NewJob;
-use shared::id::{ConversationId, JobId, TenantId};
+use shared::id::{ConversationId, TenantId};
 use shared::job::{Input, Job};
 use sqlx::PgConnection;
 
@@ -84,7 +84,7 @@ fn new_job(candidate: Candidate) -> (NewJob, Vec<Inline>) {
         needs,
     } = parsed.chosen;
     let job = NewJob {
-        id: JobId::new(),
+        id: candidate.id,
         target,
         skill_version,
         skill_digest,
