@@ -8,7 +8,7 @@ use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
-use crate::args::{Listen, Remote, Slots, Up};
+use crate::args::{KeepFor, Listen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
@@ -96,6 +96,8 @@ impl Session {
                 slots: 8,
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
+                // Whoever keeps the data directory may keep it for longer than we would.
+                keep: KeepFor::EVER,
             },
         };
         let progress = |line: &str| eprintln!("{line}");

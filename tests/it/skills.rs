@@ -94,6 +94,7 @@ async fn a_skill_says_what_it_takes_and_makes() {
       "created_at": null,
       "digest": "[sha256]",
       "available": false,
+      "paused": false,
       "missing": [
         "a worker"
       ]
@@ -124,7 +125,10 @@ async fn a_skill_without_its_programs_is_listed_as_such_and_its_jobs_wait() {
     let (_, job) = service.get(&format!("/v1/jobs/{job}")).await;
     assert_eq!(
         (&job["status"], &job["queue"]),
-        (&json!("queued"), &json!({"reason": "no_worker"}))
+        (
+            &json!("queued"),
+            &json!({"reason": "missing_programs", "programs": ["no-such-thing"]})
+        )
     );
 
     let (_, workers) = service.get("/v1/workers").await;

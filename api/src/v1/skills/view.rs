@@ -51,6 +51,8 @@ pub(crate) struct SkillView {
     digest: String,
     /// Whether a worker that is there can run it.
     available: bool,
+    /// Whether whoever runs the service has its jobs wait.
+    paused: bool,
     /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
     /// Which of the programs that it may need are there, and the versions that workers have of them.
@@ -82,6 +84,14 @@ impl SkillView {
         }
     }
 
+    /// The same, with whether its name is one of these.
+    pub(super) fn paused_as(self, paused: &[String]) -> Self {
+        Self {
+            paused: paused.contains(&self.name),
+            ..self
+        }
+    }
+
     fn new(skill: &Skill, origin: Origin, missing: Vec<String>, workers: &[Worker]) -> Self {
         Self {
             name: skill.name.clone(),
@@ -102,6 +112,7 @@ impl SkillView {
             created_at: None,
             digest: skill.digest.clone(),
             available: missing.is_empty(),
+            paused: false,
             missing,
             programs: programs(skill, workers),
         }
