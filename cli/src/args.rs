@@ -5,18 +5,18 @@ mod approvals;
 mod keys;
 mod secrets;
 mod skills;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use ipnet::IpNet;
 use serde_json::Value;
 use shared::id::{ConversationId, JobId};
 use shared::job::Status;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
-use shared::telemetry;
 use worker::sandbox::Mode;
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
@@ -24,6 +24,7 @@ pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApprov
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
+pub(crate) use telemetry::{LogFormat, MetricsListen};
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -51,21 +52,6 @@ pub(crate) struct Cli {
         default_value = "text"
     )]
     pub(crate) log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-impl From<LogFormat> for telemetry::LogFormat {
-    fn from(format: LogFormat) -> Self {
-        match format {
-            LogFormat::Text => Self::Text,
-            LogFormat::Json => Self::Json,
-        }
-    }
 }
 
 #[derive(Subcommand)]
@@ -231,12 +217,16 @@ pub(crate) struct Up {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 #[derive(Args)]
 pub(crate) struct Api {
     #[command(flatten)]
     pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
@@ -253,6 +243,8 @@ pub(crate) struct Worker {
     pub(crate) slots: Slots,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 /// Which service to speak to.

@@ -7,7 +7,7 @@ use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
-use crate::args::{Listen, Remote, Slots, Up};
+use crate::args::{Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
@@ -84,6 +84,9 @@ impl Session {
                 slots: 8,
                 fetch_allow: Vec::new(),
                 egress_allow: Vec::new(),
+            },
+            metrics: MetricsListen {
+                metrics_listen: None,
             },
         };
         let progress = |line: &str| eprintln!("{line}");

@@ -7,6 +7,7 @@ pub mod budget;
 pub mod cancel;
 pub mod claim;
 pub mod conversation;
+pub mod depth;
 pub mod event;
 pub mod idempotency;
 pub mod job;

@@ -27,6 +27,7 @@ mod sight;
 mod skill;
 mod spill;
 mod staging;
+mod telemetry;
 mod tool;
 mod transcript;
 mod wake;
@@ -47,6 +48,7 @@ use shared::provider::Providers;
 use shared::sandbox::Isolation;
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +57,7 @@ use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Mode;
 use crate::shop::Shop;
+use crate::telemetry::Meters;
 use crate::tool::WebClients;
 use crate::workspace::WorkspaceRoot;
 
@@ -70,6 +73,8 @@ pub struct Settings {
     pub database_url: String,
     /// Connections for all else.
     pub pool: PgPool,
+    /// Where what it counts is shown.
+    pub metrics: Metrics,
     /// Where bytes go.
     pub assets: AssetStore,
     /// The skills that it knows.
@@ -109,6 +114,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let Settings {
         database_url,
         pool,
+        metrics,
         assets,
         catalog,
         providers,
@@ -149,7 +155,14 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         isolation: sandbox.isolation(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let (log, writing) = LogWriter::new(pool.clone());
+    metrics.watch("worker", &pool);
+    metrics.seconds(
+        "sandbox_start_duration",
+        "From the order of a command to its start in a sandbox",
+        sandbox.starts(),
+    );
+    let meters = Meters::new(&metrics);
+    let (log, writing) = LogWriter::new(pool.clone(), meters.log.clone());
     let writer = tokio::spawn(writing);
     let shop = Shop {
         pool,
@@ -166,6 +179,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
         log,
+        meters,
         sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,

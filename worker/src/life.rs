@@ -100,7 +100,9 @@ impl Life<'_> {
             if let Err(error) = self.claim().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
             }
-            let is_full = self.attempts.len() >= self.new.slots as usize;
+            let used = self.attempts.len();
+            self.shop.meters.occupied(used, self.new.slots);
+            let is_full = used >= self.new.slots as usize;
             tokio::select! {
                 biased;
                 () = self.dead.cancelled() => break,
@@ -124,6 +126,7 @@ impl Life<'_> {
         if free == 0 || !self.has_room() {
             return Ok(());
         }
+        let begun_at = Instant::now();
         let claimed = db::claim::claim(
             &self.shop.pool,
             self.worker,
@@ -132,6 +135,7 @@ impl Life<'_> {
             self.shop.sandbox.has_network(),
         )
         .await?;
+        self.shop.meters.claimed(begun_at.elapsed(), &claimed);
         for claimed in claimed {
             let signals = Signals {
                 cancel: CancellationToken::new(),
@@ -177,7 +181,7 @@ impl Life<'_> {
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
-            if chore::frequent(&self.shop.pool, self.worker, &lost).await? {
+            if chore::frequent(self.shop, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
             if *rare_at <= Instant::now() {

@@ -34,6 +34,8 @@ pub struct Claimed {
     pub failures: i16,
     /// Attempts that the model's provider ended.
     pub model_outages: i16,
+    /// When it could have started.
+    pub due_at: DateTime<Utc>,
     /// The database's clock at the claim.
     pub claimed_at: DateTime<Utc>,
     /// Time that earlier attempts took.
@@ -85,7 +87,7 @@ pub async fn claim(
         )
         select
             taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
-            taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
+            taken.model_outages, taken.started_at, taken.run_at, taken.claimed_at as "claimed_at!",
             (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
             exists (
                 select from tenant_budget as budget
@@ -119,6 +121,7 @@ struct Row {
     failures: i16,
     model_outages: i16,
     started_at: Option<DateTime<Utc>>,
+    run_at: DateTime<Utc>,
     claimed_at: DateTime<Utc>,
     spent_ms: i64,
     has_tenant_budget: bool,
@@ -181,6 +184,7 @@ impl TryFrom<Row> for Claimed {
             cancel_requested: row.cancel_requested,
             failures: row.failures,
             model_outages: row.model_outages,
+            due_at: row.run_at,
             claimed_at: row.claimed_at,
             spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
             has_tenant_budget: row.has_tenant_budget,

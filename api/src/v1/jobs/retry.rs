@@ -5,8 +5,9 @@ use sha2::{Digest, Sha256};
 use shared::db;
 use shared::db::job::NewJob;
 use shared::id::JobId;
-use shared::job::{Input, Job, Target};
+use shared::job::{Input, Job, JobRequest, Target};
 use shared::provider::Providers;
+use shared::telemetry::trace::Origin;
 use sqlx::PgPool;
 
 use super::budget::check_budget;
@@ -42,6 +43,7 @@ pub(crate) async fn retry_job(
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
         .ok_or(ApiError::NotFound("job"))?;
+    request.origin = None;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
     let target = match (before.skill, before.agent) {
         (Some(skill), _) => Target::Skill(skill),
@@ -71,7 +73,10 @@ pub(crate) async fn retry_job(
         skill_digest: before.skill_digest,
         seat,
         model: before.model,
-        request,
+        request: JobRequest {
+            origin: Origin::current(),
+            ..request
+        },
         metadata: before.metadata,
         retry_of: Some(before.id),
         run_at: None,
