@@ -102,7 +102,7 @@ impl Collector for Queue {
         let Some(depth) = &*depth else {
             return Ok(());
         };
-        let help = "Unfinished jobs of all tenants, by state; 100000 stands for more";
+        let help = "Unfinished jobs of all tenants, by state; 100000 stands for more.";
         let mut jobs = encoder.encode_descriptor("queue_jobs", help, None, MetricType::Gauge)?;
         for (state, count) in [
             ("ready", depth.ready),
@@ -116,7 +116,7 @@ impl Collector for Queue {
             ConstGauge::new(count).encode(jobs)?;
         }
         let help =
-            "For how long the ready job that waits longest could have run; 0 if none is ready";
+            "For how long the ready job that waits longest could have run; 0 if none is ready.";
         let age = depth
             .oldest
             .map_or(0.0, |at| (depth.now - at).as_seconds_f64());
