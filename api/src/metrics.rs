@@ -102,7 +102,7 @@ impl Collector for Queue {
         let Some(depth) = &*depth else {
             return Ok(());
         };
-        let help = "Unfinished jobs of all tenants, by state; 100000 stands for more.";
+        let help = "Unfinished jobs of all tenants, by state; 10000 stands for more.";
         let mut jobs = encoder.encode_descriptor("queue_jobs", help, None, MetricType::Gauge)?;
         for (state, count) in [
             ("ready", depth.ready),
