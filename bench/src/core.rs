@@ -34,7 +34,15 @@ const SHARE: f64 = 0.5;
 /// What a round came to.
 struct Pace {
     per_second: f64,
-    per_cpu_second: f64,
+    /// Microseconds of processor a job, of the workers and of Postgres.
+    workers: f64,
+    postgres: f64,
+}
+
+impl Pace {
+    fn per_cpu_second(&self) -> f64 {
+        1e6 / (self.workers + self.postgres)
+    }
 }
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -56,7 +64,11 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         median(&paces.iter().map(what).collect::<Vec<_>>())
     };
     let limit = of(&limits, |pace| pace.per_second);
-    let cpu_limit = of(&limits, |pace| pace.per_cpu_second);
+    let cpu_limit = of(&limits, Pace::per_cpu_second);
+    let cost = |whose: &str, cost: fn(&Pace) -> f64| {
+        let name = format!("queue core, processor time of {whose}");
+        Figure::new(name, of(&ours, cost), "µs/job").beside(of(&limits, cost))
+    };
     let shares: Vec<_> = ours
         .iter()
         .zip(&limits)
@@ -76,10 +88,12 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         ),
         Figure::new(
             "queue core, per second of processor",
-            of(&ours, |pace| pace.per_cpu_second),
+            of(&ours, Pace::per_cpu_second),
             "jobs/s",
         )
         .beside(cpu_limit),
+        cost("workers", |pace| pace.workers),
+        cost("Postgres", |pace| pace.postgres),
     ])
 }
 
@@ -89,13 +103,15 @@ async fn timed(
     jobs: usize,
     working: impl Future<Output = anyhow::Result<()>>,
 ) -> anyhow::Result<Pace> {
-    let cpu = || anyhow::Ok(own_cpu_seconds()? + server.cpu_seconds()?);
-    let (begun_at, cpu_before) = (Instant::now(), cpu()?);
+    let cpu = || anyhow::Ok((own_cpu_seconds()?, server.cpu_seconds()?));
+    let (begun_at, before) = (Instant::now(), cpu()?);
     working.await?;
-    let (taken, cpu) = (begun_at.elapsed().as_secs_f64(), cpu()? - cpu_before);
+    let (taken, after) = (begun_at.elapsed().as_secs_f64(), cpu()?);
+    let each = 1e6 / jobs as f64;
     Ok(Pace {
         per_second: jobs as f64 / taken,
-        per_cpu_second: jobs as f64 / cpu,
+        workers: (after.0 - before.0) * each,
+        postgres: (after.1 - before.1) * each,
     })
 }
 

@@ -9,6 +9,7 @@ mod figure;
 mod followers;
 mod jobs;
 mod load;
+mod machine;
 mod part;
 mod peers;
 mod plot;
@@ -28,6 +29,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::part::Part;
 use crate::scale::Scale;
@@ -81,10 +84,17 @@ fn main() -> ExitCode {
     rustls::crypto::ring::default_provider()
         .install_default()
         .expect("nothing was installed before");
+    open_files();
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
     let done = match &arguments.command {
         Some(Command::Plot { figures, output }) => plot::draw(figures, output),
-        None => runtime.block_on(measure(&arguments)),
+        None => runtime.block_on(async {
+            // Whatever was started ends with us.
+            tokio::select! {
+                done = measure(&arguments) => done,
+                () = told_to_end() => Err(anyhow::anyhow!("interrupted")),
+            }
+        }),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -92,6 +102,26 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Lets this process, and those that it starts, have as many open files as they may: followers are many.
+fn open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // With fewer, the part that needs them says that it could not be measured.
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
+async fn told_to_end() {
+    let mut terminate = signal(SignalKind::terminate()).expect("signals can be heard");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        // Where Ctrl-C cannot be heard, it ends us as it ends any program.
+        Ok(()) = tokio::signal::ctrl_c() => {}
     }
 }
 
@@ -106,7 +136,9 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     } else {
         arguments.only.clone()
     };
-    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    let mut all = machine::look(bench.server.home())?;
+    figure::print(&all);
+    let mut failed = Vec::new();
     for part in parts {
         match part.measure(&bench).await {
             Ok(figures) => {
