@@ -22,7 +22,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use shared::sandbox::Isolation;
 use tokio::sync::Semaphore;
 
@@ -167,7 +166,7 @@ impl Sandbox {
 
     /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
     pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
-        let workspace = Workspace::create(place, self.identity()?).context("making a workspace")?;
+        let workspace = Workspace::new(place, self.identity()?);
         let printed = self.run_plain(script, &workspace).await;
         workspace.quiet().await;
         printed
@@ -180,7 +179,7 @@ impl Sandbox {
         times: usize,
         place: PathBuf,
     ) -> anyhow::Result<Vec<Duration>> {
-        let workspace = Workspace::create(place, self.identity()?)?;
+        let workspace = Workspace::new(place, self.identity()?);
         let mut all = Vec::with_capacity(times);
         for _ in 0..times {
             let begun_at = Instant::now();
@@ -265,7 +264,7 @@ impl Sandbox {
         };
         let tracker = &workspace.underway().tracker;
         self.launcher
-            .make(&setup, cgroup, workspace.job_directory(), tracker)
+            .make(&setup, cgroup, workspace.job_directory()?, tracker)
             .await
     }
 

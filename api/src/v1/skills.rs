@@ -13,7 +13,6 @@ use actix_web::{HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db;
 use shared::db::skill::StoredSkill;
-use shared::id::TenantId;
 use shared::skill::{Catalog, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
@@ -54,14 +53,19 @@ impl Found {
 pub(crate) async fn find(
     pool: &PgPool,
     catalog: &Catalog,
-    tenant: TenantId,
+    caller: &Caller,
     name: &str,
 ) -> Result<Option<Found>, ApiError> {
     // What cannot be a name is none's, and may be nothing that the database takes.
     if !is_name(name) {
         return Ok(None);
     }
-    let Some(stored) = db::skill::get(pool, tenant, name).await? else {
+    let stored = if caller.has_skills {
+        db::skill::get(pool, caller.tenant, name).await?
+    } else {
+        None
+    };
+    let Some(stored) = stored else {
         return Ok(catalog.get(name).cloned().map(Found::OfService));
     };
     let (stored, skill) = read(vec![stored]).await?.swap_remove(0);
@@ -133,7 +137,7 @@ pub(crate) async fn get_skill(
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<SkillView>, ApiError> {
-    let found = find(&pool, &catalog, caller.tenant, &name).await?;
+    let found = find(&pool, &catalog, &caller, &name).await?;
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
     Ok(Json(match found {
