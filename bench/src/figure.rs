@@ -1,7 +1,7 @@
 //! What was measured, beside what it should be.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -82,16 +82,20 @@ impl Figure {
         }
     }
 
+    /// What stands before the target.
+    pub(crate) fn sign(&self) -> char {
+        match self.bound {
+            Some(Bound::AtMost) => '≤',
+            _ => '≥',
+        }
+    }
+
     /// The verdict in a few words.
     fn verdict(&self) -> String {
         let Some((target, met)) = self.target.zip(self.met) else {
             return String::new();
         };
-        let sign = match self.bound {
-            Some(Bound::AtMost) => '≤',
-            _ => '≥',
-        };
-        let target = format!("{sign} {}", rounded(target));
+        let target = format!("{} {}", self.sign(), rounded(target));
         if met {
             return format!("{target:>10}  ✓");
         }
@@ -179,11 +183,23 @@ pub(crate) fn write_json(figures: &[Figure], path: &Path) -> anyhow::Result<()> 
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Reads what [`write_json`] wrote.
-pub(crate) fn read_json(path: &Path) -> anyhow::Result<Vec<Figure>> {
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} has no figures", path.display()))
+/// Reads what [`write_json`] wrote; of a figure that is in several files, the last counts.
+pub(crate) fn read_json(files: &[PathBuf]) -> anyhow::Result<Vec<Figure>> {
+    let mut all: Vec<Figure> = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(file);
+        let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+        let figures: Vec<Figure> = serde_json::from_str(&text)
+            .with_context(|| format!("{} has no figures", file.display()))?;
+        for figure in figures {
+            let same = |it: &&mut Figure| it.name == figure.name && it.of == figure.of;
+            match all.iter_mut().find(same) {
+                Some(before) => *before = figure,
+                None => all.push(figure),
+            }
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

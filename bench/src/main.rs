@@ -21,6 +21,7 @@ mod server;
 mod service;
 mod start;
 mod submit;
+mod table;
 mod takeover;
 mod turns;
 mod waiting;
@@ -28,7 +29,7 @@ mod waiting;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -55,15 +56,26 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Draw figures that were written before
+    /// Draw figures that --json wrote, those of other systems beside ours
     Plot {
-        /// What --json wrote; of a figure that is in several, the last counts
-        #[arg(required = true)]
-        figures: Vec<PathBuf>,
+        #[command(flatten)]
+        written: Written,
         /// Where to draw them, as SVG
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
     },
+    /// Print them as a table of Markdown
+    Table {
+        #[command(flatten)]
+        written: Written,
+    },
+}
+
+#[derive(Args)]
+struct Written {
+    /// What --json wrote; of a figure that is in several, the last counts
+    #[arg(required = true)]
+    figures: Vec<PathBuf>,
 }
 
 /// What a part measures with.
@@ -87,7 +99,12 @@ fn main() -> ExitCode {
     open_files();
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
     let done = match &arguments.command {
-        Some(Command::Plot { figures, output }) => plot::draw(figures, output),
+        Some(Command::Plot { written, output }) => {
+            figure::read_json(&written.figures).and_then(|figures| plot::draw(figures, output))
+        }
+        Some(Command::Table { written }) => {
+            figure::read_json(&written.figures).map(|figures| table::print(&figures))
+        }
         None => runtime.block_on(async {
             // Whatever was started ends with us.
             tokio::select! {

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, ensure};
 
-use crate::figure::{Bound, Figure, read_json, rounded};
+use crate::figure::{Figure, rounded};
 
 const WIDTH: f64 = 1160.0;
 /// Where names end, where bars may be, and where values begin.
@@ -29,18 +29,8 @@ const PEERS: [&str; 6] = [
     "#7b61c4", "#d98a1f", "#2f7fc1", "#b8478f", "#6b7a1e", "#5a5f6b",
 ];
 
-/// Draws what is in the files; of a figure that is in several, the last counts.
-pub(crate) fn draw(files: &[PathBuf], output: &Path) -> anyhow::Result<()> {
-    let mut figures: Vec<Figure> = Vec::new();
-    for file in files {
-        for figure in read_json(file)? {
-            let same = |it: &&mut Figure| it.name == figure.name && it.of == figure.of;
-            match figures.iter_mut().find(same) {
-                Some(before) => *before = figure,
-                None => figures.push(figure),
-            }
-        }
-    }
+/// Draws the figures that have a target, and other systems beside them.
+pub(crate) fn draw(figures: Vec<Figure>, output: &Path) -> anyhow::Result<()> {
     let (peers, ours): (Vec<_>, Vec<_>) = figures.into_iter().partition(|it| it.of.is_some());
     let rows: Vec<_> = ours.into_iter().filter(|it| it.target.is_some()).collect();
     ensure!(!rows.is_empty(), "none of the figures has a target");
@@ -191,11 +181,7 @@ impl<'a> Chart<'a> {
         let figure = row.figure;
         let baseline = middle + 4.5;
         text(svg, (NAMES, baseline), "end", INK, &figure.name);
-        let sign = match figure.bound {
-            Some(Bound::AtMost) => '≤',
-            _ => '≥',
-        };
-        let unit = &figure.unit;
+        let (sign, unit) = (figure.sign(), &figure.unit);
         let (value, target) = (
             rounded(figure.value),
             rounded(figure.target.unwrap_or(f64::NAN)),

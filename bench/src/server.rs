@@ -34,10 +34,12 @@ impl Server {
         let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
             .fetch_one(&pool)
             .await?;
+        // The connection is still open, so its backend is there.
+        let postmaster = parent_of(backend.unsigned_abs())?;
         pool.close().await;
         Ok(Self {
             postgres,
-            postmaster: parent_of(backend.unsigned_abs())?,
+            postmaster,
             home,
         })
     }
