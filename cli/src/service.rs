@@ -18,7 +18,7 @@ use shared::skill::Catalog;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use worker::Shutdown;
+use worker::{Keep, Shutdown};
 
 use crate::args::{Common, Listen, Sandbox, Slots, Up};
 use crate::config::Config;
@@ -103,6 +103,10 @@ impl Parts {
             slots: slots.slots,
             fetch_allowed,
             egress_allowed: slots.egress_allow.clone(),
+            keep: Keep {
+                jobs: slots.keep.retention,
+                uploads: slots.keep.upload_retention,
+            },
             sandbox: sandbox.sandbox,
             sandbox_read: sandbox.sandbox_read.clone(),
         };

@@ -1,10 +1,9 @@
-//! What some worker has to do for all: any may, none must, and two at once do no harm.
+//! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
 use shared::approval::{Answer, Approval, ApprovalStatus};
-use shared::asset::AssetStore;
 use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
@@ -21,16 +20,9 @@ const MISSED_AT_ONCE: i64 = 100;
 /// Workers that may die with a job before the job is held to be the cause.
 const MAX_CRASHES: i16 = 3;
 
-/// An upload that is older than this was broken off.
-const UPLOAD_PATIENCE: TimeDelta = TimeDelta::days(1);
-
 /// Makes jobs ready that are due, next in their conversation or have waited long enough, and hands jobs to others whose worker fell silent, or says itself that it
 /// `lost` them. Returns whether there is something to claim now.
-pub(crate) async fn frequent(
-    pool: &PgPool,
-    worker: WorkerId,
-    lost: &[JobId],
-) -> sqlx::Result<bool> {
+pub(crate) async fn do_all(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<bool> {
     let promoted = db::claim::promote(pool).await?
         + db::run::admit_blocked(pool, None).await?
         + expire_approvals(pool).await?;
@@ -47,27 +39,6 @@ pub(crate) async fn frequent(
     // With the leases of the dead.
     db::budget::settle_abandoned(pool).await?;
     Ok(promoted > 0 || taken_over > 0)
-}
-
-/// Makes room for the coming weeks, and forgets what nobody needs.
-pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
-    db::event::ensure_partitions(pool).await?;
-    db::idempotency::delete_old(pool).await?;
-    db::worker::delete_stopped(pool).await?;
-    for sha256 in db::asset::delete_unseen(pool).await? {
-        db::asset::release_blob(pool, assets, &sha256).await?;
-    }
-    // Left by who died, or met a job, when it was about to remove them.
-    db::skill::release(pool, assets, None).await?;
-    assets.sweep_incoming(UPLOAD_PATIENCE).await?;
-    // A worker that died right after a job's end left the job's workspace saved, and a conversation that
-    // goes on has no need of the one before the last.
-    let saved = assets.list_scratch().await?;
-    let needed = db::job::list_with_workspace(pool, &saved).await?;
-    for job in saved.iter().filter(|job| !needed.contains(job)) {
-        assets.scratch(*job).clear().await?;
-    }
-    Ok(())
 }
 
 /// Denies calls for which nobody came in time. Returns how many jobs go on with that.

@@ -11,6 +11,7 @@ mod egress;
 mod fetch;
 mod heartbeat;
 mod history;
+mod ledger;
 mod life;
 mod log;
 mod mcp;
@@ -29,6 +30,7 @@ mod spill;
 mod staging;
 mod tool;
 mod transcript;
+mod upkeep;
 mod wake;
 mod workspace;
 
@@ -56,6 +58,7 @@ use crate::log::LogWriter;
 use crate::sandbox::Mode;
 use crate::shop::Shop;
 use crate::tool::WebClients;
+pub use crate::upkeep::Keep;
 use crate::workspace::WorkspaceRoot;
 
 /// Commands per core that run at once; the others wait their turn.
@@ -86,6 +89,8 @@ pub struct Settings {
     pub fetch_allowed: Vec<IpNet>,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub egress_allowed: Vec<IpNet>,
+    /// How long things are kept that nobody uses any more.
+    pub keep: Keep,
     /// How commands are to be confined.
     pub sandbox: Mode,
     /// Directories of this machine that commands may read beside the usual ones.
@@ -117,6 +122,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         slots,
         fetch_allowed,
         egress_allowed,
+        keep,
         sandbox,
         sandbox_read,
     } = settings;
@@ -170,7 +176,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,
     };
-    life::live(Arc::new(shop), &database_url, new, shutdown).await?;
+    life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
 }

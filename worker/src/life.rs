@@ -9,19 +9,20 @@ use shared::db::worker::NewWorker;
 use shared::id::WorkerId;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
+use crate::ledger::Ledger;
 use crate::shop::Shop;
+use crate::upkeep::{self, Keep};
 use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
 /// for all are done.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-const RARE_CHORES_INTERVAL: Duration = Duration::from_secs(300);
 /// How long jobs have to come to a boundary when the worker leaves.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long they have to say that they go when that is over.
@@ -34,12 +35,14 @@ pub(crate) async fn live(
     shop: Arc<Shop>,
     database_url: &str,
     new: NewWorker,
+    keep: Keep,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     let work = Arc::new(Notify::new());
     let running = Running::default();
-    let mut listener = JoinSet::new();
-    listener.spawn(wake::listen(
+    let mut beside = JoinSet::new();
+    beside.spawn(upkeep::run(shop.clone(), keep));
+    beside.spawn(wake::listen(
         shop.pool.clone(),
         work.clone(),
         running.clone(),
@@ -62,6 +65,7 @@ pub(crate) async fn live(
             new: &new,
             work: &work,
             running: &running,
+            ledger: Ledger::default(),
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
@@ -74,7 +78,7 @@ pub(crate) async fn live(
         drop(heartbeat);
         db::worker::stop(&shop.pool, worker).await?;
     }
-    listener.shutdown().await;
+    beside.shutdown().await;
     Ok(())
 }
 
@@ -85,6 +89,7 @@ struct Life<'a> {
     new: &'a NewWorker,
     work: &'a Notify,
     running: &'a Running,
+    ledger: Ledger,
     dead: CancellationToken,
     shutdown: &'a Shutdown,
     attempts: JoinSet<()>,
@@ -95,7 +100,6 @@ impl Life<'_> {
     async fn live(mut self) {
         let mut chores = interval(POLL_INTERVAL);
         chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut rare_chores_at = Instant::now() + RARE_CHORES_INTERVAL;
         loop {
             if let Err(error) = self.claim().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
@@ -106,23 +110,35 @@ impl Life<'_> {
                 () = self.dead.cancelled() => break,
                 () = self.shutdown.drain.cancelled() => break self.drain().await,
                 // Before what may be ready all the time.
-                _ = chores.tick() => self.do_chores(&mut rare_chores_at).await,
+                _ = chores.tick() => self.do_chores().await,
                 Some(ended) = self.attempts.join_next() => report(ended),
                 () = self.work.notified(), if !is_full => {}
             }
         }
         self.dead.cancel();
         while self.attempts.join_next().await.is_some() {}
+        if let Err(error) = self.charge().await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot charge tenants"
+            );
+        }
     }
 
-    /// Claims for the free slots and begins what it got.
+    /// Claims for the free slots and begins what it got, until there is no more to take.
     async fn claim(&mut self) -> sqlx::Result<()> {
+        while self.claim_once().await? {}
+        Ok(())
+    }
+
+    /// Returns whether there may be more.
+    async fn claim_once(&mut self) -> sqlx::Result<bool> {
         while let Some(ended) = self.attempts.try_join_next() {
             report(ended);
         }
         let free = self.new.slots as usize - self.attempts.len();
         if free == 0 || !self.has_room() {
-            return Ok(());
+            return Ok(false);
         }
         let claimed = db::claim::claim(
             &self.shop.pool,
@@ -132,6 +148,8 @@ impl Life<'_> {
             self.shop.sandbox.has_network(),
         )
         .await?;
+        // A tenant that is alone gets all that it can at once, and is charged nothing in advance.
+        let may_be_more = claimed.iter().any(|claimed| claimed.prepaid > 0.0);
         for claimed in claimed {
             let signals = Signals {
                 cancel: CancellationToken::new(),
@@ -147,14 +165,18 @@ impl Life<'_> {
                 cancel: signals.cancel.clone(),
                 has_tenant_budget: signals.has_tenant_budget.clone(),
             };
-            let guard = self.running.enter(claimed.job.id, ears);
+            let guards = (
+                self.running.enter(claimed.job.id, ears),
+                self.ledger
+                    .begin(claimed.job.id, claimed.tenant, claimed.prepaid),
+            );
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             self.attempts.spawn(async move {
                 attempt.await;
-                drop(guard);
+                drop(guards);
             });
         }
-        Ok(())
+        Ok(may_be_more)
     }
 
     /// Whether the disk has room for more jobs. The log says so when that changes.
@@ -170,24 +192,31 @@ impl Life<'_> {
         has_room
     }
 
-    async fn do_chores(&self, rare_at: &mut Instant) {
+    /// Charges tenants for the time that their jobs took since it was last called.
+    async fn charge(&self) -> sqlx::Result<()> {
+        let bill = self.ledger.bill(std::time::Instant::now());
+        if !bill.is_empty() {
+            db::lane::charge(&self.shop.pool, &bill).await?;
+        }
+        Ok(())
+    }
+
+    async fn do_chores(&self) {
         let done = async {
+            self.charge().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
-            if chore::frequent(&self.shop.pool, self.worker, &lost).await? {
+            if chore::do_all(&self.shop.pool, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
-            if *rare_at <= Instant::now() {
-                *rare_at = Instant::now() + RARE_CHORES_INTERVAL;
-                chore::rare(&self.shop.pool, &self.shop.assets).await?;
-            }
-            anyhow::Ok(())
+            Ok::<_, sqlx::Error>(())
         };
         if let Err(error) = done.await {
-            tracing::warn!(error = format!("{error:#}"), "cannot do the chores");
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "cannot do the chores");
         }
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Command<'a> {
     pub(crate) script: &'a str,
     /// Beside the variables that every command has.
     pub(crate) environment: Vec<(String, String)>,
+    /// A folder of the workspace whose programs come before others of the same name.
+    pub(crate) programs: Option<&'static str>,
     /// Where to listen for the worker, inside.
     pub(crate) listeners: Vec<std::net::SocketAddr>,
     /// More lines for /etc/hosts.
@@ -100,13 +102,12 @@ const MAX_SPARES: usize = 32;
 pub(crate) const NODE_PATH: &str =
     "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
+/// Where commands find programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The variables that a command sees, whatever the worker's own environment holds.
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 4] = [
     ("NODE_PATH", NODE_PATH),
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
     ("LANG", "C.UTF-8"),
     ("TZ", "UTC"),
     ("TERM", "dumb"),
@@ -194,6 +195,7 @@ impl Sandbox {
         let command = Command {
             script,
             environment: Vec::new(),
+            programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
             limits: Limits::DEFAULT,
@@ -219,7 +221,7 @@ impl Sandbox {
         };
         let order = Order {
             script: command.script.to_owned(),
-            environment: self.environment(workspace, command.environment),
+            environment: self.environment(workspace, command.programs, command.environment),
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
@@ -272,13 +274,19 @@ impl Sandbox {
     fn environment(
         &self,
         workspace: &Workspace,
+        programs: Option<&str>,
         own: Vec<(String, String)>,
     ) -> Vec<(String, String)> {
         let (home, tmp) = match self.isolation {
             Isolation::Namespaced => ("/workspace".to_owned(), "/tmp".to_owned()),
             _ => workspace.places(),
         };
+        let path = match programs {
+            Some(folder) => format!("{home}/{folder}:{PATH}"),
+            None => PATH.to_owned(),
+        };
         let places = [
+            ("PATH", path),
             ("XDG_CACHE_HOME", format!("{tmp}/.cache")),
             ("XDG_CONFIG_HOME", format!("{tmp}/.config")),
             ("HOME", home),

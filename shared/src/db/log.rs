@@ -1,14 +1,18 @@
 //! Appending to logs: the one statement through which every job moves once it is queued.
 
+mod finish;
+
+pub use finish::finish;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::{EVENTS_CHANNEL, WORK_CHANNEL};
+use super::{EVENTS_CHANNEL, JsonText, WORK_CHANNEL};
 use crate::approval::ApprovalStatus;
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
-use crate::job::{Job, JobResult, Outcome};
+use crate::job::Outcome;
 
 /// The right to write for a job. The number only grows, and a write under an old one changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,13 +108,13 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint
             from entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
-            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, entry.turn, run.state
         ),
         ended as (
             delete from run
             using entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
-            returning run.job_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
         ),
         finished as (
             update job set
@@ -138,7 +142,21 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             update run set state = case when run.run_at <= now() then 'ready'::run_state else 'scheduled' end
             from next
             where run.job_id = next.job_id and run.state = 'blocked'
-            returning run.job_id
+            returning run.tenant_id, run.state
+        ),
+        -- Lanes into which something came, and those that may be full no more.
+        opened as (
+            select open_lanes(array_agg(tenant_id) filter (where is_ready), array_agg(tenant_id) filter (where not is_ready))
+            from (
+                select tenant_id, true as is_ready from kept where turn is not null and state = 'ready'
+                union
+                select tenant_id, true from admitted where state = 'ready'
+                union
+                select id, false
+                from (select tenant_id from kept where turn is not null union all select tenant_id from ended) as gone
+                join tenant on tenant.id = gone.tenant_id and max_running is not null
+            ) as stirred
+            having count(*) > 0
         ),
         called as (
             select pg_notify($16, '') from admitted limit 1
@@ -176,7 +194,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             select pg_notify($14, string_agg(job_id::text, ',')) from good
         )
         select good.job_id as "job_id!", good.lease as "lease!"
-        from good, told left join called on true
+        from good, told left join called on true left join opened on true
         "#,
         &runs.jobs,
         &runs.leases,
@@ -184,11 +202,11 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &runs.turns as &[Option<&str>],
         &runs.moments as &[Option<DateTime<Utc>>],
         &runs.outcomes as &[Option<Outcome>],
-        &runs.results as &[Option<Json>],
+        &runs.results as &[Option<JsonText>],
         &events.jobs,
         &events.places,
         &events.types,
-        &events.data as &[Json],
+        &events.data as &[JsonText],
         &events.assets,
         &events.asset_jobs,
         EVENTS_CHANNEL,
@@ -213,38 +231,6 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             number: row.lease,
         })
         .collect())
-}
-
-/// The last event of a job, and what to do with its run.
-pub fn finish(
-    job: Job,
-    outcome: Outcome,
-    at: DateTime<Utc>,
-    result: JobResult,
-) -> (EventData, Next) {
-    let stored = serde_json::to_string(&result).expect("results have string keys");
-    let skill_digest = job.skill_digest.clone();
-    let ended = Job {
-        status: outcome.into(),
-        finished_at: Some(at),
-        result,
-        queue: None,
-        ..job
-    };
-    let event = match outcome {
-        Outcome::Completed => EventData::JobCompleted(Box::new(ended)),
-        Outcome::Failed => EventData::JobFailed(Box::new(ended)),
-        Outcome::Cancelled => EventData::JobCancelled(Box::new(ended)),
-    };
-    (
-        event,
-        Next::Finish {
-            outcome,
-            at,
-            result: stored,
-            skill_digest,
-        },
-    )
 }
 
 /// Which of these logs have an entry of that number, written by that attempt: what to ask when the
@@ -282,7 +268,7 @@ struct Runs {
     turns: Vec<Option<&'static str>>,
     moments: Vec<Option<DateTime<Utc>>>,
     outcomes: Vec<Option<Outcome>>,
-    results: Vec<Option<Json>>,
+    results: Vec<Option<JsonText>>,
     skill_digests: Vec<Option<String>>,
 }
 
@@ -302,7 +288,12 @@ impl Runs {
                     at,
                     result,
                     ..
-                } => (None, Some(*at), Some(*outcome), Some(Json(result.clone()))),
+                } => (
+                    None,
+                    Some(*at),
+                    Some(*outcome),
+                    Some(JsonText(result.clone())),
+                ),
             };
             let skill_digest = match &append.next {
                 Next::Finish { skill_digest, .. } => skill_digest.clone(),
@@ -329,7 +320,7 @@ struct Events {
     jobs: Vec<Uuid>,
     places: Vec<i32>,
     types: Vec<String>,
-    data: Vec<Json>,
+    data: Vec<JsonText>,
     assets: Vec<Uuid>,
     asset_jobs: Vec<Uuid>,
 }
@@ -343,7 +334,7 @@ impl Events {
                 rows.jobs.push(append.lease.job.0);
                 rows.places.push(place);
                 rows.types.push(kind);
-                rows.data.push(Json(data));
+                rows.data.push(JsonText(data));
                 if let EventData::AssetCreated(created) = event {
                     let AssetId(asset) = created.asset.id;
                     rows.assets.push(asset);
@@ -393,8 +384,3 @@ impl Approvals {
         rows
     }
 }
-
-/// JSON text as it stands, without a detour over a tree.
-#[derive(sqlx::Type)]
-#[sqlx(type_name = "json")]
-struct Json(String);

@@ -57,6 +57,16 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// The asset that it is, if it is one.
+    pub fn asset_id(&self) -> Option<AssetId> {
+        match self {
+            Self::Asset { id } => Some(*id),
+            Self::Url { .. } => None,
+        }
+    }
+}
+
 /// A step is worth a minute of waiting: a job of priority 1 goes before one of priority 0 that was
 /// queued less than a minute earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

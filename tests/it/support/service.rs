@@ -191,6 +191,12 @@ impl Service {
         .await
     }
 
+    /// Changes what is at `path`.
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        let request = self.request(Method::PATCH, path).json(body);
+        read(request.send().await.unwrap()).await
+    }
+
     /// Creates a job and returns its id.
     pub(crate) async fn create(&self, body: &Value) -> String {
         let (status, job) = self.post("/v1/jobs", body).await;
@@ -321,6 +327,13 @@ impl Service {
 /// A prompt of `script/bash` with one command.
 pub(crate) fn bash(command: &str) -> String {
     format!("```bash\n{command}\n```")
+}
+
+/// Makes an agent `runner` that can do what prompts of `script/bash` say.
+pub(crate) async fn put_runner(service: &Service) {
+    let agent = service.request(Method::PUT, "/v1/agents/runner");
+    let agent = agent.json(&json!({"soul": "I run.", "tools": ["execute_bash"]}));
+    assert_eq!(agent.send().await.unwrap().status(), 201);
 }
 
 /// A job of the skill `shell` whose model answers by the script of that marker.

@@ -31,9 +31,9 @@ pub(crate) async fn cancel_job(
     }
     transaction.commit().await?;
     let job = find(&pool, caller.tenant, *job).await?;
-    if run.is_some() && job.conversation_id.is_some() {
+    if let (Some(_), Some(conversation)) = (run, job.conversation_id) {
         // The job before it may have ended meanwhile and made this one the next.
-        db::run::admit_blocked(&**pool, job.conversation_id).await?;
+        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
     }
     Ok(Json(job))
 }
