@@ -136,7 +136,7 @@ async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
         let begun_at = Instant::now();
         let claimed = queue.claim(SLOTS).await?;
         millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
-        anyhow::ensure!(claimed.len() as i64 == SLOTS, "the queue ran dry");
+        anyhow::ensure!(!claimed.is_empty(), "the queue ran dry");
         buffers.push((read_so_far(&queue.pool).await? - before) as f64);
     }
     Ok(Cost {

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::Map;
 use shared::db;
 use shared::db::claim::Claimed;
-use shared::db::job::NewJob;
+use shared::db::job::{Needs, NewJob};
 use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobStarted};
@@ -62,18 +62,17 @@ impl Queue {
 
     /// Accepts a job as `POST /v1/jobs` does; it is committed on return.
     pub(crate) async fn enqueue(&self) -> sqlx::Result<JobId> {
-        let new = self.new_job();
-        db::job::insert(&self.pool, &new).await?;
-        Ok(new.id)
+        let new = new_job();
+        let id = new.id;
+        db::job::insert(&self.pool, self.tenant, false, vec![new]).await?;
+        Ok(id)
     }
 
     /// Accepts a thousand jobs at once.
     pub(crate) async fn enqueue_thousand(&self) -> sqlx::Result<()> {
-        let mut transaction = self.pool.begin().await?;
-        for _ in 0..THOUSAND {
-            db::job::insert(&mut *transaction, &self.new_job()).await?;
-        }
-        transaction.commit().await
+        let jobs = (0..THOUSAND).map(|_| new_job()).collect();
+        db::job::insert(&self.pool, self.tenant, false, jobs).await?;
+        Ok(())
     }
 
     /// Fills the queue with so many jobs.
@@ -136,30 +135,30 @@ impl Queue {
         jobs.iter_mut().for_each(|claimed| claimed.last_seq += 1);
         Ok(())
     }
+}
 
-    fn new_job(&self) -> NewJob {
-        NewJob {
-            id: JobId::new(),
-            tenant: self.tenant,
-            target: Target::Skill("shell".to_owned()),
-            model: "script/bash".parse().expect("it is a model's name"),
-            seat: None,
-            skill_version: None,
-            skill_digest: Some("0".repeat(64)),
-            request: JobRequest {
-                prompt: "Nothing to do.".to_owned(),
-                inputs: Vec::new(),
-                parameters: Map::new(),
-                hooks: Hooks::default(),
-                limits: Limits::DEFAULT,
-                max_attempts: 3,
-                priority: Priority::default(),
-                agent: None,
-            },
-            metadata: Map::new(),
-            retry_of: None,
-            run_at: None,
-            digest: "0".repeat(64),
-        }
+fn new_job() -> NewJob {
+    NewJob {
+        id: JobId::new(),
+        target: Target::Skill("shell".to_owned()),
+        model: "script/bash".parse().expect("it is a model's name"),
+        seat: None,
+        needs: Needs::default(),
+        skill_version: None,
+        skill_digest: Some("0".repeat(64)),
+        request: JobRequest {
+            prompt: "Nothing to do.".to_owned(),
+            inputs: Vec::new(),
+            parameters: Map::new(),
+            hooks: Hooks::default(),
+            limits: Limits::DEFAULT,
+            max_attempts: 3,
+            priority: Priority::default(),
+            agent: None,
+        },
+        metadata: Map::new(),
+        retry_of: None,
+        run_at: None,
+        digest: "0".repeat(64),
     }
 }

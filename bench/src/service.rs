@@ -86,7 +86,7 @@ impl Service {
 
     /// Empties the tables, between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
-        sqlx::query("truncate job, run, job_event")
+        sqlx::query("truncate job, run, job_event cascade")
             .execute(&self.pool)
             .await?;
         Ok(())
