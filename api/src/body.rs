@@ -39,15 +39,21 @@ impl<T: DeserializeOwned + 'static, const LIMIT: usize> FromRequest for Json<T, 
 
 async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
     let mut bytes = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
+    let mut size = 0;
+    // Who is still sending does not hear the answer, so some of what is too large is read, too.
+    while let Some(chunk) = payload.next().await
+        && size <= 2 * limit
+    {
         let chunk = chunk
             .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
-        if bytes.len() + chunk.len() > limit {
-            // actix-web reads the rest away, so that the client gets to see the answer.
-            let limit = limit as u64;
-            return Err(ApiError::TooLarge { limit });
+        size += chunk.len();
+        if size <= limit {
+            bytes.extend_from_slice(&chunk);
         }
-        bytes.extend_from_slice(&chunk);
+    }
+    if size > limit {
+        let limit = limit as u64;
+        return Err(ApiError::TooLarge { limit });
     }
     Ok(bytes)
 }

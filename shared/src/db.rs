@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod chore;
 pub mod claim;
 pub mod conversation;
+pub mod depth;
 pub mod event;
 pub mod event_week;
 pub mod idempotency;

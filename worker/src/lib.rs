@@ -28,6 +28,7 @@ mod sight;
 mod skill;
 mod spill;
 mod staging;
+mod telemetry;
 mod tool;
 mod transcript;
 mod upkeep;
@@ -49,6 +50,7 @@ use shared::provider::Providers;
 use shared::sandbox::Isolation;
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +59,7 @@ use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Mode;
 use crate::shop::Shop;
+use crate::telemetry::Meters;
 use crate::tool::WebClients;
 pub use crate::upkeep::Keep;
 use crate::workspace::WorkspaceRoot;
@@ -73,6 +76,8 @@ pub struct Settings {
     pub database_url: String,
     /// Connections for all else.
     pub pool: PgPool,
+    /// Where what it counts is shown.
+    pub metrics: Metrics,
     /// Where bytes go.
     pub assets: AssetStore,
     /// The skills that it knows.
@@ -114,6 +119,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let Settings {
         database_url,
         pool,
+        metrics,
         assets,
         catalog,
         providers,
@@ -155,7 +161,14 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         isolation: sandbox.isolation(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let (log, writing) = LogWriter::new(pool.clone());
+    metrics.watch("worker", &pool);
+    metrics.seconds(
+        "sandbox_start_duration",
+        "From the order of a command to its start in a sandbox",
+        sandbox.starts(),
+    );
+    let meters = Meters::new(&metrics);
+    let (log, writing) = LogWriter::new(pool.clone(), meters.log.clone());
     let writer = tokio::spawn(writing);
     let shop = Shop {
         pool,
@@ -172,6 +185,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
         log,
+        meters,
         sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,

@@ -104,7 +104,9 @@ impl Life<'_> {
             if let Err(error) = self.claim().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
             }
-            let is_full = self.attempts.len() >= self.new.slots as usize;
+            let used = self.attempts.len();
+            self.shop.meters.occupied(used, self.new.slots);
+            let is_full = used >= self.new.slots as usize;
             tokio::select! {
                 biased;
                 () = self.dead.cancelled() => break,
@@ -140,6 +142,7 @@ impl Life<'_> {
         if free == 0 || !self.has_room() {
             return Ok(false);
         }
+        let begun_at = Instant::now();
         let claimed = db::claim::claim(
             &self.shop.pool,
             self.worker,
@@ -148,6 +151,7 @@ impl Life<'_> {
             self.shop.sandbox.has_network(),
         )
         .await?;
+        self.shop.meters.claimed(begun_at.elapsed(), &claimed);
         // A tenant that is alone gets all that it can at once, and is charged nothing in advance.
         let may_be_more = claimed.iter().any(|claimed| claimed.prepaid > 0.0);
         for claimed in claimed {
@@ -209,7 +213,7 @@ impl Life<'_> {
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
-            if chore::do_all(&self.shop.pool, self.worker, &lost).await? {
+            if chore::do_all(self.shop, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
             Ok::<_, sqlx::Error>(())

@@ -19,6 +19,7 @@ use shared::model_name::ModelName;
 use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
+use shared::telemetry::trace::Origin;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
@@ -163,6 +164,7 @@ impl CreateJob {
             max_attempts: self.max_attempts.unwrap_or(3),
             priority: Priority(self.priority),
             agent,
+            origin: Origin::current(),
         };
         Ok(Parsed {
             chosen,

@@ -8,6 +8,7 @@ use shared::id::{JobId, TenantId};
 use shared::job::{Input, Job, JobRequest, Target};
 use shared::provider::Providers;
 use shared::skill::Network;
+use shared::telemetry::trace::Origin;
 use sqlx::PgPool;
 
 use super::budget::check_budget;
@@ -46,6 +47,7 @@ pub(crate) async fn retry_job(
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
         .ok_or(ApiError::NotFound("job"))?;
+    request.origin = None;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
     let needs = needs(&before, &request, &pool, caller.tenant).await?;
     let target = match (before.skill, before.agent) {
@@ -91,7 +93,10 @@ pub(crate) async fn retry_job(
         needs,
         seat,
         model: before.model,
-        request,
+        request: JobRequest {
+            origin: Origin::current(),
+            ..request
+        },
         metadata: before.metadata,
         retry_of: Some(before.id),
         run_at: None,
