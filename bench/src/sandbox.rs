@@ -37,25 +37,18 @@ pub(crate) async fn measure() -> anyhow::Result<Vec<Figure>> {
         futures_util::future::try_join_all(all).await.map(drop)
     });
     Ok(vec![
-        Figure::new("`bash -c true`, plain, p50", plain, "ms", None),
+        Figure::new("`bash -c true`, plain, p50", plain, "ms"),
         Figure::new(
             "the same in a sandbox, a job's first command, p50",
             first,
             "ms",
-            None,
         ),
+        Figure::new("the same in a sandbox, its later ones, p50", later, "ms"),
+        Figure::new("sandboxed to plain, p50", later / plain, "×").at_most(3.0),
         Figure::new(
-            "the same in a sandbox, its later ones, p50",
-            later,
-            "ms",
-            None,
-        ),
-        Figure::at_most("sandboxed to plain, p50", later / plain, "ratio", 3.0),
-        Figure::new(
-            &format!("{AT_ONCE} sandboxes at once, until the last has ended"),
+            format!("{AT_ONCE} sandboxes at once, until the last has ended"),
             at_once.await?,
             "ms",
-            None,
         ),
     ])
 }
