@@ -5,12 +5,12 @@ mod approvals;
 mod keys;
 mod secrets;
 mod skills;
+mod slots;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use ipnet::IpNet;
 use serde_json::Value;
 use shared::id::{ConversationId, JobId};
 use shared::job::Status;
@@ -24,6 +24,7 @@ pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApprov
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
+pub(crate) use slots::Slots;
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -152,29 +153,6 @@ pub(crate) struct Common {
     pub(crate) prices: Vec<ModelPrice>,
     #[command(flatten)]
     pub(crate) master_key: MasterKey,
-}
-
-#[derive(Args, Clone)]
-pub(crate) struct Slots {
-    /// Jobs that the worker runs at once
-    #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) slots: u32,
-    /// A private network that inputs may be fetched from, e.g. 10.0.0.0/8
-    #[arg(
-        long = "fetch-allow",
-        env = "SKILLET_FETCH_ALLOW",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
-    pub(crate) fetch_allow: Vec<IpNet>,
-    /// A private network in which commands may reach the hosts that their skill declares, e.g. 10.0.0.0/8
-    #[arg(
-        long = "egress-allow",
-        env = "SKILLET_EGRESS_ALLOW",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
-    pub(crate) egress_allow: Vec<IpNet>,
 }
 
 /// How commands are confined.

@@ -82,6 +82,7 @@ impl Session {
             own: remote.own.clone(),
             slots: Slots {
                 slots: 8,
+                worker_silence: 5,
                 fetch_allow: Vec::new(),
                 egress_allow: Vec::new(),
             },

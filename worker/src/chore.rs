@@ -1,5 +1,7 @@
 //! What some worker has to do for all: any may, none must, and two at once do no harm.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
@@ -30,12 +32,13 @@ pub(crate) async fn frequent(
     pool: &PgPool,
     worker: WorkerId,
     lost: &[JobId],
+    silence: Duration,
 ) -> sqlx::Result<bool> {
     let promoted = db::claim::promote(pool).await?
         + db::run::admit_blocked(pool, None).await?
         + expire_approvals(pool).await?;
     cancel_missed(pool).await?;
-    db::worker::stop_silent(pool).await?;
+    db::worker::stop_silent(pool, silence).await?;
     let mut taken_over = 0;
     loop {
         let count = take_over_orphans(pool, worker, lost).await?;

@@ -54,7 +54,7 @@ pub(crate) async fn live(
             }
         };
         let dead = CancellationToken::new();
-        let heartbeat = Heartbeat::start(database_url.to_owned(), worker, dead.clone())?;
+        let heartbeat = Heartbeat::start(database_url.to_owned(), worker, shop.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let life = Life {
             shop: &shop,
@@ -177,7 +177,7 @@ impl Life<'_> {
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
-            if chore::frequent(&self.shop.pool, self.worker, &lost).await? {
+            if chore::frequent(&self.shop.pool, self.worker, &lost, self.shop.silence).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
             if *rare_at <= Instant::now() {

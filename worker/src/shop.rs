@@ -1,6 +1,7 @@
 //! What all attempts of a worker share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
@@ -20,6 +21,8 @@ use crate::workspace::WorkspaceRoot;
 /// What all attempts of a worker share.
 pub(crate) struct Shop {
     pub(crate) pool: PgPool,
+    /// How long a worker may be silent before others take over its jobs.
+    pub(crate) silence: Duration,
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,
