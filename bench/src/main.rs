@@ -1,7 +1,8 @@
 //! Measures the service from the outside: real processes, a database of its own, HTTP.
 //!
-//! `cargo run --release -p bench [-- [--only sandbox] [--json FILE]]`
+//! `cargo run --release -p bench [-- [--only sandbox] [--json FILE]]`; `bench chaos` is in `chaos`.
 
+mod chaos;
 mod command;
 mod figure;
 mod load;
@@ -32,7 +33,12 @@ fn main() -> ExitCode {
         .install_default()
         .expect("nothing was installed before");
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
-    match runtime.block_on(measure()) {
+    let done = if std::env::args().nth(1).as_deref() == Some("chaos") {
+        runtime.block_on(chaos::chaos())
+    } else {
+        runtime.block_on(measure())
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");

@@ -119,7 +119,8 @@ async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> s
             continue;
         };
         let progress = db::event::get_progress(&mut transaction, job.id).await?;
-        batch.push(take_over(orphan, job, progress));
+        let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
+        batch.push(take_over(orphan, job, progress, unanswered));
     }
     db::log::append(&mut *transaction, &batch).await?;
     transaction.commit().await?;
@@ -127,7 +128,13 @@ async fn take_over_orphans(pool: &PgPool, worker: WorkerId, lost: &[JobId]) -> s
     Ok(orphans.len())
 }
 
-fn take_over(orphan: &LockedRun, job: Job, progress: Progress) -> Append {
+/// The next entries of an orphan: it ends, and with it its `unanswered` calls, or another worker may begin.
+fn take_over(
+    orphan: &LockedRun,
+    job: Job,
+    progress: Progress,
+    unanswered: Vec<EventData>,
+) -> Append {
     let (event, next) = if orphan.cancel_requested {
         db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
     } else if orphan.crashes + 1 >= MAX_CRASHES {
@@ -156,10 +163,15 @@ fn take_over(orphan: &LockedRun, job: Job, progress: Progress) -> Append {
             },
         )
     };
+    let mut events = match next {
+        Next::Finish { .. } => unanswered,
+        _ => Vec::new(),
+    };
+    events.push(event);
     Append {
         lease: orphan.lease,
         base: orphan.last_seq,
-        events: vec![event],
+        events,
         next,
     }
 }

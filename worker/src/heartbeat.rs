@@ -36,7 +36,9 @@ impl Heartbeat {
         let thread = thread::Builder::new()
             .name("heartbeat".to_owned())
             .spawn(move || {
-                runtime.block_on(stopped.run_until_cancelled(renew_while_alive(&url, worker, silence)));
+                runtime.block_on(
+                    stopped.run_until_cancelled(renew_while_alive(&url, worker, silence)),
+                );
                 dead.cancel();
             })?;
         Ok(Self {

@@ -233,16 +233,15 @@ async fn append_surely(
     appends: &[Append],
     positions: &HashMap<Lease, Position>,
 ) -> Vec<Lease> {
-    let mut good = match shared::db::log::append(pool, appends).await {
+    match shared::db::log::append(pool, appends).await {
         Ok(good) => return good,
         Err(error) => {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the log cannot be written, trying again"
             );
-            Vec::new()
         }
-    };
+    }
     let lost = |lease: &Lease| {
         positions
             .get(lease)
@@ -250,37 +249,25 @@ async fn append_surely(
     };
     while !appends.iter().all(|append| lost(&append.lease)) {
         tokio::time::sleep(RETRY_PAUSE).await;
-        let entries: Vec<_> = appends
-            .iter()
-            .filter_map(|append| last_entry(append, positions))
-            .collect();
         let retried = async {
-            // The answer to the first try may have been lost after its commit.
-            let written = shared::db::log::list_written(pool, &entries).await?;
-            good.extend(
-                appends
-                    .iter()
-                    .map(|append| append.lease)
-                    .filter(|lease| written.contains(&lease.job)),
-            );
-            shared::db::log::append(pool, appends).await
+            let mut good = shared::db::log::append(pool, appends).await?;
+            // The answer to an earlier try may have been lost after its commit. Asked last: that try may have
+            // been on its way until just now.
+            let others = appends
+                .iter()
+                .filter(|append| !good.contains(&append.lease));
+            let others: Vec<_> = others
+                .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
+                .collect();
+            let written = shared::db::log::list_written(pool, &others).await?;
+            let is_written = |append: &Append| written.contains(&append.lease.job);
+            let leases = others.iter().filter(|(append, _)| is_written(append));
+            good.extend(leases.map(|(append, _)| append.lease));
+            sqlx::Result::Ok(good)
         };
-        if let Ok(now_good) = retried.await {
-            good.extend(now_good);
-            break;
+        if let Ok(good) = retried.await {
+            return good;
         }
     }
-    good
-}
-
-fn last_entry(
-    append: &Append,
-    positions: &HashMap<Lease, Position>,
-) -> Option<(shared::id::JobId, i64, i32)> {
-    let position = positions.get(&append.lease)?;
-    Some((
-        append.lease.job,
-        append.base + append.events.len() as i64,
-        position.attempt,
-    ))
+    Vec::new()
 }

@@ -6,7 +6,7 @@ use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
 use shared::event::{
     ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
-    ToolCompleted, ToolOutcome, WaitReason,
+    ToolCompleted, WaitReason,
 };
 use shared::id::ApprovalId;
 use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
@@ -17,7 +17,7 @@ use crate::log::JobLog;
 use crate::model::ModelError;
 use crate::run_loop::LoopError;
 use crate::tool::ExecuteError;
-use crate::transcript::{Transcript, UNANSWERED};
+use crate::transcript::Transcript;
 
 /// Attempts that the provider may end before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
@@ -181,15 +181,7 @@ pub(super) async fn close(
 /// A result for each call that will have no other.
 fn unanswered(transcript: &mut Transcript) -> Vec<EventData> {
     let calls = transcript.give_up();
-    let results = calls.map(|call| ToolCompleted {
-        call_id: call.call_id,
-        outcome: ToolOutcome::Cancelled,
-        output: UNANSWERED.to_owned(),
-        exit_code: None,
-        duration_ms: 0,
-        truncated: false,
-        usage: None,
-    });
+    let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
     results.map(EventData::ToolCompleted).collect()
 }
 
