@@ -60,6 +60,8 @@ pub struct Summary {
     pub jobs: usize,
     /// Events that their logs have.
     pub events: usize,
+    /// How long the longest run took, in seconds.
+    pub longest_seconds: f64,
     /// What became of the jobs.
     pub ends: BTreeMap<String, usize>,
     /// Attempts that ended before their job did, by cause.
@@ -73,6 +75,7 @@ pub struct Summary {
 impl Summary {
     fn add(&mut self, played: &Played) {
         self.runs += 1;
+        self.longest_seconds = self.longest_seconds.max(played.took.as_secs_f64());
         self.jobs += played.history.jobs.len();
         for (_, fault) in &played.schedule.faults {
             *self.faults.entry(fault.name()).or_default() += 1;
@@ -94,6 +97,8 @@ impl Summary {
 struct Played {
     schedule: Schedule,
     history: History,
+    /// How long it took.
+    took: Duration,
     /// What is wrong, with all that helps to understand it.
     report: Option<String>,
 }
@@ -202,6 +207,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
     let report =
         (!violations.is_empty()).then(|| describe(world, &schedule, &history, &violations));
     Ok(Played {
+        took: begun_at.elapsed(),
         schedule,
         history,
         report,

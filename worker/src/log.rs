@@ -249,25 +249,27 @@ async fn append_surely(
     };
     while !appends.iter().all(|append| lost(&append.lease)) {
         tokio::time::sleep(RETRY_PAUSE).await;
-        let retried = async {
-            let mut good = shared::db::log::append(pool, appends).await?;
-            // The answer to an earlier try may have been lost after its commit. Asked last: that try may have
-            // been on its way until just now.
-            let others = appends
-                .iter()
-                .filter(|append| !good.contains(&append.lease));
-            let others: Vec<_> = others
-                .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
-                .collect();
-            let written = shared::db::log::list_written(pool, &others).await?;
-            let is_written = |append: &Append| written.contains(&append.lease.job);
-            let leases = others.iter().filter(|(append, _)| is_written(append));
-            good.extend(leases.map(|(append, _)| append.lease));
-            sqlx::Result::Ok(good)
-        };
-        if let Ok(good) = retried.await {
+        if let Ok(good) = append_again(pool, appends, positions).await {
             return good;
         }
     }
     Vec::new()
+}
+
+async fn append_again(
+    pool: &PgPool,
+    appends: &[Append],
+    positions: &HashMap<Lease, Position>,
+) -> sqlx::Result<Vec<Lease>> {
+    let mut good = shared::db::log::append(pool, appends).await?;
+    // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
+    // way until just now.
+    let others = appends.iter().filter(|append| !good.contains(&append.lease));
+    let others: Vec<_> = others
+        .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
+        .collect();
+    let written = shared::db::log::list_written(pool, &others).await?;
+    let leases = others.iter().map(|(append, _)| append.lease);
+    good.extend(leases.filter(|lease| written.contains(&lease.job)));
+    Ok(good)
 }

@@ -6,7 +6,7 @@ mod measured;
 
 use std::collections::{HashMap, VecDeque};
 
-use shared::event::ApprovalResolved;
+use shared::event::{ApprovalResolved, ToolCompleted};
 use shared::id::JobId;
 use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
