@@ -264,7 +264,9 @@ async fn append_again(
     let mut good = shared::db::log::append(pool, appends).await?;
     // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
     // way until just now.
-    let others = appends.iter().filter(|append| !good.contains(&append.lease));
+    let others = appends
+        .iter()
+        .filter(|append| !good.contains(&append.lease));
     let others: Vec<_> = others
         .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
         .collect();
