@@ -1,14 +1,16 @@
 //! `bench chaos`: whether anything is lost while a service is killed, stopped, cut off and restarted.
 //!
-//! `cargo run --release -p bench -- chaos [--runs N] [--seed S] [--worlds N] [--json FILE]`
+//! `cargo run --release -p bench -- chaos [--runs N] [--seed S] [--worlds N] [--json FILE]`, or
+//! `… chaos --rolling RESTARTS`: one long job of whose workers each is replaced in turn.
 
 use std::io::Write;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use tests::chaos::{Options, Setup, Summary, run};
+use tests::chaos::{Options, Setup, Summary, roll, run};
 
+use crate::figure::percentile;
 use crate::option;
 
 /// Runs, if not told how many.
@@ -18,15 +20,19 @@ const WORLDS: usize = 4;
 
 /// Makes the runs and says what came of them; an error if anything is lost.
 pub(crate) async fn chaos() -> anyhow::Result<()> {
+    let setup = Setup {
+        program: std::env::current_exe()?,
+        silence: None,
+    };
+    if let Some(restarts) = number("--rolling")? {
+        return rolling(setup, usize::try_from(restarts)?).await;
+    }
     let seed = match number("--seed")? {
         Some(seed) => seed,
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
     };
     let options = Options {
-        setup: Setup {
-            program: std::env::current_exe()?,
-            silence: None,
-        },
+        setup,
         seed,
         runs: number("--runs")?.unwrap_or(RUNS),
         worlds: number("--worlds")?
@@ -48,6 +54,26 @@ pub(crate) async fn chaos() -> anyhow::Result<()> {
         std::fs::write(Path::new(&path), serde_json::to_string_pretty(&summary)?)?;
     }
     anyhow::ensure!(summary.violations.is_empty(), "something is lost");
+    Ok(())
+}
+
+/// Turns of the long job for each restart.
+const TURNS_PER_RESTART: usize = 5;
+
+async fn rolling(setup: Setup, restarts: usize) -> anyhow::Result<()> {
+    let turns = restarts * TURNS_PER_RESTART;
+    let rolled = roll(setup, turns, restarts).await?;
+    let seconds: Vec<_> = rolled
+        .handed_back
+        .iter()
+        .map(|it| it.as_secs_f64())
+        .collect();
+    let mut out = std::io::stdout();
+    writeln!(out, "{turns} turns, {restarts} restarts; handed back after")?;
+    for percent in [50, 99] {
+        writeln!(out, "{:8.3} s  p{percent}", percentile(&seconds, percent))?;
+    }
+    anyhow::ensure!(rolled.violations.is_empty(), "{:#?}", rolled.violations);
     Ok(())
 }
 

@@ -7,6 +7,7 @@ mod command;
 mod figure;
 mod load;
 mod service;
+mod takeover;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -50,7 +51,8 @@ fn main() -> ExitCode {
 async fn measure() -> anyhow::Result<()> {
     let figures = match option("--only").as_deref() {
         Some("sandbox") => command::measure().await?,
-        Some(other) => anyhow::bail!("there is no part `{other}`: sandbox"),
+        Some("takeover") => takeover::measure().await?,
+        Some(other) => anyhow::bail!("there is no part `{other}`: sandbox, takeover"),
         None => measure_all().await?,
     };
     print(&figures);

@@ -8,13 +8,15 @@ mod check;
 mod client;
 mod collect;
 mod history;
+mod interrupt;
+mod rolling;
 mod schedule;
 mod workload;
 mod world;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -25,8 +27,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use check::{Violation, check};
-use client::{Client, Seen, send_surely};
+use client::{Client, send_surely};
 pub use history::{Asked, Download, History, JobHistory, Replay};
+pub use interrupt::{Interruption, interrupt};
+pub use rolling::{Rolled, roll};
 pub use schedule::{Fault, Schedule};
 use schedule::{Kind, WORKERS};
 pub use world::{Access, Setup, World};
@@ -172,6 +176,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
             key,
             plan,
             conversation: conversation.clone(),
+            seen: Mutex::default(),
         })
         .collect();
     let begun_at = Instant::now();
@@ -187,21 +192,21 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         world.heal().await
     };
     let lived = timeout(PATIENCE, async { tokio::join!(living, trouble) }).await;
-    let (seen, broken) = match lived {
-        Ok((seen, troubled)) => {
+    let is_over = match lived {
+        Ok((living, troubled)) => {
             troubled?;
-            (seen?, None)
+            living?;
+            true
         }
-        Err(_) => {
-            let nothing = clients.iter().map(|_| Seen::default()).collect();
-            (nothing, Some("not all jobs came to an end".to_owned()))
-        }
+        Err(_) => false,
     };
     world.see_off().await?;
     world.until_workers(WORKERS).await?;
-    let mut history =
-        collect::collect(world, &run, clients.into_iter().zip(seen).collect()).await?;
-    history.process_violations.extend(broken);
+    let mut history = collect::collect(world, &run, &clients).await?;
+    if !is_over {
+        let fault = "not all clients came to the end of their job in time";
+        history.process_violations.push(fault.to_owned());
+    }
     world.forget_later(run);
     let violations = check(&history);
     let report =
@@ -265,9 +270,9 @@ fn describe(
             world.log_lines("worker", &ids)
         );
     }
-    report += &format!(
-        "\nwarnings of workers:\n{}",
-        world.log_lines("worker", &["WARN", "ERROR"])
-    );
+    for called in ["worker", "api"] {
+        let warnings = world.log_lines(called, &["WARN", "ERROR"]);
+        report += &format!("\nwarnings of {called}:\n{warnings}");
+    }
     report
 }

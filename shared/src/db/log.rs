@@ -1,5 +1,7 @@
 //! Appending to logs: the one statement through which every job moves once it is queued.
 
+mod written;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -9,6 +11,7 @@ use crate::approval::ApprovalStatus;
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
 use crate::job::{Job, JobResult, Outcome};
+pub use written::list_written;
 
 /// The right to write for a job. The number only grows, and a write under an old one changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -245,48 +248,6 @@ pub fn finish(
             skill_digest,
         },
     )
-}
-
-/// Which of these appends, each with the attempt that made it, are written: what to ask when the answer to one
-/// got lost. The last entries are compared as they are: whoever took a job over wrote under its last attempt too.
-pub async fn list_written(
-    db: impl PgExecutor<'_>,
-    appends: &[(&Append, i32)],
-) -> sqlx::Result<Vec<JobId>> {
-    let mut entries = Entries::default();
-    for (append, attempt) in appends {
-        let last = append.events.last().map(EventData::to_stored);
-        entries.jobs.push(append.lease.job.0);
-        entries.seqs.push(append.base + append.events.len() as i64);
-        entries.attempts.push(*attempt);
-        let (kind, data) = last.unwrap_or_default();
-        entries.types.push(kind);
-        entries.data.push(data);
-    }
-    let written = sqlx::query_scalar!(
-        r#"select event.job_id
-           from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::text[]) as entry (job_id, seq, attempt, type, data)
-           join job_event as event using (job_id, seq, attempt, type)
-           where event.data::text = entry.data"#,
-        &entries.jobs,
-        &entries.seqs,
-        &entries.attempts,
-        &entries.types,
-        &entries.data,
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(written.into_iter().map(JobId).collect())
-}
-
-/// The last entries of appends, as the arrays that a query takes.
-#[derive(Default)]
-struct Entries {
-    jobs: Vec<Uuid>,
-    seqs: Vec<i64>,
-    attempts: Vec<i32>,
-    types: Vec<String>,
-    data: Vec<String>,
 }
 
 /// How many jobs one batch may touch, so that their ids fit into a notification of 8,000 bytes.

@@ -1,9 +1,10 @@
 //! A client that does what clients should: it asks again until it knows, and takes a stream up where it was.
 
 use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -25,10 +26,12 @@ pub(crate) struct Client {
     pub(crate) key: String,
     pub(crate) plan: Planned,
     pub(crate) conversation: String,
+    /// What it knows so far, also when it is not let live to its end.
+    pub(crate) seen: Mutex<Seen>,
 }
 
 /// What it came to know.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) accepted: Vec<String>,
     pub(crate) cancel_accepted: bool,
@@ -37,10 +40,9 @@ pub(crate) struct Seen {
 
 impl Client {
     /// Sends the job when its time has come, and follows it to its end.
-    pub(crate) async fn live(&self, begun_at: Instant) -> anyhow::Result<Seen> {
+    pub(crate) async fn live(&self, begun_at: Instant) -> anyhow::Result<()> {
         sleep_until(begun_at + self.plan.at).await;
-        let accepted = self.submit().await?;
-        let id = &accepted[0];
+        let id = &self.submit().await?;
         // Whoever answers does so until the job has ended.
         let following = async {
             tokio::select! {
@@ -48,12 +50,13 @@ impl Client {
                 never = self.answer(id), if matches!(self.plan.kind, Kind::Approval { .. }) => match never {},
             }
         };
-        let (followed, cancel_accepted) = tokio::try_join!(following, self.cancel(id))?;
-        Ok(Seen {
-            followed,
-            cancel_accepted,
-            accepted,
-        })
+        tokio::try_join!(following, self.cancel(id))?;
+        Ok(())
+    }
+
+    /// What it knows.
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The conversation, if the job is of one.
@@ -61,39 +64,48 @@ impl Client {
         (self.plan.kind == Kind::Conversation).then(|| self.conversation.clone())
     }
 
-    /// Sends the request until it is accepted, and maybe once more. Returns the ids that it was answered with.
-    async fn submit(&self) -> anyhow::Result<Vec<String>> {
+    /// Sends the request until it is accepted, and maybe once more. Returns the job's id.
+    async fn submit(&self) -> anyhow::Result<String> {
         let body = workload::request(&self.key, &self.plan, &self.conversation);
         let request = self.request(Method::POST, "/v1/jobs");
         let request = request.header("Idempotency-Key", &self.key).json(&body);
-        let mut accepted = Vec::new();
-        if self.plan.hangs_up {
-            let sent = timeout(IMPATIENCE, send(&request)).await;
-            accepted.extend(
-                sent.ok()
-                    .flatten()
-                    .map(|answer| id_of(answer))
-                    .transpose()?,
-            );
+        if self.plan.hangs_up
+            && let Ok(Some(answer)) = timeout(IMPATIENCE, send(&request)).await
+        {
+            self.accept(answer)?;
         }
-        accepted.push(id_of(send_surely(&request).await)?);
+        let id = self.accept(send_surely(&request).await)?;
         if self.plan.hangs_up {
-            accepted.push(id_of(send_surely(&request).await)?);
+            self.accept(send_surely(&request).await)?;
         }
-        Ok(accepted)
+        Ok(id)
     }
 
-    /// Asks for the end, if that is the plan; whether that was accepted.
-    async fn cancel(&self, id: &str) -> anyhow::Result<bool> {
+    /// Notes the id of the job that an answer is about.
+    fn accept(&self, (status, answer): Answer) -> anyhow::Result<String> {
+        ensure!(
+            status.is_success(),
+            "a request was answered with {status}: {answer}"
+        );
+        let id = answer["id"].as_str().context("a job has an id")?.to_owned();
+        self.seen().accepted.push(id.clone());
+        Ok(id)
+    }
+
+    /// Asks for the end, if that is the plan.
+    async fn cancel(&self, id: &str) -> anyhow::Result<()> {
         let Some(after) = self.plan.cancel_after else {
-            return Ok(false);
+            return Ok(());
         };
         sleep(after).await;
         let request = self.request(Method::POST, &format!("/v1/jobs/{id}/cancel"));
-        match send_surely(&request).await {
-            (StatusCode::OK, _) => Ok(true),
-            (status, answer) => bail!("a cancellation was answered with {status}: {answer}"),
-        }
+        let (status, answer) = send_surely(&request).await;
+        ensure!(
+            status == StatusCode::OK,
+            "a cancellation was answered with {status}: {answer}"
+        );
+        self.seen().cancel_accepted = true;
+        Ok(())
     }
 
     /// Says to every call of the job that waits what the plan says, for as long as it is let.
@@ -114,17 +126,17 @@ impl Client {
     }
 
     /// Follows the job until there is nothing more to come; hangs up now and then.
-    async fn follow(&self, id: &str) -> anyhow::Result<Vec<String>> {
+    async fn follow(&self, id: &str) -> anyhow::Result<()> {
         let path = format!("/v1/jobs/{id}/stream");
-        let mut seen: Vec<String> = Vec::new();
         loop {
+            let count = self.seen().followed.len();
             let request = self.request(Method::GET, &path);
-            let request = request.header("Last-Event-ID", seen.len());
-            match request.send().await {
-                Ok(response) if response.status() == StatusCode::NO_CONTENT => return Ok(seen),
+            match request.header("Last-Event-ID", count).send().await {
+                Ok(response) if response.status() == StatusCode::NO_CONTENT => return Ok(()),
                 Ok(response) if response.status() == StatusCode::OK => {
-                    let patience = seen.len() + self.plan.patience;
-                    read_stream(response, &mut seen, patience).await;
+                    let mut events = Vec::new();
+                    read_stream(response, &mut events, self.plan.patience).await;
+                    self.seen().followed.extend(events);
                 }
                 Ok(response) if response.status().is_client_error() => {
                     bail!("the stream was refused: {}", response.text().await?)
@@ -192,12 +204,4 @@ pub(crate) async fn send_surely(request: &RequestBuilder) -> Answer {
         }
         sleep(PAUSE).await;
     }
-}
-
-fn id_of((status, answer): Answer) -> anyhow::Result<String> {
-    if !status.is_success() {
-        bail!("a request was answered with {status}: {answer}");
-    }
-    let id = answer["id"].as_str();
-    id.map(str::to_owned).context("a job has an id")
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shared::db;
 
-use super::client::{Client, Seen, read_stream, send_surely};
+use super::client::{Client, read_stream, send_surely};
 use super::history::{Asked, Download, History, JobHistory, Replay};
 use super::workload::{marked, turn};
 use super::world::World;
@@ -20,7 +20,7 @@ const MAX_CUTS: usize = 12;
 pub(crate) async fn collect(
     world: &mut World,
     run: &str,
-    clients: Vec<(Client, Seen)>,
+    clients: &[Client],
 ) -> anyhow::Result<History> {
     let mut history = History {
         process_violations: world.take_faults(),
@@ -28,13 +28,14 @@ pub(crate) async fn collect(
         ..History::default()
     };
     let requests = world.model.requests(run);
-    for (client, seen) in clients {
+    for client in clients {
+        let seen = client.seen().clone();
         let mut job = JobHistory {
             tenant: client.plan.tenant,
             conversation: client.conversation_id(),
-            accepted: seen.accepted.clone(),
+            accepted: seen.accepted,
             cancel_accepted: seen.cancel_accepted,
-            followed: seen.followed.clone(),
+            followed: seen.followed,
             ..JobHistory::default()
         };
         let mark = marked(&client.key);
@@ -45,8 +46,8 @@ pub(crate) async fn collect(
             })
         });
         job.asked = asked.collect();
-        read(world, &client, &mut job).await?;
-        job.key = client.key;
+        read(world, client, &mut job).await?;
+        job.key.clone_from(&client.key);
         history.jobs.push(job);
     }
     Ok(history)

@@ -10,6 +10,8 @@ use crate::model_server::{ModelServer, Reply, Request};
 /// What the command that shows the file prints first.
 pub(crate) const SHOWN: &str = "the file has:";
 
+/// The limit of a loop: its job may take two hours.
+const TIMEOUT_SECONDS: u32 = 7_200;
 /// What the model takes for a reply.
 const THINKING: Duration = Duration::from_millis(30);
 /// With what the prompts begin that the model gets.
@@ -32,7 +34,13 @@ pub(crate) fn request(key: &str, job: &Planned, conversation: &str) -> Value {
             let prompt = format!("```bash\n{make}\n```\noutput html: page.html");
             skill("html", "script/bash", &prompt)
         }
-        Kind::Loop { .. } => skill("shell", CLAUDE, &asked),
+        Kind::Loop { turns } => {
+            let mut body = skill("shell", CLAUDE, &asked);
+            // For its time in the file, and for the answer.
+            body["limits"] =
+                json!({"max_iterations": turns + 2, "timeout_seconds": TIMEOUT_SECONDS});
+            body
+        }
         Kind::Approval { .. } => json!({
             "agent": "default", "model": CLAUDE, "prompt": asked,
             "hooks": {"confirm": ["shell.*"]},

@@ -255,6 +255,11 @@ impl World {
 
     /// Brings everything in order: all parts are there, and nobody is stopped.
     pub async fn heal(&mut self) -> anyhow::Result<()> {
+        if let Some(status) = self.api.as_mut().and_then(Process::ended) {
+            self.faults
+                .push(format!("the API ended by itself: {status}"));
+            self.api = None;
+        }
         self.restart_api()?;
         for place in 0..WORKERS {
             if let Some(worker) = &mut self.workers[place] {

@@ -1,12 +1,10 @@
-//! A model of one job between two workers, checked in every order in which things can happen: appends that arrive
-//! late or twice, answers that get lost, workers that die, stop, wake up or are cut off.
-//!
-//! It is the protocol of `db::claim`, `db::log` and `db::run` without their SQL. To know that the properties say
-//! something, the protocol is also checked with one of its rules left out, and each time one of them fails.
+//! What can happen in the model, and what comes of it.
 
-use stateright::{Checker, Model, Property};
+use stateright::{Model, Property};
 
-const WORKERS: usize = 2;
+use crate::promises;
+
+pub(crate) const WORKERS: usize = 2;
 /// Things that go wrong in one history.
 const TROUBLES: u8 = 3;
 /// Workers that may be lost with the job before it fails.
@@ -14,7 +12,7 @@ const MAX_CRASHES: u8 = 3;
 
 /// The protocol, with a rule left out or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Protocol {
+pub(crate) enum Protocol {
     Whole,
     /// A job is finished by whoever says so.
     FinishWithoutFence,
@@ -33,7 +31,7 @@ enum Protocol {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Say {
+pub(crate) enum Say {
     Started,
     Step,
     Ended,
@@ -41,18 +39,18 @@ enum Say {
 }
 
 /// An entry of the log, of the attempt that began with this lease.
-type Entry = (u8, Say);
+pub(crate) type Entry = (u8, Say);
 
 /// What a worker sends: the entry under its lease, to follow so many others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Append {
+pub(crate) struct Append {
     worker: usize,
     entry: Entry,
     base: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Health {
+pub(crate) enum Health {
     Well,
     CutOff,
     Stopped,
@@ -61,7 +59,7 @@ enum Health {
 
 /// An attempt as its worker sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Work {
+pub(crate) struct Work {
     lease: u8,
     base: usize,
     last: Option<Say>,
@@ -69,27 +67,27 @@ struct Work {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct World {
-    lease: u8,
-    attempt: u8,
-    holder: Option<usize>,
-    log: Vec<Entry>,
-    crashes: u8,
-    cancel: bool,
-    health: [Health; WORKERS],
+pub(crate) struct World {
+    pub(crate) lease: u8,
+    pub(crate) attempt: u8,
+    pub(crate) holder: Option<usize>,
+    pub(crate) log: Vec<Entry>,
+    pub(crate) crashes: u8,
+    pub(crate) cancel: bool,
+    pub(crate) health: [Health; WORKERS],
     /// Who wakes up does not know at once what it has missed.
-    has_slept: [bool; WORKERS],
-    work: [Option<Work>; WORKERS],
-    wire: Vec<Append>,
-    troubles: u8,
+    pub(crate) has_slept: [bool; WORKERS],
+    pub(crate) work: [Option<Work>; WORKERS],
+    pub(crate) wire: Vec<Append>,
+    pub(crate) troubles: u8,
     /// Someone wrote who did not hold the job.
-    stranger: bool,
+    pub(crate) stranger: bool,
     /// A worker has removed what the job had saved, because it believes that it has ended it.
-    cleared: bool,
+    pub(crate) cleared: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Act {
+pub(crate) enum Act {
     Claim { worker: usize, heard: bool },
     Send(usize),
     Again(usize),
@@ -102,7 +100,7 @@ enum Act {
 }
 
 impl World {
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.log.iter().any(|(_, say)| *say == Say::Ended)
     }
 
@@ -336,82 +334,6 @@ impl Model for Protocol {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always(
-                "one entry ends the log, and is its last",
-                |_, world: &World| {
-                    let place = world.log.iter().position(|(_, say)| *say == Say::Ended);
-                    place.is_none_or(|place| place + 1 == world.log.len())
-                },
-            ),
-            Property::always("nothing is written twice", |_, world: &World| {
-                let twice = |(place, entry)| world.log[..place].contains(entry);
-                !world.log.iter().enumerate().any(twice)
-            }),
-            Property::always("only the holder writes", |_, world: &World| {
-                let is_superseded = |pair: &[Entry]| pair[1].0 < pair[0].0;
-                let after_end =
-                    |pair: &[Entry]| pair[0].1 == Say::Retried && pair[0].0 == pair[1].0;
-                // A cancellation may end what nobody has.
-                let stranger = |pair: &[Entry]| after_end(pair) && pair[1].1 != Say::Ended;
-                !world.stranger
-                    && !world
-                        .log
-                        .windows(2)
-                        .any(|pair| is_superseded(pair) || stranger(pair))
-            }),
-            Property::always(
-                "two work at once only if one has slept",
-                |_, world: &World| {
-                    let is_busy =
-                        |worker: &usize| world.work[*worker].is_some() && !world.has_slept[*worker];
-                    (0..WORKERS).filter(is_busy).count() < 2
-                },
-            ),
-            Property::always(
-                "what is saved is there while it is needed",
-                |_, world: &World| !world.cleared || world.is_over(),
-            ),
-            Property::eventually("the job ends", |_, world: &World| world.is_over()),
-        ]
-    }
-}
-
-fn violated(protocol: Protocol) -> Vec<&'static str> {
-    let checker = protocol.checker().threads(2).spawn_bfs().join();
-    assert!(checker.is_done(), "{protocol:?} has too many states");
-    let mut names: Vec<_> = checker.discoveries().into_keys().collect();
-    names.sort_unstable();
-    names
-}
-
-#[test]
-fn the_protocol_keeps_its_promises_in_every_order_of_events() {
-    assert_eq!(violated(Protocol::Whole), [""; 0]);
-}
-
-#[test]
-fn every_rule_of_the_protocol_is_needed() {
-    let broken = [
-        (
-            Protocol::FinishWithoutFence,
-            "one entry ends the log, and is its last",
-        ),
-        (Protocol::AppendWithoutBase, "nothing is written twice"),
-        (Protocol::ReapWithoutTrace, "only the holder writes"),
-        (
-            Protocol::NoSurrender,
-            "two work at once only if one has slept",
-        ),
-        (
-            Protocol::WrittenByNumber,
-            "what is saved is there while it is needed",
-        ),
-        (Protocol::NoReaper, "the job ends"),
-        (Protocol::NothingGivenUp, "the job ends"),
-    ];
-    for (protocol, promise) in broken {
-        let found = violated(protocol);
-        assert!(found.contains(&promise), "{protocol:?} violates {found:?}");
+        promises()
     }
 }
