@@ -23,6 +23,7 @@ use anyhow::Context;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -35,10 +36,10 @@ pub use schedule::{Fault, Schedule};
 use schedule::{Kind, WORKERS};
 pub use world::{Access, Setup, World};
 
-/// Seconds for which a worker may be silent here: time is short.
-const SILENCE: u16 = 1;
+/// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
+const SILENCE: u16 = 2;
 /// How long the jobs of a run may take to end when everything is in order again.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Violations after which no more runs begin.
 const MAX_BROKEN_RUNS: usize = 5;
 
@@ -110,45 +111,57 @@ struct Played {
 /// Makes the runs. `progress` gets the summary after each.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyhow::Result<Summary> {
     let next = Arc::new(AtomicU64::new(0));
-    let (sender, mut played) = tokio::sync::mpsc::channel(options.worlds.max(1));
+    let (sender, mut played) = mpsc::channel(options.worlds.max(1));
+    // Those that are in the middle of a run when this is dropped end with it.
     let mut worlds = JoinSet::new();
     for _ in 0..options.worlds.max(1) {
         let (options, next, sender) = (options.clone(), next.clone(), sender.clone());
         worlds.spawn(async move {
-            let mut world = None;
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= options.runs {
-                    return anyhow::Ok(());
-                }
-                let schedule = Schedule::of(options.seed + number);
-                let mut own = match world.take() {
-                    Some(world) => world,
-                    None => begin(&options.setup).await?,
-                };
-                let played = play(&mut own, schedule).await?;
-                // What a broken run left behind is none of the next one's.
-                world = played.report.is_none().then_some(own);
-                if sender.send(played).await.is_err() {
-                    return Ok(());
-                }
+            let done = play_all(&options, &next, &sender).await;
+            if let Err(error) = done {
+                // Whoever is not interested any more has seen enough.
+                let _ = sender.send(Err(error)).await;
             }
         });
     }
     drop(sender);
     let mut summary = Summary::default();
     while let Some(played) = played.recv().await {
-        summary.add(&played);
+        summary.add(&played?);
         progress(&summary);
         if summary.violations.len() >= MAX_BROKEN_RUNS {
             break;
         }
     }
-    drop(played);
-    while let Some(ended) = worlds.join_next().await {
-        ended??;
-    }
     Ok(summary)
+}
+
+/// Plays the runs that no other service has taken, one after the other.
+async fn play_all(
+    options: &Options,
+    next: &AtomicU64,
+    sender: &mpsc::Sender<anyhow::Result<Played>>,
+) -> anyhow::Result<()> {
+    let mut world = None;
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= options.runs {
+            return Ok(());
+        }
+        let schedule = Schedule::of(options.seed + number);
+        let mut own = match world.take() {
+            Some(world) => world,
+            None => begin(&options.setup).await?,
+        };
+        let seed = schedule.seed;
+        let played = play(&mut own, schedule).await;
+        let played = played.with_context(|| format!("the run of seed {seed}"))?;
+        // What a broken run left behind is none of the next one's.
+        world = played.report.is_none().then_some(own);
+        if sender.send(Ok(played)).await.is_err() {
+            return Ok(());
+        }
+    }
 }
 
 async fn begin(setup: &Setup) -> anyhow::Result<World> {

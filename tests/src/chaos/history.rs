@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use shared::event::is_terminal;
 
 /// What happened in a run.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +93,12 @@ impl JobHistory {
         self.of_type("job.retrying")
             .filter(|event| event["data"]["cause"] == cause)
             .count()
+    }
+
+    /// Whether the log says that it has.
+    pub(crate) fn has_ended(&self) -> bool {
+        let last = self.events.last().and_then(|event| event["type"].as_str());
+        last.is_some_and(is_terminal)
     }
 
     /// The attempt that wrote the event.
