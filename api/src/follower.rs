@@ -14,7 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 use crate::frame::{Frame, KEEP_ALIVE};
-use crate::hub::{FrameBatch, Hub};
+use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
 
 /// The longest a stream is silent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -46,6 +46,16 @@ impl Follower {
             ready: VecDeque::new(),
             live: None,
             has_ended: false,
+        }
+    }
+
+    /// A follower of a job that is about to be accepted, which has the first entry of its log. It need not look
+    /// up what has happened so far.
+    pub(crate) fn of_new(pool: PgPool, hub: Hub, job: JobId) -> Self {
+        let live = Some(hub.expect(job));
+        Self {
+            live,
+            ..Self::new(pool, hub, job, FIRST_ENTRY)
         }
     }
 
@@ -101,7 +111,7 @@ impl Follower {
         for frame in frames {
             if frame.seq > self.position {
                 self.position = frame.seq;
-                self.has_ended |= frame.is_terminal;
+                self.has_ended |= frame.ended.is_some();
                 self.ready.push_back(frame);
             }
         }

@@ -24,6 +24,9 @@ const EVENTS_PER_JOB: i64 = 500;
 /// Batches that a follower may be behind before it reads from the database for itself.
 const BATCHES: usize = 8;
 
+/// What a job's log begins with: it says that the job is there.
+pub(crate) const FIRST_ENTRY: i64 = 1;
+
 /// New events of one job, in order.
 pub(crate) type FrameBatch = Arc<[Frame]>;
 
@@ -66,6 +69,17 @@ impl Hub {
         drop(state);
         self.woken.notify_one();
         (receiver, position)
+    }
+
+    /// Follows a job that is not there yet: all that will follow its first entry is still to be announced.
+    pub(crate) fn expect(&self, job: JobId) -> broadcast::Receiver<FrameBatch> {
+        let (batches, receiver) = broadcast::channel(BATCHES);
+        let feed = Feed {
+            position: FIRST_ENTRY,
+            batches,
+        };
+        self.lock().feeds.insert(job, feed);
+        receiver
     }
 
     /// Passes events on until it is dropped.
@@ -166,7 +180,7 @@ impl Hub {
                 .map(|event| Frame::from(&event.event))
                 .collect();
             let last = &frames[frames.len() - 1];
-            let (position, has_ended) = (last.seq, last.is_terminal);
+            let (position, has_ended) = (last.seq, last.ended.is_some());
             feed.position = position;
             let is_followed = feed.batches.send(frames).is_ok();
             if has_ended || !is_followed {

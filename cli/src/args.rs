@@ -2,7 +2,9 @@
 
 mod agents;
 mod approvals;
+mod job;
 mod keys;
+mod queue;
 mod secrets;
 mod skills;
 mod slots;
@@ -12,8 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use serde_json::Value;
-use shared::id::{ConversationId, JobId};
-use shared::job::Status;
+use shared::id::ConversationId;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
 use shared::telemetry;
@@ -21,7 +22,9 @@ use worker::sandbox::Mode;
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
 pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApproval};
+pub(crate) use job::{List, OneJob, Watch};
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
+pub(crate) use queue::{PausedPart, Queue, QueueCommand};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
 pub(crate) use slots::Slots;
@@ -97,6 +100,8 @@ pub(crate) enum Command {
     Agents(Agents),
     /// List calls that wait for a person, approve and deny them
     Approvals(Approvals),
+    /// Show, pause and resume the queue
+    Queue(Queue),
     /// Create, list and revoke API keys
     Keys(Keys),
     /// Set, list and delete the secrets of skills
@@ -299,47 +304,6 @@ pub(crate) struct Demo {
 }
 
 #[derive(Args)]
-pub(crate) struct Watch {
-    pub(crate) job: JobId,
-    /// Print the events as JSON, one a line
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-#[derive(Args)]
-pub(crate) struct OneJob {
-    pub(crate) job: JobId,
-    /// Print the job as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-#[derive(Args)]
-pub(crate) struct List {
-    /// Only jobs in this state
-    #[arg(long, value_parser = parse_status)]
-    pub(crate) status: Option<Status>,
-    /// Only jobs of this skill
-    #[arg(long)]
-    pub(crate) skill: Option<String>,
-    /// Only jobs of this agent
-    #[arg(long)]
-    pub(crate) agent: Option<String>,
-    /// How many
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) limit: u32,
-    /// Print the jobs as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) remote: Remote,
-}
-
-#[derive(Args)]
 pub(crate) struct ListAll {
     /// Print them as JSON
     #[arg(long)]
@@ -364,12 +328,6 @@ fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=VALUE")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
     Ok((name.to_owned(), value))
-}
-
-fn parse_status(text: &str) -> Result<Status, String> {
-    serde_json::from_value(text.into()).map_err(|_| {
-        "must be one of: queued, running, waiting, completed, failed, cancelled".to_owned()
-    })
 }
 
 /// The command line, to be given defaults and parsed.

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod job;
 mod keys;
+mod queue;
 mod run;
 mod secrets;
 mod serve;
@@ -15,7 +16,8 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{
-    AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, SecretsCommand, SkillsCommand,
+    AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, QueueCommand, SecretsCommand,
+    SkillsCommand,
 };
 use crate::config::Config;
 
@@ -48,6 +50,11 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
             ApprovalsCommand::List(options) => approvals::list(&options, &config).await,
             ApprovalsCommand::Approve(options) => approvals::resolve(&options, true, &config).await,
             ApprovalsCommand::Deny(options) => approvals::resolve(&options, false, &config).await,
+        },
+        Command::Queue(queue) => match queue.command {
+            None => queue::show(&queue.show, &config).await,
+            Some(QueueCommand::Pause(options)) => queue::turn(&options, "pause", &config).await,
+            Some(QueueCommand::Resume(options)) => queue::turn(&options, "resume", &config).await,
         },
         Command::Keys(keys) => match keys.command {
             KeysCommand::Create(options) => keys::create(&options, &config).await,

@@ -165,7 +165,7 @@ pub enum LoopStop {
 pub enum QueuePlace {
     /// Others go first.
     Position {
-        /// 0 is the next; 1000 stands for 1000 or more.
+        /// How many are likely to begin before it, by what is queued now; 1000 stands for 1000 or more.
         position: i64,
     },
     /// It may not start before an instant: `run_at`, or the pause before another attempt.
@@ -178,6 +178,25 @@ pub enum QueuePlace {
         /// The job right before it.
         job_id: JobId,
     },
-    /// No live worker has what the job needs. For a skill, `GET /v1/skills/{name}` says what is missing.
+    /// Whoever runs the service has paused the queue.
+    QueuePaused,
+    /// Whoever runs the service has paused the skill.
+    SkillPaused {
+        /// The skill.
+        skill: String,
+    },
+    /// No worker is there.
     NoWorker,
+    /// Workers are there, and none has all the programs that the job needs.
+    MissingPrograms {
+        /// What the worker that lacks least would need, alternatives with `|` between them.
+        programs: Vec<String>,
+    },
+    /// Workers are there, and none of those that have the programs gives commands a network, which the job needs.
+    NoNetwork,
+    /// As many jobs of its tenant run as may.
+    TenantCap {
+        /// How many that is.
+        max_running: i32,
+    },
 }

@@ -16,6 +16,7 @@ mod cli;
 mod command;
 mod conversations;
 mod egress;
+mod fair;
 mod idempotency;
 mod jobs;
 mod kill;

@@ -260,6 +260,9 @@ async fn work(attempt: &Attempt<'_>, dialogue: &mut Dialogue) -> Result<LoopStop
 
 /// Nothing of the job is left on this machine when it is said to have ended.
 async fn remove(workspace: Arc<Workspace>) {
+    if !workspace.is_made() {
+        return;
+    }
     workspace.quiet().await;
     if let Err(error) = tokio::task::spawn_blocking(move || drop(workspace)).await {
         tracing::error!(

@@ -55,6 +55,14 @@ pub(crate) async fn frequent(
 /// Makes room for the coming weeks, and forgets what nobody needs.
 pub(crate) async fn rare(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
     db::event::ensure_partitions(pool).await?;
+    // A worker of an earlier release makes jobs ready without a word.
+    let reopened = db::lane::reopen(pool).await?;
+    if reopened > 0 {
+        tracing::warn!(
+            lanes = reopened,
+            "opened lanes that were closed although they had jobs"
+        );
+    }
     db::idempotency::delete_old(pool).await?;
     db::worker::delete_stopped(pool).await?;
     for sha256 in db::asset::delete_unseen(pool).await? {

@@ -11,6 +11,7 @@ mod egress;
 mod fetch;
 mod heartbeat;
 mod history;
+mod ledger;
 mod life;
 mod log;
 mod mcp;

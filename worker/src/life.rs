@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
+use crate::ledger::Ledger;
 use crate::shop::Shop;
 use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore, programs};
@@ -63,6 +64,7 @@ pub(crate) async fn live(
             new: &new,
             work: &work,
             running: &running,
+            ledger: Ledger::default(),
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
@@ -92,6 +94,7 @@ struct Life<'a> {
     new: &'a NewWorker,
     work: &'a Notify,
     running: &'a Running,
+    ledger: Ledger,
     dead: CancellationToken,
     shutdown: &'a Shutdown,
     attempts: JoinSet<()>,
@@ -120,16 +123,28 @@ impl Life<'_> {
         }
         self.dead.cancel();
         while self.attempts.join_next().await.is_some() {}
+        if let Err(error) = self.charge().await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot charge tenants"
+            );
+        }
     }
 
-    /// Claims for the free slots and begins what it got.
+    /// Claims for the free slots and begins what it got, until there is no more to take.
     async fn claim(&mut self) -> sqlx::Result<()> {
+        while self.claim_once().await? {}
+        Ok(())
+    }
+
+    /// Returns whether there may be more.
+    async fn claim_once(&mut self) -> sqlx::Result<bool> {
         while let Some(ended) = self.attempts.try_join_next() {
             report(ended);
         }
         let free = self.new.slots as usize - self.attempts.len();
         if free == 0 || !self.has_room() {
-            return Ok(());
+            return Ok(false);
         }
         let claimed = db::claim::claim(
             &self.shop.pool,
@@ -139,6 +154,8 @@ impl Life<'_> {
             self.shop.sandbox.has_network(),
         )
         .await?;
+        // A tenant that is alone gets all that it can at once, and is charged nothing in advance.
+        let may_be_more = claimed.iter().any(|claimed| claimed.prepaid > 0.0);
         for claimed in claimed {
             let signals = Signals {
                 cancel: CancellationToken::new(),
@@ -154,14 +171,18 @@ impl Life<'_> {
                 cancel: signals.cancel.clone(),
                 has_tenant_budget: signals.has_tenant_budget.clone(),
             };
-            let guard = self.running.enter(claimed.job.id, ears);
+            let guards = (
+                self.running.enter(claimed.job.id, ears),
+                self.ledger
+                    .begin(claimed.job.id, claimed.tenant, claimed.prepaid),
+            );
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             self.attempts.spawn(async move {
                 attempt.await;
-                drop(guard);
+                drop(guards);
             });
         }
-        Ok(())
+        Ok(may_be_more)
     }
 
     /// Whether the disk has room for more jobs. The log says so when that changes.
@@ -177,8 +198,18 @@ impl Life<'_> {
         has_room
     }
 
+    /// Charges tenants for the time that their jobs took since it was last called.
+    async fn charge(&self) -> sqlx::Result<()> {
+        let bill = self.ledger.bill(std::time::Instant::now());
+        if !bill.is_empty() {
+            db::lane::charge(&self.shop.pool, &bill).await?;
+        }
+        Ok(())
+    }
+
     async fn do_chores(&self, rare_at: &mut Instant) {
         let done = async {
+            self.charge().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.

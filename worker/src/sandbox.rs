@@ -22,7 +22,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use shared::sandbox::Isolation;
 use tokio::sync::Semaphore;
 
@@ -85,6 +84,8 @@ pub(crate) struct Command<'a> {
     pub(crate) script: &'a str,
     /// Beside the variables that every command has.
     pub(crate) environment: Vec<(String, String)>,
+    /// A folder of the workspace whose programs come before others of the same name.
+    pub(crate) programs: Option<&'static str>,
     /// Where to listen for the worker, inside.
     pub(crate) listeners: Vec<std::net::SocketAddr>,
     /// More lines for /etc/hosts.
@@ -101,13 +102,12 @@ const MAX_SPARES: usize = 32;
 pub(crate) const NODE_PATH: &str =
     "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
+/// Where commands find programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The variables that a command sees, whatever the worker's own environment holds.
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 4] = [
     ("NODE_PATH", NODE_PATH),
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
     ("LANG", "C.UTF-8"),
     ("TZ", "UTC"),
     ("TERM", "dumb"),
@@ -167,7 +167,7 @@ impl Sandbox {
 
     /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
     pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
-        let workspace = Workspace::create(place, self.identity()?).context("making a workspace")?;
+        let workspace = Workspace::new(place, self.identity()?);
         let printed = self.run_plain(script, &workspace).await;
         workspace.quiet().await;
         printed
@@ -180,7 +180,7 @@ impl Sandbox {
         times: usize,
         place: PathBuf,
     ) -> anyhow::Result<Vec<Duration>> {
-        let workspace = Workspace::create(place, self.identity()?)?;
+        let workspace = Workspace::new(place, self.identity()?);
         let mut all = Vec::with_capacity(times);
         for _ in 0..times {
             let begun_at = Instant::now();
@@ -195,6 +195,7 @@ impl Sandbox {
         let command = Command {
             script,
             environment: Vec::new(),
+            programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
             limits: Limits::DEFAULT,
@@ -220,7 +221,7 @@ impl Sandbox {
         };
         let order = Order {
             script: command.script.to_owned(),
-            environment: self.environment(workspace, command.environment),
+            environment: self.environment(workspace, command.programs, command.environment),
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
@@ -265,7 +266,7 @@ impl Sandbox {
         };
         let tracker = &workspace.underway().tracker;
         self.launcher
-            .make(&setup, cgroup, workspace.job_directory(), tracker)
+            .make(&setup, cgroup, workspace.job_directory()?, tracker)
             .await
     }
 
@@ -273,13 +274,19 @@ impl Sandbox {
     fn environment(
         &self,
         workspace: &Workspace,
+        programs: Option<&str>,
         own: Vec<(String, String)>,
     ) -> Vec<(String, String)> {
         let (home, tmp) = match self.isolation {
             Isolation::Namespaced => ("/workspace".to_owned(), "/tmp".to_owned()),
             _ => workspace.places(),
         };
+        let path = match programs {
+            Some(folder) => format!("{home}/{folder}:{PATH}"),
+            None => PATH.to_owned(),
+        };
         let places = [
+            ("PATH", path),
             ("XDG_CACHE_HOME", format!("{tmp}/.cache")),
             ("XDG_CONFIG_HOME", format!("{tmp}/.config")),
             ("HOME", home),

@@ -6,6 +6,7 @@ mod cancel;
 mod create;
 mod events;
 mod header;
+mod place;
 mod request;
 mod retry;
 mod stream;
@@ -25,6 +26,7 @@ use shared::asset::AssetStore;
 use shared::db;
 use shared::id::{ConversationId, JobId, TenantId};
 use shared::job::{Job, Status};
+use shared::skill::Catalog;
 use sqlx::PgPool;
 use utoipa::IntoParams;
 
@@ -106,11 +108,12 @@ pub(crate) async fn list_jobs(
 pub(crate) async fn get_job(
     caller: Caller,
     pool: Data<PgPool>,
+    catalog: Data<Catalog>,
     job: Path<JobId>,
 ) -> Result<actix_web::web::Json<Job>, ApiError> {
     let mut job = find(&pool, caller.tenant, *job).await?;
     if job.status == Status::Queued {
-        job.queue = db::run::get_place(&**pool, job.id).await?;
+        job.queue = place::find(&pool, &catalog, job.id).await?;
     }
     Ok(actix_web::web::Json(job))
 }

@@ -1,7 +1,7 @@
 //! `/v1/queue`
 
-use actix_web::get;
 use actix_web::web::{Data, Json};
+use actix_web::{get, post};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use shared::db;
@@ -14,6 +14,8 @@ use crate::problem::{ApiError, Problem};
 /// The queue of all tenants.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Queue {
+    /// Whether no job is begun.
+    paused: bool,
     /// Jobs that a free slot could take.
     ready: i64,
     /// Jobs that may not start yet.
@@ -26,6 +28,10 @@ pub(crate) struct Queue {
     waiting: i64,
     /// Since when the job that waits longest could have started; null if none waits.
     oldest: Option<DateTime<Utc>>,
+    /// Skills whose jobs are not begun.
+    paused_skills: Vec<String>,
+    /// Tenants of which as many jobs run as may, while more of theirs wait or have waited.
+    full_tenants: i64,
 }
 
 /// Returns what is queued and running.
@@ -35,20 +41,53 @@ pub(crate) struct Queue {
 ))]
 #[get("/queue")]
 pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
-    let db::run::Depth {
+    find(&pool).await.map(Json)
+}
+
+/// Has no more jobs begun. Those that run go on, and new ones are accepted and wait.
+#[utoipa::path(tag = "admin", responses(
+    (status = 200, description = "The queue", body = Queue),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/queue/pause")]
+pub(crate) async fn pause_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
+    db::queue::set_paused(&**pool, true).await?;
+    find(&pool).await.map(Json)
+}
+
+/// Has jobs begun again.
+#[utoipa::path(tag = "admin", responses(
+    (status = 200, description = "The queue", body = Queue),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/queue/resume")]
+pub(crate) async fn resume_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
+    db::queue::set_paused(&**pool, false).await?;
+    find(&pool).await.map(Json)
+}
+
+/// The queue as it stands.
+pub(crate) async fn find(pool: &PgPool) -> Result<Queue, ApiError> {
+    let db::queue::Depth {
+        paused,
         ready,
         scheduled,
         blocked,
         running,
         waiting,
         oldest,
-    } = db::run::get_depth(&**pool).await?;
-    Ok(Json(Queue {
+        paused_skills,
+        full_tenants,
+    } = db::queue::get_depth(pool).await?;
+    Ok(Queue {
+        paused,
         ready,
         scheduled,
         blocked,
         running,
         waiting,
         oldest,
-    }))
+        paused_skills,
+        full_tenants,
+    })
 }

@@ -1,8 +1,10 @@
 //! `/v1/skills`
 
+mod pause;
 mod upload;
 mod view;
 
+pub(crate) use pause::{pause_skill, resume_skill};
 pub(crate) use upload::{Unpacker, upload_skill};
 
 use std::collections::BTreeMap;
@@ -13,7 +15,6 @@ use actix_web::{HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db;
 use shared::db::skill::StoredSkill;
-use shared::id::TenantId;
 use shared::skill::{Catalog, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
@@ -54,14 +55,19 @@ impl Found {
 pub(crate) async fn find(
     pool: &PgPool,
     catalog: &Catalog,
-    tenant: TenantId,
+    caller: &Caller,
     name: &str,
 ) -> Result<Option<Found>, ApiError> {
     // What cannot be a name is none's, and may be nothing that the database takes.
     if !is_name(name) {
         return Ok(None);
     }
-    let Some(stored) = db::skill::get(pool, tenant, name).await? else {
+    let stored = if caller.has_skills {
+        db::skill::get(pool, caller.tenant, name).await?
+    } else {
+        None
+    };
+    let Some(stored) = stored else {
         return Ok(catalog.get(name).cloned().map(Found::OfService));
     };
     let (stored, skill) = read(vec![stored]).await?.swap_remove(0);
@@ -115,8 +121,10 @@ pub(crate) async fn list_skills(
             Err(_) => drop(views.remove(&stored.name)),
         }
     }
+    let paused = db::queue::list_paused_skills(&**pool).await?;
+    let views = views.into_values();
     Ok(Json(Page {
-        data: views.into_values().collect(),
+        data: views.map(|view| view.paused_as(&paused)).collect(),
         next_cursor: None,
     }))
 }
@@ -133,15 +141,17 @@ pub(crate) async fn get_skill(
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<SkillView>, ApiError> {
-    let found = find(&pool, &catalog, caller.tenant, &name).await?;
+    let found = find(&pool, &catalog, &caller, &name).await?;
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
-    Ok(Json(match found {
+    let view = match found {
         Found::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
         Found::OfService(skill) => {
             SkillView::of_service(&skill, catalog.origin(&skill.name), &workers)
         }
-    }))
+    };
+    let paused = db::queue::list_paused_skills(&**pool).await?;
+    Ok(Json(view.paused_as(&paused)))
 }
 
 /// Removes a skill of the tenant's own. One of the service of the same name comes back.

@@ -1,8 +1,10 @@
 //! `/v1/tenants`
 
 mod budget;
+mod share;
 
 pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
+pub(crate) use share::{get_tenant, update_tenant};
 
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};

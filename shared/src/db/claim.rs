@@ -38,15 +38,21 @@ pub struct Claimed {
     pub claimed_at: DateTime<Utc>,
     /// Time that earlier attempts took.
     pub spent: Duration,
+    /// Seconds of it that its tenant was charged in advance: none while no other tenant has jobs.
+    pub prepaid: f64,
     /// Whether its tenant has a budget.
     pub has_tenant_budget: bool,
 }
 
-/// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills, in the
-/// order of their rank. A skill that its tenant has uploaded is on no worker's list: it goes to those that have the
-/// programs that it needs. What needs a network is left to workers that have one.
+/// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills. A skill that its
+/// tenant has uploaded is on no worker's list: it goes to those that have the programs that it needs. What needs a
+/// network is left to workers that have one.
 ///
-/// The state is a literal: as a parameter it would hide the partial index from the planner.
+/// The tenant whose virtual time is least goes first, and with each job that it gets its time advances; of its jobs,
+/// the one of the lowest rank. Where several tenants have jobs, there may be more to take than it took: ask again
+/// until it brings nothing.
+///
+/// The statement is a function of the database (`migrations/0009_fair.sql`, which says why).
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,
@@ -57,47 +63,23 @@ pub async fn claim(
     let rows = sqlx::query_as!(
         Row,
         r#"
-        with head as materialized (
-            select job_id
-            from run
-            where state = 'ready' and ($4 or not needs_network)
-              and case
-                  when needs is null then skill is null or skill = any($2)
-                  -- The worker's row has its programs: they are many, and read for these jobs only.
-                  else needs_met(needs, (select programs from worker where id = $1))
-              end
-              and exists (select from worker where id = $1 and stopped_at is null)
-            order by rank
-            limit $3
-            for update skip locked
-        ),
-        taken as (
-            update run set
-                state = 'running',
-                worker_id = $1,
-                lease = run.lease + 1,
-                attempt = run.attempt + 1,
-                started_at = coalesce(run.started_at, now()),
-                claimed_at = now()
-            from head
-            where run.job_id = head.job_id
-            returning run.*
-        )
         select
-            taken.job_id, taken.tenant_id, taken.lease, taken.attempt, taken.last_seq, taken.cancel_requested, taken.failures,
-            taken.model_outages, taken.started_at, taken.claimed_at as "claimed_at!",
-            (extract(epoch from taken.spent) * 1000)::bigint as "spent_ms!",
+            (run).job_id as "job_id!", (run).tenant_id as "tenant_id!", (run).lease as "lease!", (run).attempt as "attempt!",
+            (run).last_seq as "last_seq!", (run).cancel_requested as "cancel_requested!", (run).failures as "failures!",
+            (run).model_outages as "model_outages!", (run).started_at, (run).claimed_at as "claimed_at!",
+            (extract(epoch from (run).spent) * 1000)::bigint as "spent_ms!",
+            prepaid as "prepaid!",
             exists (
                 select from tenant_budget as budget
-                where budget.tenant_id = taken.tenant_id
+                where budget.tenant_id = (run).tenant_id
                   and (budget.max_total_tokens is not null or budget.max_cost is not null)
             ) as "has_tenant_budget!",
-            job.skill, job.skill_version, encode(job.skill_digest, 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.place, job.model, job.retry_of, job.created_at,
-            job.request as "request: Json<JobRequest>",
-            job.metadata as "metadata: Json<Map<String, Value>>"
-        from taken
-        join job on job.id = taken.job_id
-        order by taken.rank
+            (job).skill, (job).skill_version, encode((job).skill_digest, 'hex') as skill_digest, (job).agent,
+            (job).agent_version, (job).conversation_id, (job).place, (job).model as "model!", (job).retry_of,
+            (job).created_at as "created_at!",
+            (job).request as "request!: Json<JobRequest>",
+            (job).metadata as "metadata!: Json<Map<String, Value>>"
+        from claim($1, $2, $3, $4)
         "#,
         worker.0,
         skills,
@@ -121,6 +103,7 @@ struct Row {
     started_at: Option<DateTime<Utc>>,
     claimed_at: DateTime<Utc>,
     spent_ms: i64,
+    prepaid: f64,
     has_tenant_budget: bool,
     skill: Option<String>,
     skill_version: Option<i32>,
@@ -183,6 +166,7 @@ impl TryFrom<Row> for Claimed {
             model_outages: row.model_outages,
             claimed_at: row.claimed_at,
             spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
+            prepaid: row.prepaid,
             has_tenant_budget: row.has_tenant_budget,
         })
     }
@@ -190,17 +174,26 @@ impl TryFrom<Row> for Claimed {
 
 /// Makes jobs ready whose time has come; returns how many. Bounded, so call it again while it is not 0.
 pub async fn promote(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {
-    let done = sqlx::query!(
-        "update run set state = 'ready'
-         where job_id in (
-             select job_id from run
-             where state = 'scheduled' and run_at <= now()
-             order by run_at
-             limit 1000
-             for update skip locked
-         )",
+    let promoted = sqlx::query_scalar!(
+        r#"
+        with due as (
+            update run set state = 'ready'
+            where job_id in (
+                select job_id from run
+                where state = 'scheduled' and run_at <= now()
+                order by run_at
+                limit 1000
+                for update skip locked
+            )
+            returning tenant_id
+        ),
+        opened as (
+            select open_lanes(array_agg(distinct tenant_id), null) from due
+        )
+        select (select count(*) from due) as "count!" from opened
+        "#,
     )
-    .execute(db)
+    .fetch_one(db)
     .await?;
-    Ok(done.rows_affected())
+    Ok(promoted.unsigned_abs())
 }

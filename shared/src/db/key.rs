@@ -40,6 +40,8 @@ pub struct Presented {
     pub scopes: Vec<Scope>,
     /// Whether the tenant has a budget.
     pub has_budget: bool,
+    /// Whether the tenant has uploaded skills.
+    pub has_skills: bool,
 }
 
 /// The key that a request brought, if it is one of ours and not revoked.
@@ -57,7 +59,8 @@ pub async fn get_by_secret(
                    select from tenant_budget as budget
                    where budget.tenant_id = api_key.tenant_id
                      and (budget.max_total_tokens is not null or budget.max_cost is not null)
-               ) as "has_budget!"
+               ) as "has_budget!",
+               exists (select from skill where skill.tenant_id = api_key.tenant_id) as "has_skills!"
            from api_key
            where hash = $1 and revoked_at is null"#,
         &hash(secret),

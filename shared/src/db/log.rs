@@ -1,6 +1,10 @@
 //! Appending to logs: the one statement through which every job moves once it is queued.
 
+mod finish;
 mod written;
+
+pub use finish::finish;
+pub use written::list_written;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -10,8 +14,7 @@ use super::{EVENTS_CHANNEL, WORK_CHANNEL};
 use crate::approval::ApprovalStatus;
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
-use crate::job::{Job, JobResult, Outcome};
-pub use written::list_written;
+use crate::job::Outcome;
 
 /// The right to write for a job. The number only grows, and a write under an old one changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,13 +110,13 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint
             from entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
-            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, entry.turn, run.state
         ),
         ended as (
             delete from run
             using entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
-            returning run.job_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
         ),
         finished as (
             update job set
@@ -141,7 +144,21 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             update run set state = case when run.run_at <= now() then 'ready'::run_state else 'scheduled' end
             from next
             where run.job_id = next.job_id and run.state = 'blocked'
-            returning run.job_id
+            returning run.tenant_id, run.state
+        ),
+        -- Lanes into which something came, and those that may be full no more.
+        opened as (
+            select open_lanes(array_agg(tenant_id) filter (where is_ready), array_agg(tenant_id) filter (where not is_ready))
+            from (
+                select tenant_id, true as is_ready from kept where turn is not null and state = 'ready'
+                union
+                select tenant_id, true from admitted where state = 'ready'
+                union
+                select id, false
+                from (select tenant_id from kept where turn is not null union all select tenant_id from ended) as gone
+                join tenant on tenant.id = gone.tenant_id and max_running is not null
+            ) as stirred
+            having count(*) > 0
         ),
         called as (
             select pg_notify($16, '') from admitted limit 1
@@ -179,7 +196,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             select pg_notify($14, string_agg(job_id::text, ',')) from good
         )
         select good.job_id as "job_id!", good.lease as "lease!"
-        from good, told left join called on true
+        from good, told left join called on true left join opened on true
         "#,
         &runs.jobs,
         &runs.leases,
@@ -216,38 +233,6 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             number: row.lease,
         })
         .collect())
-}
-
-/// The last event of a job, and what to do with its run.
-pub fn finish(
-    job: Job,
-    outcome: Outcome,
-    at: DateTime<Utc>,
-    result: JobResult,
-) -> (EventData, Next) {
-    let stored = serde_json::to_string(&result).expect("results have string keys");
-    let skill_digest = job.skill_digest.clone();
-    let ended = Job {
-        status: outcome.into(),
-        finished_at: Some(at),
-        result,
-        queue: None,
-        ..job
-    };
-    let event = match outcome {
-        Outcome::Completed => EventData::JobCompleted(Box::new(ended)),
-        Outcome::Failed => EventData::JobFailed(Box::new(ended)),
-        Outcome::Cancelled => EventData::JobCancelled(Box::new(ended)),
-    };
-    (
-        event,
-        Next::Finish {
-            outcome,
-            at,
-            result: stored,
-            skill_digest,
-        },
-    )
 }
 
 /// How many jobs one batch may touch, so that their ids fit into a notification of 8,000 bytes.

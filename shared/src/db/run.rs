@@ -6,7 +6,6 @@ use sqlx::{PgConnection, PgExecutor};
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
-use crate::job::QueuePlace;
 
 /// A run that its caller has locked.
 pub struct LockedRun {
@@ -152,102 +151,33 @@ pub async fn admit_blocked(
     db: impl PgExecutor<'_>,
     conversation: Option<ConversationId>,
 ) -> sqlx::Result<u64> {
-    let done = sqlx::query!(
-        "update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
-         where job_id in (
-             select run.job_id
-             from (
-                 select distinct on (conversation_id) job_id
-                 from run
-                 where conversation_id is not null and ($1::uuid is null or conversation_id = $1)
-                 order by conversation_id, place
-             ) as head
-             join run on run.job_id = head.job_id
-             where run.state = 'blocked'
-             limit 1000
-             for update of run skip locked
-         )",
+    let admitted = sqlx::query_scalar!(
+        r#"
+        with admitted as (
+            update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
+            where job_id in (
+                select run.job_id
+                from (
+                    select distinct on (conversation_id) job_id
+                    from run
+                    where conversation_id is not null and ($1::uuid is null or conversation_id = $1)
+                    order by conversation_id, place
+                ) as head
+                join run on run.job_id = head.job_id
+                where run.state = 'blocked'
+                limit 1000
+                for update of run skip locked
+            )
+            returning tenant_id, state
+        ),
+        opened as (
+            select open_lanes(array_agg(distinct tenant_id) filter (where state = 'ready'), null) from admitted
+        )
+        select (select count(*) from admitted) as "count!" from opened
+        "#,
         conversation.map(|id| id.0),
     )
-    .execute(db)
-    .await?;
-    Ok(done.rows_affected())
-}
-
-/// Why a queued job is not running; `None` if it is not queued.
-pub async fn get_place(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<QueuePlace>> {
-    let row = sqlx::query!(
-        r#"
-        select
-            (
-                select job_id from run
-                where mine.state = 'blocked' and conversation_id = mine.conversation_id and place < mine.place
-                order by place desc
-                limit 1
-            ) as earlier,
-            mine.state = 'scheduled' as "scheduled!",
-            mine.run_at,
-            exists (
-                select from worker
-                where stopped_at is null and not draining
-                  and case
-                      when mine.needs is null then mine.skill is null or mine.skill = any(worker.skills)
-                      else needs_met(mine.needs, worker.programs)
-                  end
-                  and (not mine.needs_network or worker.isolation <> 'landlocked')
-            ) as "runnable!",
-            (
-                select count(*) from (
-                    select from run where state = 'ready' and rank < mine.rank limit 1000
-                ) as ahead
-            ) as "ahead!"
-        from run as mine
-        where mine.job_id = $1 and mine.state in ('scheduled', 'ready', 'blocked')
-        "#,
-        job.0,
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(row.map(|row| match row.earlier {
-        Some(earlier) => QueuePlace::EarlierJob {
-            job_id: JobId(earlier),
-        },
-        None if row.scheduled => QueuePlace::Scheduled { run_at: row.run_at },
-        None if !row.runnable => QueuePlace::NoWorker,
-        None => QueuePlace::Position {
-            position: row.ahead,
-        },
-    }))
-}
-
-/// What is queued and running now.
-pub struct Depth {
-    /// Jobs that a free slot could take.
-    pub ready: i64,
-    /// Jobs that may not start yet.
-    pub scheduled: i64,
-    /// Jobs behind another of their conversation.
-    pub blocked: i64,
-    /// Jobs with a worker.
-    pub running: i64,
-    /// Jobs that wait for a person.
-    pub waiting: i64,
-    /// When the longest waiting ready job became due.
-    pub oldest: Option<DateTime<Utc>>,
-}
-
-/// Counts the queue.
-pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
-    sqlx::query_as!(
-        Depth,
-        r#"select
-               (select count(*) from run where state = 'ready') as "ready!",
-               (select count(*) from run where state = 'scheduled') as "scheduled!",
-               (select count(*) from run where conversation_id is not null and state = 'blocked') as "blocked!",
-               (select count(*) from run where state = 'running') as "running!",
-               (select count(*) from run where state = 'waiting') as "waiting!",
-               (select min(run_at) from run where state = 'ready') as oldest"#,
-    )
     .fetch_one(db)
-    .await
+    .await?;
+    Ok(admitted.unsigned_abs())
 }

@@ -127,6 +127,16 @@ pub async fn get(
     .await
 }
 
+/// Whether any tenant has a skill of that name.
+pub async fn is_anyones(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (select from skill where name = $1 and deleted_at is null) as "exists!""#,
+        name,
+    )
+    .fetch_one(db)
+    .await
+}
+
 /// A tenant's skills by name, each in its newest version.
 pub async fn list(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Vec<StoredSkill>> {
     sqlx::query_as!(

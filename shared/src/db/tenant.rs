@@ -14,8 +14,22 @@ pub struct Tenant {
     pub id: TenantId,
     /// A name, unique in the service.
     pub name: String,
+    /// Its share of the workers' time, beside the weights of the others.
+    pub weight: i32,
+    /// How many of its jobs may run at once; null for any number.
+    #[schema(required)]
+    pub max_running: Option<i32>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
+}
+
+/// The part of the workers that a tenant may have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Change {
+    /// Its new weight, if that changes.
+    pub weight: Option<i32>,
+    /// How many jobs may run at once from now on, if that changes.
+    pub max_running: Option<Option<i32>>,
 }
 
 /// Makes a tenant; `None` if the name is taken.
@@ -25,7 +39,7 @@ pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<
         "insert into tenant (id, name)
          values ($1, $2)
          on conflict (name) do nothing
-         returning id, name, created_at",
+         returning id, name, weight, max_running, created_at",
         TenantId::new().0,
         name,
     )
@@ -45,7 +59,7 @@ pub async fn get_or_insert(db: &PgPool, name: &str) -> sqlx::Result<Tenant> {
 pub async fn get(db: impl PgExecutor<'_>, id: TenantId) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
-        "select id, name, created_at from tenant where id = $1",
+        "select id, name, weight, max_running, created_at from tenant where id = $1",
         id.0
     )
     .fetch_optional(db)
@@ -56,7 +70,7 @@ pub async fn get(db: impl PgExecutor<'_>, id: TenantId) -> sqlx::Result<Option<T
 pub async fn get_by_name(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
-        "select id, name, created_at from tenant where name = $1",
+        "select id, name, weight, max_running, created_at from tenant where name = $1",
         name
     )
     .fetch_optional(db)
@@ -71,7 +85,7 @@ pub async fn list(
 ) -> sqlx::Result<Vec<Tenant>> {
     sqlx::query_as!(
         Tenant,
-        "select id, name, created_at
+        "select id, name, weight, max_running, created_at
          from tenant
          where $1::text is null or name > $1
          order by name
@@ -80,5 +94,29 @@ pub async fn list(
         limit,
     )
     .fetch_all(db)
+    .await
+}
+
+/// Changes a tenant; `None` if there is none. Jobs that run go on, even if they are more than may from now on.
+pub async fn update(
+    db: impl PgExecutor<'_>,
+    id: TenantId,
+    change: Change,
+) -> sqlx::Result<Option<Tenant>> {
+    // The lane is open, so that the next claim finds out how it stands now.
+    sqlx::query_as!(
+        Tenant,
+        "update tenant set
+             weight = coalesce($2, weight),
+             max_running = case when $3 then $4 else max_running end,
+             lane = 'open'
+         where id = $1
+         returning id, name, weight, max_running, created_at",
+        id.0,
+        change.weight,
+        change.max_running.is_some(),
+        change.max_running.flatten(),
+    )
+    .fetch_optional(db)
     .await
 }

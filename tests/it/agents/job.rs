@@ -221,7 +221,7 @@ async fn an_agent_that_needs_a_network_waits_for_a_worker_that_has_one() {
     let (_, queued) = service.get(&format!("/v1/jobs/{job}")).await;
     assert_eq!(
         queued["queue"],
-        json!({"reason": "no_worker"}),
+        json!({"reason": "no_network"}),
         "{queued:#}"
     );
     service.add_worker(&[]).await;

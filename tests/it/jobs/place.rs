@@ -57,7 +57,10 @@ async fn a_job_of_tomorrow_waits_although_a_worker_is_idle() {
     let (_, depth) = service.get("/v1/queue").await;
     assert_eq!(
         depth,
-        json!({"ready": 0, "scheduled": 1, "blocked": 0, "running": 0, "waiting": 0, "oldest": null})
+        json!({
+            "paused": false, "ready": 0, "scheduled": 1, "blocked": 0, "running": 0, "waiting": 0, "oldest": null,
+            "paused_skills": [], "full_tenants": 0,
+        })
     );
 }
 

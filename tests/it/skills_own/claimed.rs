@@ -38,7 +38,7 @@ async fn a_worker_without_the_program_leaves_the_job_and_the_job_says_so() {
     service.finished(&later).await;
     assert_eq!(
         queue(&service, &wanting).await,
-        json!({"reason": "no_worker"})
+        json!({"reason": "missing_programs", "programs": ["no-such-program|nor-this"]})
     );
 
     // A name is no way to look elsewhere on the machine.
@@ -107,14 +107,14 @@ async fn a_skill_with_network_is_left_to_workers_that_have_one() {
         (&skill["available"], &skill["missing"]),
         (&json!(false), &missing)
     );
-    let no_worker = json!({"reason": "no_worker"});
-    assert_eq!(queue(&service, &waiting).await, no_worker);
+    let no_network = json!({"reason": "no_network"});
+    assert_eq!(queue(&service, &waiting).await, no_network);
     assert_eq!(claim(landlocked, false).await, 0);
 
     let namespaced = worker(Isolation::Namespaced);
     let namespaced = db::worker::insert(pool, &namespaced).await.unwrap();
     let (_, skill) = service.get("/v1/skills/greet").await;
     assert_eq!(skill["available"], true);
-    assert_ne!(queue(&service, &waiting).await, no_worker);
+    assert_ne!(queue(&service, &waiting).await, no_network);
     assert_eq!(claim(namespaced, true).await, 1);
 }

@@ -54,6 +54,7 @@ async fn an_upload_is_a_skill_with_all_that_it_declares() {
       "created_at": "[time]",
       "digest": "4db2a28df93eb3df05a664d0432617da39cdab806ec338aee2e6dacd6d5178db",
       "available": false,
+      "paused": false,
       "missing": [
         "no-such-program"
       ]

@@ -192,6 +192,12 @@ impl Service {
         .await
     }
 
+    /// Changes what is at `path`.
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        let request = self.request(Method::PATCH, path).json(body);
+        read(request.send().await.unwrap()).await
+    }
+
     /// Creates a job and returns its id.
     pub(crate) async fn create(&self, body: &Value) -> String {
         let (status, job) = self.post("/v1/jobs", body).await;

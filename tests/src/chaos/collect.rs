@@ -11,7 +11,7 @@ use shared::db;
 use super::client::{Client, read_stream, send_surely};
 use super::history::{Asked, Download, History, JobHistory, Replay};
 use super::workload::{marked, turn};
-use super::world::World;
+use super::world::{CAPS, World};
 
 /// The most cuts from which a log is replayed.
 const MAX_CUTS: usize = 12;
@@ -23,6 +23,7 @@ pub(crate) async fn collect(
     clients: &[Client],
 ) -> anyhow::Result<History> {
     let mut history = History {
+        caps: HashMap::from(CAPS),
         process_violations: world.take_faults(),
         model_violations: world.take_model_violations(),
         ..History::default()

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cli::postgres::{Postgres, Settings};
-use reqwest::Client;
+use reqwest::{Client, Method};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use shared::db;
 use shared::key::{Scope, SecretKey};
 use sqlx::PgPool;
@@ -16,6 +17,8 @@ use super::schedule::{Fault, TENANTS, WORKERS};
 use crate::model_server::ModelServer;
 use crate::process::Process;
 
+/// Tenants of which only so many jobs may run at once.
+pub(crate) const CAPS: [(usize, usize); 1] = [(1, 2)];
 /// How long a part may take to be there.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a worker that was told to leave may take: it lets commands end.
@@ -86,7 +89,7 @@ impl World {
         let database_url = postgres.url("skillet");
         let pool = db::connect(&database_url, "chaos", 4).await?;
         db::migrate(&pool).await?;
-        let mut keys = Vec::new();
+        let (mut keys, mut tenants) = (Vec::new(), Vec::new());
         for number in 0..TENANTS {
             let key = SecretKey::generate();
             let tenant = db::tenant::get_or_insert(&pool, &format!("tenant-{number}")).await?;
@@ -99,6 +102,7 @@ impl World {
             )
             .await?;
             keys.push(key.reveal().to_owned());
+            tenants.push(tenant.id);
         }
         let model = ModelServer::start();
         let at_home = |name: &str| home.path().join(name).display().to_string();
@@ -134,6 +138,12 @@ impl World {
             home,
         };
         world.start_api("127.0.0.1:0")?;
+        for (tenant, cap) in CAPS {
+            let path = format!("/v1/tenants/{}", tenants[tenant]);
+            let request = world.access.request(tenant, Method::PATCH, &path);
+            let request = request.json(&json!({ "max_running": cap }));
+            request.send().await?.error_for_status()?;
+        }
         Ok(world)
     }
 

@@ -68,6 +68,11 @@ pub(crate) async fn create_job(
     let Json(create) = body;
     let key = header::key(&http)?;
     let digest = digest(&create)?;
+    let id = JobId::new();
+    let wait = header::wait(&http).map(|patience| {
+        let follower = Follower::of_new(pool.get_ref().clone(), hub.get_ref().clone(), id);
+        (patience, follower)
+    });
     let before = match &key {
         Some(key) => db::idempotency::get(&**pool, caller.tenant, key).await?,
         None => None,
@@ -75,9 +80,9 @@ pub(crate) async fn create_job(
     let made = match before {
         Some(before) => Made::Before(before),
         None => {
-            let parsed = parse(create, caller.tenant, &pool, &catalog, &providers).await?;
+            let parsed = parse(create, &caller, &pool, &catalog, &providers).await?;
             check_budget(&caller, &parsed.model, &pool, &providers).await?;
-            make(&pool, &assets, caller.tenant, parsed, key, digest).await?
+            make(&pool, &assets, caller.tenant, id, parsed, key, digest).await?
         }
     };
     let (status, job) = match made {
@@ -93,8 +98,16 @@ pub(crate) async fn create_job(
             find(&pool, caller.tenant, before.job).await?,
         ),
     };
-    let job = match header::wait(&http) {
-        Some(patience) => wait_for_end(&pool, &hub, caller.tenant, job, patience).await?,
+    let job = match wait {
+        Some((patience, mut follower)) => {
+            if job.id != id {
+                follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, 0);
+            }
+            match end(follower, patience).await? {
+                Some(ended) => ended,
+                None => find(&pool, caller.tenant, job.id).await?,
+            }
+        }
         None => job,
     };
     let has_ended = job.status.is_terminal();
@@ -114,6 +127,7 @@ async fn make(
     pool: &PgPool,
     assets: &AssetStore,
     tenant: TenantId,
+    id: JobId,
     parsed: Parsed,
     key: Option<String>,
     digest: [u8; 32],
@@ -124,7 +138,7 @@ async fn make(
         skill_digest,
     } = parsed.chosen;
     let mut new = NewJob {
-        id: JobId::new(),
+        id,
         tenant,
         target,
         skill_version,
@@ -174,11 +188,12 @@ fn digest(create: &CreateJob) -> Result<[u8; 32], ApiError> {
 
 async fn parse(
     create: CreateJob,
-    tenant: TenantId,
+    caller: &Caller,
     pool: &PgPool,
     catalog: &Catalog,
     providers: &Providers,
 ) -> Result<Parsed, ApiError> {
+    let tenant = caller.tenant;
     let ids = create.asset_ids();
     let assets = if ids.is_empty() {
         Vec::new()
@@ -190,7 +205,7 @@ async fn parse(
         .map(|asset| (asset.id, asset.content_type))
         .collect();
     let skill = match create.skill() {
-        Some(name) => skills::find(pool, catalog, tenant, name).await?,
+        Some(name) => skills::find(pool, catalog, caller, name).await?,
         None => None,
     };
     // What cannot be a name is none's, and may be nothing that the database takes.
@@ -278,23 +293,22 @@ async fn store_inline(
     Ok(())
 }
 
-/// The job, when it has ended or the patience has.
-async fn wait_for_end(
-    pool: &PgPool,
-    hub: &Hub,
-    tenant: TenantId,
-    job: Job,
-    patience: Duration,
-) -> Result<Job, ApiError> {
-    let mut follower = Follower::new(pool.clone(), hub.clone(), job.id, 1);
+/// The job as it ended; `None` if the patience ends first, or the job is removed.
+async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
     let to_the_end = async {
-        while follower.next().await?.is_some() {}
-        Ok::<_, sqlx::Error>(())
+        while let Some(frame) = follower.next().await? {
+            if let Some(job) = frame.ended {
+                return Ok(Some(job));
+            }
+        }
+        Ok::<_, sqlx::Error>(None)
     };
-    if let Ok(Err(error)) = timeout(patience, to_the_end).await {
-        return Err(error.into());
-    }
-    find(pool, tenant, job.id).await
+    let Ok(ended) = timeout(patience, to_the_end).await else {
+        return Ok(None);
+    };
+    let job = ended?.map(|job| serde_json::from_str(job.get()));
+    job.transpose()
+        .map_err(|error| ApiError::Internal(error.into()))
 }
 
 pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {

@@ -1,6 +1,6 @@
 //! A skill as clients see it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -51,8 +51,13 @@ pub(crate) struct SkillView {
     digest: String,
     /// Whether a worker that is there can run it.
     available: bool,
+    /// Whether whoever runs the service has its jobs wait.
+    paused: bool,
     /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
+    /// Which of the programs that it may need are there, and the versions that workers have of them.
+    #[schema(example = json!({"ffmpeg": ["6.1.1", "7.0.2"]}))]
+    programs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl SkillView {
@@ -66,7 +71,7 @@ impl SkillView {
         };
         Self {
             available: workers.iter().any(has_it),
-            ..Self::new(skill, origin, missing)
+            ..Self::new(skill, origin, missing, workers)
         }
     }
 
@@ -75,11 +80,19 @@ impl SkillView {
         Self {
             version: Some(stored.version),
             created_at: Some(stored.created_at),
-            ..Self::new(skill, Origin::Uploaded, missing(skill, workers))
+            ..Self::new(skill, Origin::Uploaded, missing(skill, workers), workers)
         }
     }
 
-    fn new(skill: &Skill, origin: Origin, missing: Vec<String>) -> Self {
+    /// The same, with whether its name is one of these.
+    pub(super) fn paused_as(self, paused: &[String]) -> Self {
+        Self {
+            paused: paused.contains(&self.name),
+            ..self
+        }
+    }
+
+    fn new(skill: &Skill, origin: Origin, missing: Vec<String>, workers: &[Worker]) -> Self {
         Self {
             name: skill.name.clone(),
             title: skill.title.clone(),
@@ -99,9 +112,26 @@ impl SkillView {
             created_at: None,
             digest: skill.digest.clone(),
             available: missing.is_empty(),
+            paused: false,
             missing,
+            programs: programs(skill, workers),
         }
     }
+}
+
+/// Programs of the skill that workers have, with the versions that they know.
+fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<String>> {
+    let wanted = skill.programs.iter().flat_map(|need| &need.0);
+    let mut found = BTreeMap::new();
+    for name in wanted.map(Program::to_string) {
+        for worker in workers {
+            if worker.programs.contains(&name) {
+                let versions: &mut BTreeSet<_> = found.entry(name.clone()).or_default();
+                versions.extend(worker.program_versions.get(&name).cloned());
+            }
+        }
+    }
+    found
 }
 
 /// What the worker that lacks least would need, in words.

@@ -1,0 +1,53 @@
+//! Pausing a skill.
+
+use actix_web::post;
+use actix_web::web::{Data, Json, Path};
+use shared::db;
+use shared::skill::{Catalog, is_name};
+use sqlx::PgPool;
+
+use crate::auth::Admin;
+use crate::problem::{ApiError, Problem};
+use crate::v1::queue::{self, Queue};
+
+/// Has no more jobs of a skill begun, whosesoever they are: those of the service's skill, and those of skills of that
+/// name that tenants have uploaded. Jobs that run go on, and new ones are accepted and wait.
+#[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
+    (status = 200, description = "The queue", body = Queue),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/skills/{name}/pause")]
+pub(crate) async fn pause_skill(
+    _: Admin,
+    pool: Data<PgPool>,
+    catalog: Data<Catalog>,
+    name: Path<String>,
+) -> Result<Json<Queue>, ApiError> {
+    check(&pool, &catalog, &name).await?;
+    db::queue::pause_skill(&**pool, &name).await?;
+    queue::find(&pool).await.map(Json)
+}
+
+/// Has jobs of a skill begun again.
+#[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
+    (status = 200, description = "The queue", body = Queue),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/skills/{name}/resume")]
+pub(crate) async fn resume_skill(
+    _: Admin,
+    pool: Data<PgPool>,
+    catalog: Data<Catalog>,
+    name: Path<String>,
+) -> Result<Json<Queue>, ApiError> {
+    check(&pool, &catalog, &name).await?;
+    db::queue::resume_skill(&**pool, &name).await?;
+    queue::find(&pool).await.map(Json)
+}
+
+/// Whether anyone has a skill of that name.
+async fn check(pool: &PgPool, catalog: &Catalog, name: &str) -> Result<(), ApiError> {
+    let is_known =
+        is_name(name) && (catalog.get(name).is_some() || db::skill::is_anyones(pool, name).await?);
+    is_known.then_some(()).ok_or(ApiError::NotFound("skill"))
+}

@@ -1,0 +1,102 @@
+//! A tenant's share of the workers.
+
+use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::{get, patch};
+use serde::{Deserialize, Deserializer};
+use shared::db;
+use shared::db::tenant::{Change, Tenant};
+use shared::id::TenantId;
+use sqlx::PgPool;
+use utoipa::ToSchema;
+
+use crate::auth::Admin;
+use crate::body::Json;
+use crate::doorbell::Doorbell;
+use crate::problem::{ApiError, FieldError, Problem};
+
+const MOST_WEIGHT: i32 = 1000;
+const MOST_RUNNING: i32 = 1_000_000;
+
+/// What is to change of a tenant. What is not given stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpdateTenant {
+    /// Its share of the workers' time while others have jobs, beside their weights: of two tenants, one with twice the
+    /// weight gets twice the time.
+    #[schema(minimum = 1, maximum = 1000)]
+    weight: Option<i32>,
+    /// How many of its jobs may run at once; null for any number. Those that run go on, even if they are more.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<i32>, minimum = 0, maximum = 1_000_000)]
+    max_running: Option<Option<i32>>,
+}
+
+/// Null is something other than nothing.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i32>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+impl UpdateTenant {
+    fn parse(self) -> Result<Change, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if self
+            .weight
+            .is_some_and(|it| !(1..=MOST_WEIGHT).contains(&it))
+        {
+            let detail = format!("must be from 1 to {MOST_WEIGHT}");
+            errors.push(FieldError::new("/weight", detail));
+        }
+        let cap = self.max_running.flatten();
+        if cap.is_some_and(|it| !(0..=MOST_RUNNING).contains(&it)) {
+            let detail = format!("must be from 0 to {MOST_RUNNING}");
+            errors.push(FieldError::new("/max_running", detail));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Change {
+            weight: self.weight,
+            max_running: self.max_running,
+        })
+    }
+}
+
+/// Changes a tenant's share of the workers. It holds from the next job on that a worker begins.
+#[utoipa::path(tag = "admin", request_body = UpdateTenant,
+    params(("tenant_id" = TenantId, Path, description = "The tenant")),
+    responses(
+        (status = 200, description = "The tenant", body = Tenant),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[patch("/tenants/{tenant_id}")]
+pub(crate) async fn update_tenant(
+    _: Admin,
+    tenant: Path<TenantId>,
+    body: Json<UpdateTenant>,
+    pool: Data<PgPool>,
+    doorbell: Data<Doorbell>,
+) -> Result<Answer<Tenant>, ApiError> {
+    let Json(body) = body;
+    let change = body.parse().map_err(ApiError::Invalid)?;
+    let tenant = db::tenant::update(&**pool, *tenant, change).await?;
+    let tenant = tenant.ok_or(ApiError::NotFound("tenant"))?;
+    // More of its jobs may run now.
+    doorbell.ring();
+    Ok(Answer(tenant))
+}
+
+/// Returns a tenant.
+#[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
+    (status = 200, description = "The tenant", body = Tenant),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/tenants/{tenant_id}")]
+pub(crate) async fn get_tenant(
+    _: Admin,
+    tenant: Path<TenantId>,
+    pool: Data<PgPool>,
+) -> Result<Answer<Tenant>, ApiError> {
+    let tenant = db::tenant::get(&**pool, *tenant).await?;
+    tenant.map(Answer).ok_or(ApiError::NotFound("tenant"))
+}

@@ -1,0 +1,54 @@
+//! What commands take that have to do with jobs that are there.
+
+use clap::Args;
+use shared::id::JobId;
+use shared::job::Status;
+
+use super::Remote;
+
+#[derive(Args)]
+pub(crate) struct Watch {
+    pub(crate) job: JobId,
+    /// Print the events as JSON, one a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct OneJob {
+    pub(crate) job: JobId,
+    /// Print the job as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// Only jobs in this state
+    #[arg(long, value_parser = parse_status)]
+    pub(crate) status: Option<Status>,
+    /// Only jobs of this skill
+    #[arg(long)]
+    pub(crate) skill: Option<String>,
+    /// Only jobs of this agent
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) limit: u32,
+    /// Print the jobs as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
+
+fn parse_status(text: &str) -> Result<Status, String> {
+    serde_json::from_value(text.into()).map_err(|_| {
+        "must be one of: queued, running, waiting, completed, failed, cancelled".to_owned()
+    })
+}

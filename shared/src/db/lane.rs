@@ -1,0 +1,66 @@
+//! Lanes: each tenant's part of the queue, in the order of their virtual times.
+
+use std::time::Duration;
+
+use sqlx::PgExecutor;
+
+use crate::id::TenantId;
+
+/// In which time what a tenant has used comes to count less by a factor e; `charged` in the database says so, too.
+const MEMORY: Duration = Duration::from_secs(60);
+
+/// What is left now of a charge of so long ago.
+pub fn remembered(seconds: f64, since: Duration) -> f64 {
+    seconds * (-since.div_duration_f64(MEMORY)).exp()
+}
+
+/// Charges tenants with seconds of a worker's time; with less than none, they get some back.
+pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::Result<()> {
+    let (tenants, seconds): (Vec<_>, Vec<_>) = bill
+        .iter()
+        .map(|(tenant, seconds)| (tenant.0, *seconds))
+        .unzip();
+    sqlx::query!(
+        "update tenant set
+             virtual_time = charged(tenant.virtual_time, bill.seconds / tenant.weight),
+             charged_at = now()
+         from (
+             select tenant.id, bill.seconds
+             from unnest($1::uuid[], $2::double precision[]) as bill (id, seconds)
+             join tenant on tenant.id = bill.id
+             order by tenant.id
+             for no key update of tenant
+         ) as bill
+         where tenant.id = bill.id",
+        &tenants,
+        &seconds,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Opens lanes that are closed although there is something in them to claim, which cannot be unless a job came there past
+/// us, and returns how many there were.
+pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"
+        with closed as materialized (
+            select id, lane
+            from tenant
+            where lane <> 'open'
+              and exists (select from run where tenant_id = tenant.id and state = 'ready')
+              and room(id, max_running, 1) > 0
+        ),
+        opened as (
+            select open_lanes(
+                array_agg(id) filter (where lane = 'idle'), array_agg(id) filter (where lane = 'full')
+            )
+            from closed
+        )
+        select (select count(*) from closed) as "count!" from opened
+        "#,
+    )
+    .fetch_one(db)
+    .await
+}
