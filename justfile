@@ -36,3 +36,7 @@ openapi:
 # Measures, and prints each figure beside its limit.
 bench *options:
     cargo run --release -p bench -- {{ options }}
+
+# Kills, stops and cuts off the parts of services, and checks that nothing is lost.
+chaos *options:
+    cargo run --release -p bench -- chaos {{ options }}

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p bench -- --help`
 
+mod chaos;
 mod claim;
 mod core;
 mod enqueue;
@@ -56,6 +57,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Look for what gets lost while a service is killed, stopped, cut off and restarted
+    Chaos(chaos::Arguments),
     /// Draw figures that --json wrote, those of other systems beside ours
     Plot {
         #[command(flatten)]
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
     open_files();
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
     let done = match &arguments.command {
+        Some(Command::Chaos(arguments)) => runtime.block_on(chaos::chaos(arguments)),
         Some(Command::Plot { written, output }) => {
             figure::read_json(&written.figures).and_then(|figures| plot::draw(figures, output))
         }

@@ -108,6 +108,7 @@ impl Parts {
             master_keys: self.master_keys.clone(),
             home: self.home.clone(),
             slots: slots.slots,
+            silence: Duration::from_secs(slots.worker_silence.into()),
             fetch_allowed,
             egress_allowed: slots.egress_allow.clone(),
             keep: Keep {

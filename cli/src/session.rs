@@ -94,6 +94,7 @@ impl Session {
             own: remote.own.clone(),
             slots: Slots {
                 slots: 8,
+                worker_silence: 5,
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
                 // Whoever keeps the data directory may keep it for longer than we would.

@@ -24,7 +24,7 @@ pub mod submit_limit;
 pub mod tenant;
 pub mod worker;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -39,12 +39,15 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// How long a request waits for a connection before it fails.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause before the first connection is tried again.
+const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens a pool. `name` shows in `pg_stat_activity`.
+/// Opens a pool. `name` shows in `pg_stat_activity`. A server that is just restarting is waited for.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPool, sqlx::Error> {
     let options: PgConnectOptions = url.parse()?;
+    let options = options.application_name(name);
     // Waiting for a connection is no warning of its own; slow statements show in the caller's span.
-    PgPoolOptions::new()
+    let pool = PgPoolOptions::new()
         .max_connections(max_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         // A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer.
@@ -53,9 +56,16 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
                 sqlx::query("set jit = off").execute(connection).await?;
                 Ok(())
             })
-        })
-        .connect_with(options.application_name(name))
-        .await
+        });
+    let begun_at = Instant::now();
+    loop {
+        match pool.clone().connect_with(options.clone()).await {
+            Err(error) if is_outage(&error) && begun_at.elapsed() < ACQUIRE_TIMEOUT => {
+                tokio::time::sleep(CONNECT_PAUSE).await;
+            }
+            connected => return connected,
+        }
+    }
 }
 
 /// Makes a database on the server of `url` if it is missing.
@@ -107,6 +117,19 @@ pub async fn is_migrated(pool: &PgPool) -> Result<bool, sqlx::Error> {
         Ok(version) => Ok(version.is_some_and(|version| version >= newest)),
         Err(error) if is_undefined_table(&error) => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether it was the server or the way to it that failed, and not the statement: the same may work later.
+pub fn is_outage(error: &sqlx::Error) -> bool {
+    use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, WorkerCrashed};
+    match error {
+        Io(_) | PoolTimedOut | PoolClosed | WorkerCrashed => true,
+        // A connection exception; told to end; crashed; not ready yet; full.
+        Database(error) => error.code().is_some_and(|code| {
+            code.starts_with("08") || ["57P01", "57P02", "57P03", "53300"].contains(&&*code)
+        }),
+        _ => false,
     }
 }
 

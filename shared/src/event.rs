@@ -312,6 +312,8 @@ pub enum RetryCause {
     Drain,
     /// The model's provider was out of reach.
     ModelOutage,
+    /// The database was out of reach.
+    DatabaseOutage,
     /// A fault of ours.
     Failure,
 }
@@ -323,6 +325,7 @@ impl RetryCause {
             Self::Crash => "crash",
             Self::Drain => "drain",
             Self::ModelOutage => "model_outage",
+            Self::DatabaseOutage => "database_outage",
             Self::Failure => "failure",
         }
     }

@@ -84,6 +84,32 @@ async fn a_worker_that_wakes_too_late_changes_nothing_and_begins_anew() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_job_that_ends_in_nobodys_hands_has_a_result() {
+    let quick = [("SKILLET_WORKER_SILENCE", "1")];
+    let mut service = Service::without_worker().await;
+    service.add_worker(&quick).await;
+    let nap = format!("7003.{}", std::process::id());
+    let job = service.create_shell(&format!("sleep {nap}")).await;
+    service.until_event(&job, "tool.started").await;
+    service.workers[0].kill();
+    service
+        .post(&format!("/v1/jobs/{job}/cancel"), &Value::Null)
+        .await;
+    service.add_worker(&quick).await;
+    assert_eq!(service.finished(&job).await["status"], "cancelled");
+    let events = service.events(&job).await;
+    assert_whole(&events);
+    let [completed] = data(&events, "tool.completed")[..] else {
+        panic!("each call has one result: {events:#?}")
+    };
+    let [started] = data(&events, "tool.started")[..] else {
+        panic!("it was started once: {events:#?}")
+    };
+    assert_eq!(completed["call_id"], started["call_id"]);
+    assert_eq!(completed["outcome"], "cancelled");
+}
+
+#[tokio::test]
 async fn a_follower_goes_on_where_it_was_when_the_api_was_killed() {
     let mut service = Service::start().await;
     let commands = (0..8).map(|number| bash(&format!("sleep 0.2; echo {number}")));

@@ -4,6 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use shared::db;
+use shared::db::log::{Append, Next, finish};
+use shared::db::worker::NewWorker;
+use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::job::{JobResult, Outcome};
+use shared::sandbox::Isolation;
 use tests::model_server::Reply;
 
 use crate::support::log::{assert_whole, data, text, types};
@@ -167,4 +173,60 @@ async fn a_log_is_read_in_pages_and_by_type() {
         let (status, problem) = service.get(&format!("/v1/jobs/{job}/events?{wrong}")).await;
         assert_eq!(status, 400, "{wrong}: {problem}");
     }
+}
+
+#[tokio::test]
+async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer_got_lost() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let new = NewWorker {
+        name: "by hand".to_owned(),
+        home: "nowhere".to_owned(),
+        slots: 1,
+        programs: Vec::new(),
+        skills: vec!["shell".to_owned()],
+        providers: Vec::new(),
+        isolation: Isolation::Namespaced,
+    };
+    let worker = db::worker::insert(&service.pool, &new).await.unwrap();
+    let claimed = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
+    let [claimed] = &claimed.unwrap()[..] else {
+        panic!("there is one job")
+    };
+    let append = |event, next| Append {
+        lease: claimed.lease,
+        base: claimed.last_seq,
+        events: vec![event],
+        next,
+    };
+    let (ended, next) = finish(
+        claimed.job.clone(),
+        Outcome::Completed,
+        claimed.claimed_at,
+        JobResult::default(),
+    );
+    let own = append(ended, next);
+    let cause = RetryCause::Crash;
+    let retrying = EventData::JobRetrying(JobRetrying {
+        cause,
+        message: "it fell silent".to_owned(),
+        run_at: claimed.claimed_at,
+    });
+    let run_at = claimed.claimed_at;
+    let other = append(retrying, Next::Requeue { cause, run_at });
+    let other = [other];
+    let good = db::log::append(&service.pool, &other).await.unwrap();
+    assert_eq!(good, [claimed.lease]);
+    let written = async |append: &Append| {
+        let appends = [(append, claimed.job.attempt)];
+        let written = db::log::list_written(&service.pool, &appends).await;
+        written.unwrap().len()
+    };
+    assert_eq!(
+        written(&own).await,
+        0,
+        "its number and its attempt are the same"
+    );
+    assert_eq!(written(&other[0]).await, 1);
+    assert_eq!(service.events(&job).await.len(), 2);
 }

@@ -3,7 +3,7 @@
 mod database;
 pub(crate) mod log;
 pub(crate) mod problem;
-mod process;
+pub(crate) mod process;
 mod service;
 mod stream;
 mod terminal;

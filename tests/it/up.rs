@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tests::model_server::{ModelServer, Reply};
 
 use crate::support::log::{assert_whole, data};
-use crate::support::{Process, Ran, Terminal, bash, until};
+use crate::support::{Process, Ran, Terminal, bash, process, until};
 
 /// How long a process may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -218,7 +218,7 @@ fn start(home: &Path, variables: &[(&str, String)]) -> (Process, String) {
         "--listen",
         "127.0.0.1:0",
     ];
-    let mut up = Process::start(&arguments, &variables, &log);
+    let mut up = process::start(&arguments, &variables, &log);
     let line = up.first_line();
     let url = line
         .strip_prefix("Skillet is ready at ")

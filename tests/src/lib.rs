@@ -1,3 +1,5 @@
-//! What the tests stand on: a scripted model behind the providers' wire formats.
+//! What the tests stand on: processes, a scripted model behind the providers' wire formats, and chaos.
 
+pub mod chaos;
 pub mod model_server;
+pub mod process;

@@ -122,6 +122,11 @@ impl ModelServer {
         self.stage.requests(marker)
     }
 
+    /// Forgets the script and all that was asked under its marker.
+    pub fn forget(&self, marker: &str) {
+        self.stage.forget(marker);
+    }
+
     /// How many of the scripted replies are still to be given; 0 for a rule.
     pub fn remaining(&self, marker: &str) -> usize {
         self.stage.remaining(marker)

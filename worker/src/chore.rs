@@ -1,5 +1,7 @@
 //! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
@@ -31,7 +33,7 @@ pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
         + db::run::admit_blocked(pool, None).await?
         + expire_approvals(pool).await?;
     cancel_missed(shop).await?;
-    db::worker::stop_silent(pool).await?;
+    db::worker::stop_silent(pool, shop.silence).await?;
     let mut taken_over = 0;
     loop {
         let count = take_over_orphans(shop, worker, lost).await?;
@@ -95,7 +97,8 @@ async fn take_over_orphans(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
             continue;
         };
         let progress = db::event::get_progress(&mut transaction, job.id).await?;
-        let append = take_over(orphan, job.clone(), progress);
+        let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
+        let append = take_over(orphan, job.clone(), progress, unanswered);
         closed.push((job, Close::from(&append.next)));
         batch.push(append);
     }
@@ -108,7 +111,13 @@ async fn take_over_orphans(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
     Ok(orphans.len())
 }
 
-fn take_over(orphan: &LockedRun, job: Job, progress: Progress) -> Append {
+/// The next entries of an orphan: it ends, and with it its `unanswered` calls, or another worker may begin.
+fn take_over(
+    orphan: &LockedRun,
+    job: Job,
+    progress: Progress,
+    unanswered: Vec<EventData>,
+) -> Append {
     let (event, next) = if orphan.cancel_requested {
         db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
     } else if orphan.crashes + 1 >= MAX_CRASHES {
@@ -137,10 +146,15 @@ fn take_over(orphan: &LockedRun, job: Job, progress: Progress) -> Append {
             },
         )
     };
+    let mut events = match next {
+        Next::Finish { .. } => unanswered,
+        _ => Vec::new(),
+    };
+    events.push(event);
     Append {
         lease: orphan.lease,
         base: orphan.last_seq,
-        events: vec![event],
+        events,
         next,
     }
 }

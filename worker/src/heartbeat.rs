@@ -10,11 +10,9 @@ use tokio_util::sync::CancellationToken;
 use shared::db;
 use shared::id::WorkerId;
 
-const INTERVAL: Duration = Duration::from_secs(1);
-/// How long one try may take.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// A worker that could not renew for this long ends its own work: a second before others may take it.
-const SURRENDER: Duration = Duration::from_secs(db::worker::SILENCE_SECONDS as u64 - 1);
+/// Into how many parts the time for which a worker may be silent is divided. It renews after each, and one that
+/// could not renew ends its own work when there is one part left: before others may take it.
+const PARTS: u32 = 5;
 
 /// The thread that renews. Dropping it ends the thread.
 pub(crate) struct Heartbeat {
@@ -27,6 +25,7 @@ impl Heartbeat {
     pub(crate) fn start(
         url: String,
         worker: WorkerId,
+        silence: Duration,
         dead: CancellationToken,
     ) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
@@ -37,7 +36,9 @@ impl Heartbeat {
         let thread = thread::Builder::new()
             .name("heartbeat".to_owned())
             .spawn(move || {
-                runtime.block_on(stopped.run_until_cancelled(renew_while_alive(&url, worker)));
+                runtime.block_on(
+                    stopped.run_until_cancelled(renew_while_alive(&url, worker, silence)),
+                );
                 dead.cancel();
             })?;
         Ok(Self {
@@ -57,12 +58,15 @@ impl Drop for Heartbeat {
     }
 }
 
-async fn renew_while_alive(url: &str, worker: WorkerId) {
+async fn renew_while_alive(url: &str, worker: WorkerId, silence: Duration) {
+    let interval = silence / PARTS;
+    let surrender = silence - interval;
     let mut connection = None;
     let mut renewed_at = Instant::now();
-    while renewed_at.elapsed() < SURRENDER {
+    while renewed_at.elapsed() < surrender {
         let begun_at = Instant::now();
-        match timeout(PATIENCE, renew(url, worker, &mut connection)).await {
+        let left = surrender.saturating_sub(renewed_at.elapsed());
+        match timeout(interval.min(left), renew(url, worker, &mut connection)).await {
             Ok(Ok(true)) => renewed_at = begun_at,
             Ok(Ok(false)) => {
                 tracing::warn!(%worker, "declared dead by others");
@@ -74,9 +78,10 @@ async fn renew_while_alive(url: &str, worker: WorkerId) {
             }
             Err(_) => connection = None,
         }
-        sleep(INTERVAL.saturating_sub(begun_at.elapsed())).await;
+        let left = surrender.saturating_sub(renewed_at.elapsed());
+        sleep(interval.saturating_sub(begun_at.elapsed()).min(left)).await;
     }
-    tracing::warn!(%worker, "could not renew for {SURRENDER:?}: ending the work in hand");
+    tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
 }
 
 async fn renew(

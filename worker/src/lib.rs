@@ -90,6 +90,8 @@ pub struct Settings {
     pub home: PathBuf,
     /// Jobs that it runs at once.
     pub slots: u32,
+    /// How long a worker may be silent, in whole seconds; the same for all.
+    pub silence: Duration,
     /// Private networks that inputs may be fetched from.
     pub fetch_allowed: Vec<IpNet>,
     /// Private networks that commands may reach, at hosts that their skill may.
@@ -126,6 +128,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         master_keys,
         home,
         slots,
+        silence,
         fetch_allowed,
         egress_allowed,
         keep,
@@ -172,6 +175,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let writer = tokio::spawn(writing);
     let shop = Shop {
         pool,
+        silence,
         assets,
         catalog,
         providers,

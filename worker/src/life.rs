@@ -57,7 +57,8 @@ pub(crate) async fn live(
             }
         };
         let dead = CancellationToken::new();
-        let heartbeat = Heartbeat::start(database_url.to_owned(), worker, dead.clone())?;
+        let heartbeat =
+            Heartbeat::start(database_url.to_owned(), worker, shop.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let life = Life {
             shop: &shop,
@@ -76,7 +77,13 @@ pub(crate) async fn live(
         life.live().await;
         search.shutdown().await;
         drop(heartbeat);
-        db::worker::stop(&shop.pool, worker).await?;
+        if let Err(error) = db::worker::stop(&shop.pool, worker).await {
+            // Others will notice.
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot say that this worker has ended"
+            );
+        }
     }
     beside.shutdown().await;
     Ok(())

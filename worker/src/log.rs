@@ -242,16 +242,15 @@ async fn append_surely(
     appends: &[Append],
     positions: &HashMap<Lease, Position>,
 ) -> Vec<Lease> {
-    let mut good = match shared::db::log::append(pool, appends).await {
+    match shared::db::log::append(pool, appends).await {
         Ok(good) => return good,
         Err(error) => {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the log cannot be written, trying again"
             );
-            Vec::new()
         }
-    };
+    }
     let lost = |lease: &Lease| {
         positions
             .get(lease)
@@ -259,37 +258,29 @@ async fn append_surely(
     };
     while !appends.iter().all(|append| lost(&append.lease)) {
         tokio::time::sleep(RETRY_PAUSE).await;
-        let entries: Vec<_> = appends
-            .iter()
-            .filter_map(|append| last_entry(append, positions))
-            .collect();
-        let retried = async {
-            // The answer to the first try may have been lost after its commit.
-            let written = shared::db::log::list_written(pool, &entries).await?;
-            good.extend(
-                appends
-                    .iter()
-                    .map(|append| append.lease)
-                    .filter(|lease| written.contains(&lease.job)),
-            );
-            shared::db::log::append(pool, appends).await
-        };
-        if let Ok(now_good) = retried.await {
-            good.extend(now_good);
-            break;
+        if let Ok(good) = append_again(pool, appends, positions).await {
+            return good;
         }
     }
-    good
+    Vec::new()
 }
 
-fn last_entry(
-    append: &Append,
+async fn append_again(
+    pool: &PgPool,
+    appends: &[Append],
     positions: &HashMap<Lease, Position>,
-) -> Option<(shared::id::JobId, i64, i32)> {
-    let position = positions.get(&append.lease)?;
-    Some((
-        append.lease.job,
-        append.base + append.events.len() as i64,
-        position.attempt,
-    ))
+) -> sqlx::Result<Vec<Lease>> {
+    let mut good = shared::db::log::append(pool, appends).await?;
+    // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
+    // way until just now.
+    let others = appends
+        .iter()
+        .filter(|append| !good.contains(&append.lease));
+    let others: Vec<_> = others
+        .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
+        .collect();
+    let written = shared::db::log::list_written(pool, &others).await?;
+    let leases = others.iter().map(|(append, _)| append.lease);
+    good.extend(leases.filter(|lease| written.contains(&lease.job)));
+    Ok(good)
 }

@@ -1,6 +1,7 @@
 //! What all attempts of a worker share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
@@ -21,6 +22,8 @@ use crate::workspace::WorkspaceRoot;
 /// What all attempts of a worker share.
 pub(crate) struct Shop {
     pub(crate) pool: PgPool,
+    /// How long a worker may be silent before others take over its jobs.
+    pub(crate) silence: Duration,
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,

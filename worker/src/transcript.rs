@@ -6,7 +6,7 @@ mod measured;
 
 use std::collections::{HashMap, VecDeque};
 
-use shared::event::ApprovalResolved;
+use shared::event::{ApprovalResolved, ToolCompleted};
 use shared::id::JobId;
 use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
@@ -19,9 +19,6 @@ const REPEATS_BEFORE_NUDGE: u32 = 3;
 
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
                                what you did and what came of it.";
-
-pub(crate) const UNANSWERED: &str =
-    "The job ended before this call had a result. What it did until then may be there in part.";
 
 const ASK_TO_GO_ON: &str = "Go on.";
 
@@ -88,7 +85,7 @@ impl Transcript {
     /// Begins a job. What was said before stays, what was counted was the job's before.
     pub(crate) fn begin(&mut self, job: JobId, prompt: Vec<Part>) {
         while self.next_call().is_some() {
-            self.add_result(UNANSWERED.to_owned(), true);
+            self.add_result(ToolCompleted::UNANSWERED.to_owned(), true);
         }
         let before = std::mem::replace(self, Self::new(self.may_repeat));
         self.messages = before.messages;

@@ -2,11 +2,21 @@ use clap::Args;
 use ipnet::IpNet;
 use shared::retention::Retention;
 
+/// What a worker takes on, and what it may reach.
 #[derive(Args, Clone)]
 pub(crate) struct Slots {
     /// Jobs that the worker runs at once
     #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) slots: u32,
+    /// Seconds for which a worker may be silent before others take over its jobs; all workers must have the same
+    #[arg(
+        long = "worker-silence",
+        env = "SKILLET_WORKER_SILENCE",
+        default_value_t = 5,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u16).range(1..=600)
+    )]
+    pub(crate) worker_silence: u16,
     /// A private network that inputs may be fetched from, e.g. 10.0.0.0/8
     #[arg(
         long = "fetch-allow",

@@ -9,11 +9,12 @@ use crate::id::{JobId, TenantId};
 use crate::job::{Job, Outcome};
 
 /// Ends a job whose run the caller has locked, with what it has come to. Calls that waited for a person wait
-/// no longer. Returns the job as it was.
+/// no longer, and calls without a result get one. Returns the job as it was.
 pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Job> {
     let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
     let job = job.ok_or(sqlx::Error::RowNotFound)?;
     let progress = super::event::get_progress(db, job.id).await?;
+    let unanswered = super::event::list_unanswered(db, job.id).await?;
     let pending = super::approval::list_pending(db, run).await?;
     let mut events = resolve(&pending, |_| {
         Some(Answer::unasked(ApprovalStatus::Cancelled))
@@ -24,6 +25,7 @@ pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Job>
         run.now,
         progress.into_result(),
     );
+    events.extend(unanswered);
     events.push(last);
     let append = Append {
         lease: run.lease,

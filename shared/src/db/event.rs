@@ -5,12 +5,14 @@ use serde_json::value::RawValue;
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::event::{Event, JobEvent};
+use crate::event::{Event, EventData, JobEvent, ToolCompleted};
 use crate::id::JobId;
 use crate::job::Progress;
 
 /// Events that are read at once to add them up: each may hold a whole reply.
 const PROGRESS_PAGE: i64 = 100;
+/// Results of one reply's calls that are read: more than a provider lets a reply have.
+const MAX_CALLS: i64 = 10_000;
 
 /// A page of a job's log after `after`, in order. `types` empty means all.
 pub async fn list(
@@ -81,6 +83,27 @@ pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Pro
     .await?;
     progress.usage.tool_calls = u32::try_from(calls).unwrap_or(u32::MAX);
     Ok(progress)
+}
+
+/// A result for each call of a job's last reply that has none, for a job that ends in no worker's hands.
+pub async fn list_unanswered(db: &mut PgConnection, job: JobId) -> sqlx::Result<Vec<EventData>> {
+    let [reply, result] = ["message.completed", "tool.completed"].map(str::to_owned);
+    let Some(last) = get_seq_from_end(&mut *db, job, &reply, 1).await? else {
+        return Ok(Vec::new());
+    };
+    let mut calls = Vec::new();
+    for event in list(db, job, last - 1, &[reply, result], MAX_CALLS).await? {
+        let event = event.parse();
+        match event.map_err(|error| sqlx::Error::Decode(error.into()))? {
+            EventData::MessageCompleted(reply) => {
+                calls.extend(reply.tool_calls().map(|call| call.call_id.clone()));
+            }
+            EventData::ToolCompleted(completed) => calls.retain(|id| *id != completed.call_id),
+            _ => {}
+        }
+    }
+    let results = calls.into_iter().map(ToolCompleted::unanswered);
+    Ok(results.map(EventData::ToolCompleted).collect())
 }
 
 /// What has come to each of many jobs after its position, at most `limit` events a job, in order.

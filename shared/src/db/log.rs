@@ -1,8 +1,10 @@
 //! Appending to logs: the one statement through which every job moves once it is queued.
 
 mod finish;
+mod written;
 
 pub use finish::finish;
+pub use written::list_written;
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -231,28 +233,6 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             number: row.lease,
         })
         .collect())
-}
-
-/// Which of these logs have an entry of that number, written by that attempt: what to ask when the
-/// answer to an append got lost.
-pub async fn list_written(
-    db: impl PgExecutor<'_>,
-    entries: &[(JobId, i64, i32)],
-) -> sqlx::Result<Vec<JobId>> {
-    let jobs: Vec<_> = entries.iter().map(|(job, ..)| job.0).collect();
-    let seqs: Vec<_> = entries.iter().map(|(_, seq, _)| *seq).collect();
-    let attempts: Vec<_> = entries.iter().map(|(.., attempt)| *attempt).collect();
-    let written = sqlx::query_scalar!(
-        r#"select event.job_id
-           from unnest($1::uuid[], $2::bigint[], $3::int[]) as entry (job_id, seq, attempt)
-           join job_event as event using (job_id, seq, attempt)"#,
-        &jobs,
-        &seqs,
-        &attempts,
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(written.into_iter().map(JobId).collect())
 }
 
 /// How many jobs one batch may touch, so that their ids fit into a notification of 8,000 bytes.

@@ -1,6 +1,7 @@
 //! Workers: who is there, and who is not any more.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,6 @@ use utoipa::ToSchema;
 
 use crate::id::WorkerId;
 use crate::sandbox::Isolation;
-
-/// How long a worker may be silent before others take over its jobs, by the database's clock.
-pub const SILENCE_SECONDS: i32 = 5;
 
 /// A worker as operators see it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -149,14 +147,15 @@ pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Ends workers that have been silent for too long. After a restart of the database everyone gets the
-/// full time again, since nobody could be heard while it was away.
-pub async fn stop_silent(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {
+/// Ends workers that have been silent for too long, by the database's clock. After a restart of the database
+/// everyone gets the full time again, since nobody could be heard while it was away.
+pub async fn stop_silent(db: impl PgExecutor<'_>, silence: Duration) -> sqlx::Result<u64> {
+    let seconds = i32::try_from(silence.as_secs()).unwrap_or(i32::MAX);
     let done = sqlx::query!(
         "update worker set stopped_at = now()
          where stopped_at is null
            and greatest(heartbeat_at, pg_postmaster_start_time()) < now() - make_interval(secs => $1::int)",
-        SILENCE_SECONDS,
+        seconds,
     )
     .execute(db)
     .await?;

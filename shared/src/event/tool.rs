@@ -57,6 +57,25 @@ pub struct ToolCompleted {
     pub usage: Option<CommandUsage>,
 }
 
+impl ToolCompleted {
+    /// What an unfinished call comes to when its job ends.
+    pub const UNANSWERED: &str =
+        "The job ended before this call had a result. What it did until then may be there in part.";
+
+    /// The result of a call that will have no other.
+    pub fn unanswered(call_id: String) -> Self {
+        Self {
+            call_id,
+            outcome: ToolOutcome::Cancelled,
+            output: Self::UNANSWERED.to_owned(),
+            exit_code: None,
+            duration_ms: 0,
+            truncated: false,
+            usage: None,
+        }
+    }
+}
+
 /// How a call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

@@ -103,8 +103,13 @@ async fn a_cancelled_job_leaves_nothing_to_answer_and_keeps_what_it_came_to() {
     let events = service.events(&job).await;
     assert_whole(&events);
     assert_eq!(
-        types(&events).split_last_chunk::<3>().unwrap().1,
-        &["job.waiting", "approval.resolved", "job.cancelled"]
+        types(&events).split_last_chunk::<4>().unwrap().1,
+        &[
+            "job.waiting",
+            "approval.resolved",
+            "tool.completed",
+            "job.cancelled"
+        ]
     );
     let (_, listed) = service.get(&format!("/v1/jobs/{job}/approvals")).await;
     assert_eq!(listed["data"][0]["status"], "cancelled");

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
 use super::database;
-use super::process::Process;
+use super::process::{self, PROGRAM, Process};
 use super::stream::Stream;
 
 /// How long anything may take that a test waits for.
@@ -131,9 +131,10 @@ impl Service {
         environment.extend(owned(more));
         let log = home.with_extension("log");
         if wrapper.is_empty() {
-            Process::start(&["worker"], &environment, &log)
+            process::start(&["worker"], &environment, &log)
         } else {
-            Process::start_through(wrapper, &["worker"], &environment, &log)
+            let arguments = ["worker"];
+            Process::start_through(wrapper, PROGRAM.as_ref(), &arguments, &environment, &log)
         }
     }
 
@@ -366,7 +367,7 @@ fn owned(variables: &[(&str, &str)]) -> impl Iterator<Item = (String, String)> {
 }
 
 fn start_api(environment: &[(String, String)], home: &TempDir, listen: &str) -> (Process, String) {
-    let mut api = Process::start(
+    let mut api = process::start(
         &["api", "--listen", listen],
         environment,
         &home.path().join("api.log"),

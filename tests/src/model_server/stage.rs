@@ -76,6 +76,10 @@ impl Stage {
         self.lock().conversation(marker).begins_anew = true;
     }
 
+    pub(super) fn forget(&self, marker: &str) {
+        self.lock().conversations.remove(marker);
+    }
+
     pub(super) fn set_delay(&self, delay: Duration) {
         self.lock().delay = delay;
     }

@@ -6,7 +6,7 @@ use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
 use shared::event::{
     ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
-    ToolCompleted, ToolOutcome, WaitReason,
+    ToolCompleted, WaitReason,
 };
 use shared::id::ApprovalId;
 use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
@@ -20,12 +20,16 @@ use crate::run_loop::LoopError;
 use crate::shop::Shop;
 use crate::telemetry::Close;
 use crate::tool::ExecuteError;
-use crate::transcript::{Transcript, UNANSWERED};
+use crate::transcript::Transcript;
 
 /// Attempts that the provider may end before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
 /// The pause after the first of them, doubled each time.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
+/// Attempts after which it counts as a fault of ours that the database was out of reach.
+const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
+/// How often the pause after such an attempt is doubled.
+const MAX_OUTAGE_DOUBLINGS: i16 = 5;
 /// The pause after a fault of ours, doubled each time.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 
@@ -170,6 +174,18 @@ pub(super) async fn close(
                 doubled(OUTAGE_PAUSE, claimed.model_outages).max(retry_after.unwrap_or_default());
             retry(clock, RetryCause::ModelOutage, message, pause)
         }
+        End::Fault(error)
+            if is_database_outage(&error) && claimed.job.attempt < MAX_ATTEMPTS_IN_OUTAGES =>
+        {
+            tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "the database failed an attempt");
+            let earlier = i16::try_from(claimed.job.attempt - 1).unwrap_or(i16::MAX);
+            retry(
+                clock,
+                RetryCause::DatabaseOutage,
+                "the database was out of reach".to_owned(),
+                doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS)),
+            )
+        }
         End::Fault(error) => {
             let error = format!("{error:#}");
             let error = log.redact(&error);
@@ -207,18 +223,16 @@ pub(super) async fn close(
     is_over && is_written
 }
 
+/// Whether the database was out of reach, which is no fault of the job or of ours.
+fn is_database_outage(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    causes.any(shared::db::is_outage)
+}
+
 /// A result for each call that will have no other.
 fn unanswered(transcript: &mut Transcript) -> Vec<EventData> {
     let calls = transcript.give_up();
-    let results = calls.map(|call| ToolCompleted {
-        call_id: call.call_id,
-        outcome: ToolOutcome::Cancelled,
-        output: UNANSWERED.to_owned(),
-        exit_code: None,
-        duration_ms: 0,
-        truncated: false,
-        usage: None,
-    });
+    let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
     results.map(EventData::ToolCompleted).collect()
 }
 

@@ -44,6 +44,8 @@ async fn another_worker_finds_the_workspace_as_it_was() {
 
     let at = |name: &str| folder(&first).join(name);
     fs::create_dir_all(at("out/deep")).unwrap();
+    fs::create_dir(at("empty")).unwrap();
+    fs::set_permissions(at("empty"), fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(at("out/deep/script.sh"), "echo").unwrap();
     fs::set_permissions(at("out/deep/script.sh"), fs::Permissions::from_mode(0o750)).unwrap();
     fs::write(at("input.csv"), "changed\n").unwrap();

@@ -1,0 +1,117 @@
+//! `bench chaos`: whether anything is lost while a service is killed, stopped, cut off and restarted.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use tests::chaos::{Options, Setup, Summary, roll, run};
+
+use crate::figure::percentile;
+
+/// What to put a service through.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How many runs to make
+    #[arg(long, default_value_t = 100)]
+    runs: u64,
+    /// The schedule of the first run, that of the next one more, and so on; the clock's if not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Services at once: most of a run is waiting
+    #[arg(long, default_value_t = 4)]
+    worlds: usize,
+    /// Instead, replace the worker of one long job so many times
+    #[arg(long, value_name = "RESTARTS")]
+    rolling: Option<usize>,
+    /// Write the summary to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Makes the runs and says what came of them; an error if anything is lost.
+pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
+    let setup = Setup {
+        program: std::env::current_exe()?,
+        silence: None,
+    };
+    if let Some(restarts) = arguments.rolling {
+        return rolling(setup, restarts).await;
+    }
+    let seed = match arguments.seed {
+        Some(seed) => seed,
+        None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+    };
+    let options = Options {
+        setup,
+        seed,
+        runs: arguments.runs,
+        worlds: arguments.worlds.max(1),
+    };
+    let begun_at = Instant::now();
+    let progress = |summary: &Summary| {
+        eprint!(
+            "\r{} of {} runs, {} violated ",
+            summary.runs,
+            options.runs,
+            summary.violations.len()
+        );
+    };
+    let summary = run(&options, progress).await?;
+    eprintln!();
+    print(&summary, seed, begun_at)?;
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_string_pretty(&summary)?)?;
+    }
+    anyhow::ensure!(summary.violations.is_empty(), "something is lost");
+    Ok(())
+}
+
+/// Turns of the long job for each restart.
+const TURNS_PER_RESTART: usize = 5;
+
+async fn rolling(setup: Setup, restarts: usize) -> anyhow::Result<()> {
+    let turns = restarts * TURNS_PER_RESTART;
+    let rolled = roll(setup, turns, restarts).await?;
+    let seconds: Vec<_> = rolled
+        .handed_back
+        .iter()
+        .map(|it| it.as_secs_f64())
+        .collect();
+    let mut out = std::io::stdout();
+    writeln!(out, "{turns} turns, {restarts} restarts; handed back after")?;
+    for percent in [50, 99] {
+        writeln!(out, "{:8.3} s  p{percent}", percentile(&seconds, percent))?;
+    }
+    anyhow::ensure!(rolled.violations.is_empty(), "{:#?}", rolled.violations);
+    Ok(())
+}
+
+fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    for violation in &summary.violations {
+        writeln!(out, "{violation}\n")?;
+    }
+    let seconds = begun_at.elapsed().as_secs();
+    writeln!(out, "{} runs from seed {seed} in {seconds} s", summary.runs)?;
+    writeln!(out, "{} jobs with {} events", summary.jobs, summary.events)?;
+    let ends = summary
+        .ends
+        .iter()
+        .map(|(end, count)| (format!("jobs {end}"), count));
+    let retries = summary.retries.iter();
+    let retries = retries.map(|(cause, count)| (format!("attempts ended by {cause}"), count));
+    let faults = summary
+        .faults
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), count));
+    for (name, count) in ends.chain(retries).chain(faults) {
+        writeln!(out, "{count:8}  {name}")?;
+    }
+    writeln!(
+        out,
+        "{:8}  runs in which something is lost",
+        summary.violations.len()
+    )?;
+    Ok(())
+}

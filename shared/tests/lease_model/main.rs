@@ -1,0 +1,93 @@
+//! A model of one job between two workers, checked in every order in which things can happen: appends that arrive
+//! late or twice, answers that get lost, workers that die, stop, wake up or are cut off.
+//!
+//! It is the protocol of `db::claim`, `db::log` and `db::run` without their SQL. To know that the properties say
+//! something, the protocol is also checked with one of its rules left out, and each time one of them fails.
+
+mod protocol;
+
+use protocol::{Entry, Protocol, Say, WORKERS, World};
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+/// What holds in every state, or in the end.
+fn promises() -> Vec<Property<Protocol>> {
+    vec![
+        Property::always(
+            "one entry ends the log, and is its last",
+            |_, world: &World| {
+                let place = world.log.iter().position(|(_, say)| *say == Say::Ended);
+                place.is_none_or(|place| place + 1 == world.log.len())
+            },
+        ),
+        Property::always("nothing is written twice", |_, world: &World| {
+            let twice = |(place, entry)| world.log[..place].contains(entry);
+            !world.log.iter().enumerate().any(twice)
+        }),
+        Property::always("only the holder writes", |_, world: &World| {
+            let is_superseded = |pair: &[Entry]| pair[1].0 < pair[0].0;
+            let after_end = |pair: &[Entry]| pair[0].1 == Say::Retried && pair[0].0 == pair[1].0;
+            // A cancellation may end what nobody has.
+            let stranger = |pair: &[Entry]| after_end(pair) && pair[1].1 != Say::Ended;
+            !world.stranger
+                && !world
+                    .log
+                    .windows(2)
+                    .any(|pair| is_superseded(pair) || stranger(pair))
+        }),
+        Property::always(
+            "two work at once only if one has slept",
+            |_, world: &World| {
+                let is_busy =
+                    |worker: &usize| world.work[*worker].is_some() && !world.has_slept[*worker];
+                (0..WORKERS).filter(is_busy).count() < 2
+            },
+        ),
+        Property::always(
+            "what is saved is there while it is needed",
+            |_, world: &World| !world.cleared || world.is_over(),
+        ),
+        Property::eventually("the job ends", |_, world: &World| world.is_over()),
+    ]
+}
+
+/// The promises that the protocol breaks; once it has broken one of `enough`, no others are looked for.
+fn broken(protocol: Protocol, enough: HasDiscoveries) -> Vec<&'static str> {
+    let checker = protocol.checker().threads(2).finish_when(enough);
+    checker
+        .spawn_bfs()
+        .join()
+        .discoveries()
+        .into_keys()
+        .collect()
+}
+
+#[test]
+fn the_protocol_keeps_its_promises_in_every_order_of_events() {
+    assert_eq!(broken(Protocol::Whole, HasDiscoveries::All), [""; 0]);
+}
+
+#[test]
+fn every_rule_of_the_protocol_is_needed() {
+    let protocols = [
+        (
+            Protocol::FinishWithoutFence,
+            "one entry ends the log, and is its last",
+        ),
+        (Protocol::AppendWithoutBase, "nothing is written twice"),
+        (Protocol::ReapWithoutTrace, "only the holder writes"),
+        (
+            Protocol::NoSurrender,
+            "two work at once only if one has slept",
+        ),
+        (
+            Protocol::WrittenByNumber,
+            "what is saved is there while it is needed",
+        ),
+        (Protocol::NoReaper, "the job ends"),
+        (Protocol::NothingGivenUp, "the job ends"),
+    ];
+    for (protocol, promise) in protocols {
+        let found = broken(protocol, HasDiscoveries::AnyOf([promise].into()));
+        assert!(found.contains(&promise), "{protocol:?} breaks {found:?}");
+    }
+}

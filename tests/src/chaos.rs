@@ -1,0 +1,291 @@
+//! Chaos: seeded runs in which a whole service is asked for jobs while its parts are killed, stopped, cut off and
+//! restarted; then a check of all that happened.
+//!
+//! A seed decides what is asked and what is done, and when. It does not decide how the processes are scheduled, so
+//! a run that found a fault may have to be repeated before it finds it again.
+
+mod check;
+mod client;
+mod collect;
+mod history;
+mod interrupt;
+mod rolling;
+mod schedule;
+mod workload;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context;
+use futures_util::future::try_join_all;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+pub use check::{Violation, check};
+use client::{Client, send_surely};
+pub use history::{Asked, Download, History, JobHistory, Replay};
+pub use interrupt::{Interruption, interrupt};
+pub use rolling::{Rolled, roll};
+pub use schedule::{Fault, Schedule};
+use schedule::{Kind, WORKERS};
+pub use world::{Access, Setup, World};
+
+/// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
+const SILENCE: u16 = 2;
+/// How long the jobs of a run may take to end when everything is in order again.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Violations after which no more runs begin.
+const MAX_BROKEN_RUNS: usize = 5;
+
+/// Which runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How a service is started; the silence is shortened.
+    pub setup: Setup,
+    /// The seed of the first run; each further one has the next.
+    pub seed: u64,
+    /// How many.
+    pub runs: u64,
+    /// How many services run at once, one after the other in each.
+    pub worlds: usize,
+}
+
+/// What came of runs.
+#[derive(Debug, Default, Serialize)]
+pub struct Summary {
+    /// Runs that were made.
+    pub runs: usize,
+    /// Jobs that were sent.
+    pub jobs: usize,
+    /// Events that their logs have.
+    pub events: usize,
+    /// How long the longest run took, in seconds.
+    pub longest_seconds: f64,
+    /// What became of the jobs.
+    pub ends: BTreeMap<String, usize>,
+    /// Attempts that ended before their job did, by cause.
+    pub retries: BTreeMap<String, usize>,
+    /// What was done to the service.
+    pub faults: BTreeMap<&'static str, usize>,
+    /// What must not be, a text each run, with all that is known of it.
+    pub violations: Vec<String>,
+}
+
+impl Summary {
+    fn add(&mut self, played: &Played) {
+        self.runs += 1;
+        self.longest_seconds = self.longest_seconds.max(played.took.as_secs_f64());
+        self.jobs += played.history.jobs.len();
+        for (_, fault) in &played.schedule.faults {
+            *self.faults.entry(fault.name()).or_default() += 1;
+        }
+        for job in &played.history.jobs {
+            self.events += job.events.len();
+            let status = job.job["status"].as_str().unwrap_or("unknown");
+            *self.ends.entry(status.to_owned()).or_default() += 1;
+            for event in job.of_type("job.retrying") {
+                let cause = event["data"]["cause"].as_str().unwrap_or_default();
+                *self.retries.entry(cause.to_owned()).or_default() += 1;
+            }
+        }
+        self.violations.extend(played.report.clone());
+    }
+}
+
+/// A run that is over.
+struct Played {
+    schedule: Schedule,
+    history: History,
+    /// How long it took.
+    took: Duration,
+    /// What is wrong, with all that helps to understand it.
+    report: Option<String>,
+}
+
+/// Makes the runs. `progress` gets the summary after each.
+pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyhow::Result<Summary> {
+    let next = Arc::new(AtomicU64::new(0));
+    let (sender, mut played) = mpsc::channel(options.worlds.max(1));
+    // Those that are in the middle of a run when this is dropped end with it.
+    let mut worlds = JoinSet::new();
+    for _ in 0..options.worlds.max(1) {
+        let (options, next, sender) = (options.clone(), next.clone(), sender.clone());
+        worlds.spawn(async move {
+            let done = play_all(&options, &next, &sender).await;
+            if let Err(error) = done {
+                // Whoever is not interested any more has seen enough.
+                let _ = sender.send(Err(error)).await;
+            }
+        });
+    }
+    drop(sender);
+    let mut summary = Summary::default();
+    while let Some(played) = played.recv().await {
+        summary.add(&played?);
+        progress(&summary);
+        if summary.violations.len() >= MAX_BROKEN_RUNS {
+            break;
+        }
+    }
+    Ok(summary)
+}
+
+/// Plays the runs that no other service has taken, one after the other.
+async fn play_all(
+    options: &Options,
+    next: &AtomicU64,
+    sender: &mpsc::Sender<anyhow::Result<Played>>,
+) -> anyhow::Result<()> {
+    let mut world = None;
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= options.runs {
+            return Ok(());
+        }
+        let schedule = Schedule::of(options.seed + number);
+        let mut own = match world.take() {
+            Some(world) => world,
+            None => begin(&options.setup).await?,
+        };
+        let seed = schedule.seed;
+        let played = play(&mut own, schedule).await;
+        let played = played.with_context(|| format!("the run of seed {seed}"))?;
+        // What a broken run left behind is none of the next one's.
+        world = played.report.is_none().then_some(own);
+        if sender.send(Ok(played)).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+async fn begin(setup: &Setup) -> anyhow::Result<World> {
+    let setup = Setup {
+        silence: Some(SILENCE),
+        ..setup.clone()
+    };
+    let mut world = World::start(setup).await?;
+    (0..WORKERS).for_each(|place| world.start_worker(place));
+    world.until_workers(WORKERS).await?;
+    Ok(world)
+}
+
+/// Plays a schedule in a service in which all is in order, and leaves it so.
+async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
+    let run = format!("run-{}", schedule.seed);
+    let keys = (0..schedule.jobs.len()).map(|number| format!("{run}.{number}"));
+    let planned: Vec<_> = keys.zip(schedule.jobs.iter().cloned()).collect();
+    workload::script(&world.model, &run, &planned);
+    let conversation = begin_conversation(world, &planned).await?;
+    let clients: Vec<_> = planned
+        .into_iter()
+        .map(|(key, plan)| Client {
+            access: world.access.clone(),
+            key,
+            plan,
+            conversation: conversation.clone(),
+            seen: Mutex::default(),
+        })
+        .collect();
+    let begun_at = Instant::now();
+    let living = try_join_all(clients.iter().map(|client| client.live(begun_at)));
+    let trouble = async {
+        for (at, fault) in &schedule.faults {
+            sleep_until(begun_at + *at).await;
+            world
+                .inflict(*fault)
+                .await
+                .with_context(|| format!("{fault:?}"))?;
+        }
+        world.heal().await
+    };
+    let lived = timeout(PATIENCE, async { tokio::join!(living, trouble) }).await;
+    let is_over = match lived {
+        Ok((living, troubled)) => {
+            troubled?;
+            living?;
+            true
+        }
+        Err(_) => false,
+    };
+    world.see_off().await?;
+    world.until_workers(WORKERS).await?;
+    let mut history = collect::collect(world, &run, &clients).await?;
+    if !is_over {
+        let fault = "not all clients came to the end of their job in time";
+        history.process_violations.push(fault.to_owned());
+    }
+    world.forget_later(run);
+    let violations = check(&history);
+    let report =
+        (!violations.is_empty()).then(|| describe(world, &schedule, &history, &violations));
+    Ok(Played {
+        took: begun_at.elapsed(),
+        schedule,
+        history,
+        report,
+    })
+}
+
+/// Begins the conversation of a run, if it has a job of one; returns its id.
+async fn begin_conversation(
+    world: &World,
+    planned: &[(String, schedule::Planned)],
+) -> anyhow::Result<String> {
+    if !planned
+        .iter()
+        .any(|(_, job)| job.kind == Kind::Conversation)
+    {
+        return Ok(String::new());
+    }
+    let request = world
+        .access
+        .request(0, reqwest::Method::POST, "/v1/conversations");
+    let request = request.json(&serde_json::json!({"agent": "default"}));
+    let (_, conversation) = send_surely(&request).await;
+    let id = conversation["id"].as_str();
+    Ok(id.context("a conversation has an id")?.to_owned())
+}
+
+/// All that helps to understand what went wrong.
+fn describe(
+    world: &World,
+    schedule: &Schedule,
+    history: &History,
+    violations: &[Violation],
+) -> String {
+    let mut report = format!("{schedule}\n");
+    for Violation { key, what } in violations {
+        report += &format!(
+            "VIOLATION {}: {what}\n",
+            key.as_deref().unwrap_or("of the run")
+        );
+    }
+    let broken = history.jobs.iter().filter(|job| {
+        let mut keys = violations
+            .iter()
+            .filter_map(|violation| violation.key.as_ref());
+        keys.any(|key| *key == job.key)
+    });
+    for job in broken {
+        report += &format!("\nthe log of {} ({}):\n", job.key, job.accepted.join(", "));
+        job.events
+            .iter()
+            .for_each(|event: &Value| report += &format!("{event}\n"));
+        let ids: Vec<_> = job.accepted.iter().map(String::as_str).collect();
+        report += &format!(
+            "what the processes said of it:\n{}",
+            world.log_lines("worker", &ids)
+        );
+    }
+    for called in ["worker", "api"] {
+        let warnings = world.log_lines(called, &["WARN", "ERROR"]);
+        report += &format!("\nwarnings of {called}:\n{warnings}");
+    }
+    report
+}

@@ -1,0 +1,62 @@
+//! What must be true of every run, whatever was done to the service. Each rule reads a history and says what is
+//! wrong with it, in sentences.
+
+mod cap;
+mod ending;
+mod file;
+mod log;
+mod model;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use super::history::{History, JobHistory};
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The key of the job that it is about, if it is about one.
+    pub key: Option<String>,
+    /// What is the case.
+    pub what: String,
+}
+
+/// A rule about one job: adds what is wrong.
+type Rule = fn(&JobHistory, &mut Vec<String>);
+
+const RULES: [Rule; 14] = [
+    ending::what_was_accepted_is_there,
+    ending::a_key_makes_one_job,
+    ending::it_ends_as_it_should,
+    ending::its_state_is_that_of_its_log,
+    ending::its_outputs_are_there,
+    log::it_is_dense_from_one,
+    log::one_event_ends_it_and_none_follows,
+    log::attempts_never_go_back,
+    log::a_lease_that_ended_writes_nothing,
+    log::every_call_has_one_result,
+    stream::every_replay_is_the_same,
+    stream::followers_saw_the_log,
+    model::no_reply_is_asked_for_again,
+    file::what_was_saved_is_there,
+];
+
+/// All that is wrong with a history.
+pub fn check(history: &History) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for job in &history.jobs {
+        let mut faults = Vec::new();
+        RULES.iter().for_each(|rule| rule(job, &mut faults));
+        let of_job = |what| Violation {
+            key: Some(job.key.clone()),
+            what,
+        };
+        violations.extend(faults.into_iter().map(of_job));
+    }
+    let mut faults = history.model_violations.clone();
+    faults.extend(history.process_violations.clone());
+    cap::no_tenant_exceeds_its_cap(history, &mut faults);
+    cap::conversations_run_one_job_at_a_time(history, &mut faults);
+    violations.extend(faults.into_iter().map(|what| Violation { key: None, what }));
+    violations
+}

@@ -1,0 +1,70 @@
+//! How jobs come to be, and how they end.
+
+use crate::chaos::history::JobHistory;
+
+/// Workers that may die with a job before it fails.
+const MAX_CRASHES: usize = 3;
+
+pub(super) fn what_was_accepted_is_there(job: &JobHistory, faults: &mut Vec<String>) {
+    if job.accepted.is_empty() {
+        faults.push("it was never accepted".to_owned());
+    }
+    for id in &job.accepted {
+        if !job.stored.contains(id) {
+            faults.push(format!("{id} was accepted and is not there"));
+        }
+    }
+}
+
+pub(super) fn a_key_makes_one_job(job: &JobHistory, faults: &mut Vec<String>) {
+    if job.stored.len() > 1 {
+        faults.push(format!("its key made the jobs {:?}", job.stored));
+    }
+    if let Some(other) = job.accepted.iter().find(|id| **id != job.accepted[0]) {
+        faults.push(format!(
+            "its key was answered with {} and {other}",
+            job.accepted[0]
+        ));
+    }
+}
+
+/// Nothing that was done to the service ends a job, but three workers that died with it.
+pub(super) fn it_ends_as_it_should(job: &JobHistory, faults: &mut Vec<String>) {
+    let crashes = job.retried("crash");
+    match job.job["status"].as_str() {
+        Some("completed") => {}
+        Some("cancelled") if job.cancel_accepted => {}
+        Some("cancelled") => faults.push("it was cancelled, and nobody asked for it".to_owned()),
+        Some("failed")
+            if job.job["error"]["code"] == "worker_lost" && crashes + 1 == MAX_CRASHES => {}
+        Some("failed") => faults.push(format!(
+            "it failed after {crashes} crashes: {}",
+            job.job["error"]
+        )),
+        status => faults.push(format!("it did not end: it is {status:?}")),
+    }
+    if job.is_in_queue {
+        faults.push("it is still in the queue".to_owned());
+    }
+    let faulty = job.retried("failure");
+    if faulty > 0 {
+        faults.push(format!("{faulty} attempts ended by a fault of ours"));
+    }
+}
+
+pub(super) fn its_state_is_that_of_its_log(job: &JobHistory, faults: &mut Vec<String>) {
+    let last = job.events.last().map(|event| &event["data"]);
+    if last != Some(&job.job) {
+        faults.push("the job is not what its last event says".to_owned());
+    }
+}
+
+pub(super) fn its_outputs_are_there(job: &JobHistory, faults: &mut Vec<String>) {
+    for download in &job.downloads {
+        match &download.found {
+            Ok(sha256) if *sha256 == download.stated => {}
+            Ok(other) => faults.push(format!("an output of {} came as {other}", download.stated)),
+            Err(error) => faults.push(format!("the output {}: {error}", download.stated)),
+        }
+    }
+}

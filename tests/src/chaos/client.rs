@@ -1,0 +1,207 @@
+//! A client that does what clients should: it asks again until it knows, and takes a stream up where it was.
+
+use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use reqwest::{Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::schedule::{Kind, Planned};
+use super::workload;
+use super::world::Access;
+
+/// The pause before something is tried again.
+const PAUSE: Duration = Duration::from_millis(30);
+/// How long an answer may take before it is asked for again.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client waits that hangs up on an answer.
+const IMPATIENCE: Duration = Duration::from_millis(4);
+
+/// A client of one job.
+pub(crate) struct Client {
+    pub(crate) access: Access,
+    pub(crate) key: String,
+    pub(crate) plan: Planned,
+    pub(crate) conversation: String,
+    /// What it knows so far, also when it is not let live to its end.
+    pub(crate) seen: Mutex<Seen>,
+}
+
+/// What it came to know.
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) accepted: Vec<String>,
+    pub(crate) cancel_accepted: bool,
+    pub(crate) followed: Vec<String>,
+}
+
+impl Client {
+    /// Sends the job when its time has come, and follows it to its end.
+    pub(crate) async fn live(&self, begun_at: Instant) -> anyhow::Result<()> {
+        sleep_until(begun_at + self.plan.at).await;
+        let id = &self.submit().await?;
+        // Whoever answers does so until the job has ended.
+        let following = async {
+            tokio::select! {
+                followed = self.follow(id) => followed,
+                never = self.answer(id), if matches!(self.plan.kind, Kind::Approval { .. }) => match never {},
+            }
+        };
+        tokio::try_join!(following, self.cancel(id))?;
+        Ok(())
+    }
+
+    /// What it knows.
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The conversation, if the job is of one.
+    pub(crate) fn conversation_id(&self) -> Option<String> {
+        (self.plan.kind == Kind::Conversation).then(|| self.conversation.clone())
+    }
+
+    /// Sends the request until it is accepted, and maybe once more. Returns the job's id.
+    async fn submit(&self) -> anyhow::Result<String> {
+        let body = workload::request(&self.key, &self.plan, &self.conversation);
+        let request = self.request(Method::POST, "/v1/jobs");
+        let request = request.header("Idempotency-Key", &self.key).json(&body);
+        if self.plan.hangs_up
+            && let Ok(Some(answer)) = timeout(IMPATIENCE, send(&request)).await
+        {
+            self.accept(answer)?;
+        }
+        let id = self.accept(send_surely(&request).await)?;
+        if self.plan.hangs_up {
+            self.accept(send_surely(&request).await)?;
+        }
+        Ok(id)
+    }
+
+    /// Notes the id of the job that an answer is about.
+    fn accept(&self, (status, answer): Answer) -> anyhow::Result<String> {
+        ensure!(
+            status.is_success(),
+            "a request was answered with {status}: {answer}"
+        );
+        let id = answer["id"].as_str().context("a job has an id")?.to_owned();
+        self.seen().accepted.push(id.clone());
+        Ok(id)
+    }
+
+    /// Asks for the end, if that is the plan.
+    async fn cancel(&self, id: &str) -> anyhow::Result<()> {
+        let Some(after) = self.plan.cancel_after else {
+            return Ok(());
+        };
+        sleep(after).await;
+        let request = self.request(Method::POST, &format!("/v1/jobs/{id}/cancel"));
+        let (status, answer) = send_surely(&request).await;
+        ensure!(
+            status == StatusCode::OK,
+            "a cancellation was answered with {status}: {answer}"
+        );
+        self.seen().cancel_accepted = true;
+        Ok(())
+    }
+
+    /// Says to every call of the job that waits what the plan says, for as long as it is let.
+    async fn answer(&self, id: &str) -> Infallible {
+        let path = format!("/v1/jobs/{id}/approvals");
+        let pending = self.request(Method::GET, &format!("{path}?status=pending"));
+        let approved = matches!(self.plan.kind, Kind::Approval { approved: true });
+        loop {
+            let (_, page) = send(&pending).await.unwrap_or_default();
+            for approval in page["data"].as_array().into_iter().flatten() {
+                let approval = approval["id"].as_str().unwrap_or_default();
+                let request = self.request(Method::POST, &format!("{path}/{approval}"));
+                // If it got lost, the call is still pending the next time.
+                send(&request.json(&json!({ "approved": approved }))).await;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Follows the job until there is nothing more to come; hangs up now and then.
+    async fn follow(&self, id: &str) -> anyhow::Result<()> {
+        let path = format!("/v1/jobs/{id}/stream");
+        loop {
+            let count = self.seen().followed.len();
+            let request = self.request(Method::GET, &path);
+            match request.header("Last-Event-ID", count).send().await {
+                Ok(response) if response.status() == StatusCode::NO_CONTENT => return Ok(()),
+                Ok(response) if response.status() == StatusCode::OK => {
+                    let mut events = Vec::new();
+                    read_stream(response, &mut events, self.plan.patience).await;
+                    self.seen().followed.extend(events);
+                }
+                Ok(response) if response.status().is_client_error() => {
+                    bail!("the stream was refused: {}", response.text().await?)
+                }
+                _ => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.access.request(self.plan.tenant, method, path)
+    }
+}
+
+impl Access {
+    /// A request of a tenant.
+    pub(crate) fn request(&self, tenant: usize, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        request.bearer_auth(&self.keys[tenant])
+    }
+}
+
+/// Reads events as they stand on the wire, until there are so many or the stream ends.
+pub(crate) async fn read_stream(
+    mut response: reqwest::Response,
+    events: &mut Vec<String>,
+    enough: usize,
+) {
+    let mut rest = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        rest.extend_from_slice(&chunk);
+        while let Some(end) = rest.windows(2).position(|pair| pair == b"\n\n") {
+            let event: Vec<_> = rest.drain(..end + 2).collect();
+            if !event.starts_with(b":") {
+                events.push(String::from_utf8_lossy(&event[..end]).into_owned());
+            }
+            if events.len() >= enough {
+                return;
+            }
+        }
+    }
+}
+
+type Answer = (StatusCode, Value);
+
+/// Sends it once; `None` if no answer came, or one that says that there is none yet.
+async fn send(request: &RequestBuilder) -> Option<Answer> {
+    let response = request
+        .try_clone()?
+        .timeout(ANSWER_PATIENCE)
+        .send()
+        .await
+        .ok()?;
+    let status = response.status();
+    let body = response.bytes().await.ok()?;
+    let is_answer = !status.is_server_error();
+    is_answer.then(|| (status, serde_json::from_slice(&body).unwrap_or_default()))
+}
+
+/// Sends it until an answer comes.
+pub(crate) async fn send_surely(request: &RequestBuilder) -> Answer {
+    loop {
+        if let Some(answer) = send(request).await {
+            return answer;
+        }
+        sleep(PAUSE).await;
+    }
+}

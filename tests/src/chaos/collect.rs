@@ -1,0 +1,120 @@
+//! Collecting what there is to know of a run when all of its jobs have ended.
+
+use std::collections::HashMap;
+
+use anyhow::Context;
+use reqwest::Method;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use shared::db;
+
+use super::client::{Client, read_stream, send_surely};
+use super::history::{Asked, Download, History, JobHistory, Replay};
+use super::workload::{marked, turn};
+use super::world::{CAPS, World};
+
+/// The most cuts from which a log is replayed.
+const MAX_CUTS: usize = 12;
+
+/// All that is known of a run.
+pub(crate) async fn collect(
+    world: &mut World,
+    run: &str,
+    clients: &[Client],
+) -> anyhow::Result<History> {
+    let mut history = History {
+        caps: HashMap::from(CAPS),
+        process_violations: world.take_faults(),
+        model_violations: world.take_model_violations(),
+        ..History::default()
+    };
+    let requests = world.model.requests(run);
+    for client in clients {
+        let seen = client.seen().clone();
+        let mut job = JobHistory {
+            tenant: client.plan.tenant,
+            conversation: client.conversation_id(),
+            accepted: seen.accepted,
+            cancel_accepted: seen.cancel_accepted,
+            followed: seen.followed,
+            ..JobHistory::default()
+        };
+        let mark = marked(&client.key);
+        let asked = requests.iter().filter_map(|request| {
+            Some(Asked {
+                worker: request.headers.get("x-api-key")?.parse().ok()?,
+                turn: turn(request, &mark)?,
+            })
+        });
+        job.asked = asked.collect();
+        read(world, client, &mut job).await?;
+        job.key.clone_from(&client.key);
+        history.jobs.push(job);
+    }
+    Ok(history)
+}
+
+async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::Result<()> {
+    let stored = sqlx::query_scalar("select id::text from job where metadata->>'key' = $1");
+    job.stored = stored.bind(&client.key).fetch_all(&world.pool).await?;
+    let Some(id) = job.accepted.first().cloned() else {
+        return Ok(());
+    };
+    let in_queue = sqlx::query_scalar("select exists (select from run where job_id = $1::uuid)");
+    job.is_in_queue = in_queue.bind(&id).fetch_one(&world.pool).await?;
+    let events = db::event::list(&world.pool, id.parse()?, 0, &[], i64::MAX).await?;
+    let events = events.iter().map(serde_json::to_value);
+    job.events = events.collect::<Result<_, _>>()?;
+    job.starters = starters(world, &job.events).await?;
+    let get = |path: &str| client.request(Method::GET, path);
+    (_, job.job) = send_surely(&get(&format!("/v1/jobs/{id}"))).await;
+    if !job.has_ended() {
+        // Its stream would not end either.
+        return Ok(());
+    }
+    let step = job.events.len().div_ceil(MAX_CUTS).max(1);
+    for after in (0..job.events.len()).step_by(step) {
+        let mut stream = Vec::new();
+        let request = get(&format!("/v1/jobs/{id}/stream")).header("Last-Event-ID", after);
+        read_stream(request.send().await?, &mut stream, usize::MAX).await;
+        let path = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
+        let (_, page) = send_surely(&get(&path)).await;
+        let pages = page["data"].as_array().context("a page of events")?.clone();
+        job.replays.push(Replay {
+            after,
+            stream,
+            pages,
+        });
+    }
+    for output in job.job["outputs"].as_array().into_iter().flatten() {
+        let asset = &output["asset"];
+        let text = |name: &str| asset[name].as_str().unwrap_or_default();
+        let response = get(text("content_url")).send().await?;
+        let status = response.status();
+        let content = response.bytes().await?;
+        job.downloads.push(Download {
+            stated: text("sha256").to_owned(),
+            found: if status.is_success() {
+                Ok(hex::encode(Sha256::digest(&content)))
+            } else {
+                Err(status.to_string())
+            },
+        });
+    }
+    Ok(())
+}
+
+/// Which processes began the attempts.
+async fn starters(world: &World, events: &[Value]) -> anyhow::Result<HashMap<i64, usize>> {
+    let mut starters = HashMap::new();
+    for event in events.iter().filter(|event| event["type"] == "job.started") {
+        let worker = event["data"]["worker"].as_str();
+        let name = sqlx::query_scalar::<_, String>("select name from worker where id = $1::uuid");
+        let name = name.bind(worker).fetch_one(&world.pool).await?;
+        let process = name.rsplit(':').next().and_then(|id| id.parse().ok());
+        let number = process.and_then(|process| world.number_of(process));
+        let number = number.with_context(|| format!("{name} is no worker of ours"))?;
+        starters.insert(JobHistory::attempt(event), number);
+    }
+    Ok(starters)
+}

@@ -1,0 +1,136 @@
+//! One long job while its workers are replaced, again and again: nothing of it is lost or done twice, and no
+//! attempt is burnt.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
+use reqwest::Method;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::client::{Client, send_surely};
+use super::schedule::{Fault, Kind, Planned};
+use super::{Setup, World, check, collect, workload};
+
+/// How long the job may take beyond its restarts.
+const PATIENCE: Duration = Duration::from_secs(300);
+const PAUSE: Duration = Duration::from_millis(10);
+const RUN: &str = "rolling";
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Rolled {
+    /// What must not be.
+    pub violations: Vec<String>,
+    /// From the signal to a worker until the job was handed back, each time.
+    pub handed_back: Vec<Duration>,
+}
+
+/// Runs a job of so many turns, and meanwhile replaces the worker that has it so many times.
+pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result<Rolled> {
+    let mut world = World::start(setup).await?;
+    world.start_worker(0);
+    world.until_workers(1).await?;
+    let client = Client {
+        access: world.access.clone(),
+        key: format!("{RUN}.0"),
+        plan: Planned {
+            at: Duration::ZERO,
+            kind: Kind::Loop { turns },
+            tenant: 0,
+            cancel_after: None,
+            hangs_up: false,
+            patience: usize::MAX,
+        },
+        conversation: String::new(),
+        seen: Mutex::default(),
+    };
+    workload::script(
+        &world.model,
+        RUN,
+        &[(client.key.clone(), client.plan.clone())],
+    );
+    let living = timeout(PATIENCE, client.live(Instant::now()));
+    let replacing = replace(&mut world, &client, turns, restarts);
+    let (lived, handed_back) = tokio::join!(living, replacing);
+    lived.context("the job did not end")??;
+    world.see_off().await?;
+    let history = collect::collect(&mut world, RUN, std::slice::from_ref(&client)).await?;
+    let mut violations: Vec<_> = check(&history).into_iter().map(|it| it.what).collect();
+    let job = &history.jobs[0];
+    let (retries, drains) = (job.of_type("job.retrying").count(), job.retried("drain"));
+    if retries != restarts || drains != restarts {
+        violations.push(format!(
+            "{retries} attempts ended before the job, {drains} of them drained"
+        ));
+    }
+    let shown = job.of_type("tool.completed").last().and_then(stdout);
+    if shown != Some(undisturbed(&client.key, turns)) {
+        violations.push(format!("the job came to {shown:?}"));
+    }
+    Ok(Rolled {
+        violations,
+        handed_back: handed_back?,
+    })
+}
+
+/// What the last command shows if nothing ever happened.
+fn undisturbed(key: &str, turns: usize) -> String {
+    let lines = (0..turns).map(|turn| format!("{key} turn {turn}\n"));
+    format!("{}\n{}", workload::SHOWN, lines.collect::<String>())
+}
+
+fn stdout(completed: &Value) -> Option<String> {
+    let output: Value = serde_json::from_str(completed["data"]["output"].as_str()?).ok()?;
+    Some(output["stdout"].as_str()?.to_owned())
+}
+
+/// Replaces the worker after every few turns; returns how long it took each time until the job was handed back.
+async fn replace(
+    world: &mut World,
+    client: &Client,
+    turns: usize,
+    restarts: usize,
+) -> anyhow::Result<Vec<Duration>> {
+    let mut handed_back = Vec::new();
+    for number in 0..restarts {
+        // The job is with the one worker that there is.
+        let turn = turns * number / restarts;
+        until(client, "message.completed", turn + 1).await?;
+        until(client, "job.started", number + 1).await?;
+        let (old, new) = (number % 2, (number + 1) % 2);
+        world.start_worker(new);
+        world.until_workers(2).await?;
+        let told_at = Utc::now();
+        world.inflict(Fault::Drain(old)).await?;
+        let events = until(client, "job.retrying", number + 1).await?;
+        let at = events[number]["at"].as_str().unwrap_or_default();
+        let at: DateTime<Utc> = at.parse()?;
+        handed_back.push((at - told_at).to_std().unwrap_or_default());
+        world.see_off().await?;
+    }
+    Ok(handed_back)
+}
+
+/// The events of that type, when there are so many of them.
+async fn until(client: &Client, kind: &str, count: usize) -> anyhow::Result<Vec<Value>> {
+    let begun_at = Instant::now();
+    loop {
+        let id = client.seen().accepted.first().cloned();
+        if let Some(id) = id {
+            let path = format!("/v1/jobs/{id}/events?types={kind}&limit=1000");
+            let (_, page) = send_surely(&client.request(Method::GET, &path)).await;
+            let events = page["data"].as_array().context("a page of events")?;
+            if events.len() >= count {
+                return Ok(events.clone());
+            }
+        }
+        ensure!(
+            begun_at.elapsed() < PATIENCE,
+            "there are not {count} of {kind}"
+        );
+        sleep(PAUSE).await;
+    }
+}

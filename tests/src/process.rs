@@ -1,0 +1,154 @@
+//! A process under test.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A running process, killed when dropped.
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Starts the program with an environment of its own, its log going to a file.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be run.
+    pub fn start(
+        program: &Path,
+        arguments: &[&str],
+        environment: &[(String, String)],
+        log: &Path,
+    ) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null());
+        Self::spawn(command, environment, log)
+    }
+
+    /// The same through a program that runs it, as `nice` does.
+    ///
+    /// # Panics
+    ///
+    /// If either cannot be run.
+    pub fn start_through(
+        wrapper: &[&str],
+        program: &Path,
+        arguments: &[&str],
+        environment: &[(String, String)],
+        log: &Path,
+    ) -> Self {
+        let mut command = Command::new(wrapper[0]);
+        // Whoever the wrapper becomes may not enter the directory that the program is in.
+        command.args(&wrapper[1..]).arg("/proc/self/fd/0");
+        let program = File::open(program).expect("the program is there");
+        command.args(arguments).stdin(program);
+        Self::spawn(command, environment, log)
+    }
+
+    fn spawn(mut command: Command, environment: &[(String, String)], log: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(log);
+        let child = command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("SKILLET_LOG", "info,sqlx=warn")
+            .envs(environment.iter().cloned())
+            .stdout(Stdio::piped())
+            .stderr(log.expect("the log can be written"))
+            .spawn()
+            .expect("the program runs");
+        Self { child }
+    }
+
+    /// The first line that it prints, empty if it ends before that.
+    ///
+    /// # Panics
+    ///
+    /// If it is no text.
+    pub fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        let stdout = self.child.stdout.as_mut().expect("it is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("a line is text");
+        line.trim().to_owned()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Panics
+    ///
+    /// If the process was waited for already.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the process is ours");
+    }
+
+    /// Ends it as a power cut would.
+    ///
+    /// # Panics
+    ///
+    /// If that cannot be done.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("the process is ours");
+        self.child.wait().expect("the process is ours");
+    }
+
+    /// Waits for its end; whether it was a success.
+    ///
+    /// # Panics
+    ///
+    /// If that cannot be done.
+    pub fn wait(&mut self) -> bool {
+        self.child.wait().expect("the process is ours").success()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Panics
+    ///
+    /// If that cannot be said.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the process is ours")
+    }
+
+    /// Waits for its end while the test goes on; `None` if it takes longer than that.
+    pub async fn end_within(&mut self, patience: Duration) -> Option<ExitStatus> {
+        let begun_at = Instant::now();
+        while begun_at.elapsed() < patience {
+            if let Some(status) = self.ended() {
+                return Some(status);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        None
+    }
+
+    /// How much memory it has now.
+    ///
+    /// # Panics
+    ///
+    /// If it is gone.
+    pub fn resident_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("the process is there");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        number.expect("the kernel says it in kB")
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
