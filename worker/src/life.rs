@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shared::db;
 use shared::db::worker::NewWorker;
@@ -198,7 +198,7 @@ impl Life<'_> {
 
     /// Charges tenants for the time that their jobs took since it was last called.
     async fn charge(&self) -> sqlx::Result<()> {
-        let bill = self.ledger.bill(std::time::Instant::now());
+        let bill = self.ledger.bill(Instant::now());
         if !bill.is_empty() {
             db::lane::charge(&self.shop.pool, &bill).await?;
         }
