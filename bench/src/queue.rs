@@ -155,6 +155,7 @@ fn new_job() -> NewJob {
             max_attempts: 3,
             priority: Priority::default(),
             agent: None,
+            origin: None,
         },
         metadata: Map::new(),
         retry_of: None,
