@@ -116,18 +116,18 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             delete from run
             using entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
-            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state
+            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state,
+                entry.outcome, entry.moment, entry.result, entry.skill_digest
         ),
         finished as (
             update job set
-                outcome = entry.outcome,
+                outcome = ended.outcome,
                 started_at = ended.started_at,
-                finished_at = entry.moment,
-                result = entry.result,
-                skill_digest = decode(entry.skill_digest, 'hex')
-            from entry
-            join ended on ended.job_id = entry.job_id
-            where job.id = entry.job_id
+                finished_at = ended.moment,
+                result = ended.result,
+                skill_digest = decode(ended.skill_digest, 'hex')
+            from ended
+            where job.id = ended.job_id
         ),
         next as (
             select head.job_id
