@@ -119,10 +119,6 @@ pub struct Obstacles {
 ///
 /// How many jobs go before it is an estimate: those before it in its lane, and of each other lane those whose turn
 /// comes earlier by today's virtual times. Nothing is counted beyond 1,000.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one statement, so that all of it is true at once"
-)]
 pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<Obstacles>> {
     sqlx::query_as!(
         Obstacles,
