@@ -14,7 +14,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 use crate::frame::{Frame, KEEP_ALIVE};
-use crate::hub::{FrameBatch, Hub};
+use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
+use crate::telemetry::Following;
 
 /// The longest a stream is silent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -32,11 +33,13 @@ pub(crate) struct Follower {
     ready: VecDeque<Frame>,
     live: Option<Receiver<FrameBatch>>,
     has_ended: bool,
+    _counted: Following,
 }
 
 impl Follower {
     /// A follower that has what is in the log up to `position`.
     pub(crate) fn new(pool: PgPool, hub: Hub, job: JobId, position: i64) -> Self {
+        let counted = hub.meters.follow();
         Self {
             pool,
             hub,
@@ -46,6 +49,17 @@ impl Follower {
             ready: VecDeque::new(),
             live: None,
             has_ended: false,
+            _counted: counted,
+        }
+    }
+
+    /// A follower of a job that is about to be accepted, which has the first entry of its log. It need not look
+    /// up what has happened so far.
+    pub(crate) fn of_new(pool: PgPool, hub: Hub, job: JobId) -> Self {
+        let live = Some(hub.expect(job));
+        Self {
+            live,
+            ..Self::new(pool, hub, job, FIRST_ENTRY)
         }
     }
 
@@ -101,7 +115,7 @@ impl Follower {
         for frame in frames {
             if frame.seq > self.position {
                 self.position = frame.seq;
-                self.has_ended |= frame.is_terminal;
+                self.has_ended |= frame.ended.is_some();
                 self.ready.push_back(frame);
             }
         }

@@ -1,6 +1,9 @@
 //! Events as Server-Sent Events (WHATWG HTML, section 9.2.5).
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use shared::event::{Event, is_delta, is_terminal};
 
 /// Keeps proxies from closing a quiet stream.
@@ -12,7 +15,8 @@ pub(crate) struct Frame {
     pub(crate) seq: i64,
     pub(crate) bytes: Bytes,
     pub(crate) is_delta: bool,
-    pub(crate) is_terminal: bool,
+    /// The job as it ended, if this is its last event.
+    pub(crate) ended: Option<Arc<RawValue>>,
 }
 
 impl From<&Event> for Frame {
@@ -24,7 +28,7 @@ impl From<&Event> for Frame {
             seq: *seq,
             bytes: format!("id: {seq}\nevent: {kind}\ndata: {json}\n\n").into(),
             is_delta: is_delta(kind),
-            is_terminal: is_terminal(kind),
+            ended: is_terminal(kind).then(|| event.data.clone().into()),
         }
     }
 }

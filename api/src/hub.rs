@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chrono::Utc;
 use shared::db::{self, EVENTS_CHANNEL};
 use shared::event::JobEvent;
 use shared::id::JobId;
@@ -15,6 +16,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::timeout;
 
 use crate::frame::Frame;
+use crate::telemetry::Meters;
 
 /// The slowest a follower learns of an event, should its notification be lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
@@ -24,14 +26,18 @@ const EVENTS_PER_JOB: i64 = 500;
 /// Batches that a follower may be behind before it reads from the database for itself.
 const BATCHES: usize = 8;
 
+/// What a job's log begins with: it says that the job is there.
+pub(crate) const FIRST_ENTRY: i64 = 1;
+
 /// New events of one job, in order.
 pub(crate) type FrameBatch = Arc<[Frame]>;
 
 /// Knows who follows what.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Hub {
     state: Arc<Mutex<State>>,
     woken: Arc<Notify>,
+    pub(crate) meters: Meters,
 }
 
 #[derive(Default)]
@@ -48,6 +54,15 @@ struct Feed {
 }
 
 impl Hub {
+    /// A hub that nobody follows anything of yet.
+    pub(crate) fn new(meters: Meters) -> Self {
+        Self {
+            state: Arc::default(),
+            woken: Arc::default(),
+            meters,
+        }
+    }
+
     /// Follows a job whose events up to `position` the caller has. Returns with the receiver the
     /// position from which it will get them: if that is later, the caller reads the gap itself.
     pub(crate) fn subscribe(
@@ -66,6 +81,17 @@ impl Hub {
         drop(state);
         self.woken.notify_one();
         (receiver, position)
+    }
+
+    /// Follows a job that is not there yet: all that will follow its first entry is still to be announced.
+    pub(crate) fn expect(&self, job: JobId) -> broadcast::Receiver<FrameBatch> {
+        let (batches, receiver) = broadcast::channel(BATCHES);
+        let feed = Feed {
+            position: FIRST_ENTRY,
+            batches,
+        };
+        self.lock().feeds.insert(job, feed);
+        receiver
     }
 
     /// Passes events on until it is dropped.
@@ -154,6 +180,11 @@ impl Hub {
     }
 
     fn pass_on(&self, events: &[JobEvent]) {
+        let now = Utc::now();
+        for JobEvent { event, .. } in events {
+            self.meters
+                .delivered((now - event.at).to_std().unwrap_or_default());
+        }
         let mut guard = self.lock();
         let state = &mut *guard;
         for events in events.chunk_by(|one, next| one.job_id == next.job_id) {
@@ -166,7 +197,7 @@ impl Hub {
                 .map(|event| Frame::from(&event.event))
                 .collect();
             let last = &frames[frames.len() - 1];
-            let (position, has_ended) = (last.seq, last.is_terminal);
+            let (position, has_ended) = (last.seq, last.ended.is_some());
             feed.position = position;
             let is_followed = feed.batches.send(frames).is_ok();
             if has_ended || !is_followed {

@@ -7,17 +7,17 @@ mod keys;
 mod queue;
 mod secrets;
 mod skills;
+mod slots;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use ipnet::IpNet;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use shared::id::ConversationId;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
-use shared::telemetry;
 use worker::sandbox::Mode;
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
@@ -27,6 +27,8 @@ pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use queue::{PausedPart, Queue, QueueCommand};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
+pub(crate) use slots::{KeepFor, Slots};
+pub(crate) use telemetry::{LogFormat, MetricsListen};
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -54,21 +56,6 @@ pub(crate) struct Cli {
         default_value = "text"
     )]
     pub(crate) log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-impl From<LogFormat> for telemetry::LogFormat {
-    fn from(format: LogFormat) -> Self {
-        match format {
-            LogFormat::Text => Self::Text,
-            LogFormat::Json => Self::Json,
-        }
-    }
 }
 
 #[derive(Subcommand)]
@@ -159,29 +146,6 @@ pub(crate) struct Common {
     pub(crate) master_key: MasterKey,
 }
 
-#[derive(Args, Clone)]
-pub(crate) struct Slots {
-    /// Jobs that the worker runs at once
-    #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) slots: u32,
-    /// A private network that inputs may be fetched from, e.g. 10.0.0.0/8
-    #[arg(
-        long = "fetch-allow",
-        env = "SKILLET_FETCH_ALLOW",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
-    pub(crate) fetch_allow: Vec<IpNet>,
-    /// A private network in which commands may reach the hosts that their skill declares, e.g. 10.0.0.0/8
-    #[arg(
-        long = "egress-allow",
-        env = "SKILLET_EGRESS_ALLOW",
-        value_name = "CIDR",
-        value_delimiter = ','
-    )]
-    pub(crate) egress_allow: Vec<IpNet>,
-}
-
 /// How commands are confined.
 #[derive(Args, Clone)]
 pub(crate) struct Sandbox {
@@ -236,12 +200,16 @@ pub(crate) struct Up {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 #[derive(Args)]
 pub(crate) struct Api {
     #[command(flatten)]
     pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
@@ -258,6 +226,8 @@ pub(crate) struct Worker {
     pub(crate) slots: Slots,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 /// Which service to speak to.

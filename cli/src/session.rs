@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context;
+use ipnet::IpNet;
 use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
-use crate::args::{Listen, Remote, Slots, Up};
+use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
@@ -16,7 +17,7 @@ use crate::shutdown::Signals;
 
 /// A connection to a service, which may be our own.
 pub(crate) struct Session {
-    client: Client,
+    pub(crate) client: Client,
     own: Option<Service>,
 }
 
@@ -27,28 +28,30 @@ impl Session {
         config: &Config,
         act: impl AsyncFnOnce(&Client) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        let act = async |client: &Client, interrupt: &mut Signal| {
+        let act = async |session: &Self, interrupt: &mut Signal| {
             tokio::select! {
-                acted = act(client) => acted,
+                acted = act(&session.client) => acted,
                 _ = interrupt.recv() => Ok(Exit::Interrupted),
             }
         };
-        Self::with_interrupt(remote, config, act).await
+        Self::with_interrupt(remote, config, &[], act).await
     }
 
-    /// The same for who sees to SIGINT itself.
+    /// The same for who sees to SIGINT itself. If the service is our own, jobs may reach these networks, at hosts
+    /// that their skill declares.
     pub(crate) async fn with_interrupt(
         remote: &Remote,
         config: &Config,
-        act: impl AsyncFnOnce(&Client, &mut Signal) -> anyhow::Result<Exit>,
+        egress_allow: &[IpNet],
+        act: impl AsyncFnOnce(&Self, &mut Signal) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
         let mut signals = Signals::listen()?;
         let session = tokio::select! {
-            session = Self::open(remote, config) => session?,
+            session = Self::open(remote, config, egress_allow) => session?,
             () = signals.any() => return Ok(Exit::Interrupted),
         };
         let acted = tokio::select! {
-            acted = act(&session.client, &mut signals.interrupt) => acted,
+            acted = act(&session, &mut signals.interrupt) => acted,
             _ = signals.terminate.recv() => Ok(Exit::Interrupted),
         };
         // Whatever came of it, nothing of ours stays behind.
@@ -57,7 +60,16 @@ impl Session {
         closed.map(|()| exit)
     }
 
-    async fn open(remote: &Remote, config: &Config) -> anyhow::Result<Self> {
+    /// Whether the service is there for this session alone.
+    pub(crate) fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    async fn open(
+        remote: &Remote,
+        config: &Config,
+        egress_allow: &[IpNet],
+    ) -> anyhow::Result<Self> {
         if let Some(url) = &remote.url {
             let key = remote
                 .api_key
@@ -83,7 +95,12 @@ impl Session {
             slots: Slots {
                 slots: 8,
                 fetch_allow: Vec::new(),
-                egress_allow: Vec::new(),
+                egress_allow: egress_allow.to_vec(),
+                // Whoever keeps the data directory may keep it for longer than we would.
+                keep: KeepFor::EVER,
+            },
+            metrics: MetricsListen {
+                metrics_listen: None,
             },
         };
         let progress = |line: &str| eprintln!("{line}");

@@ -1,10 +1,12 @@
 //! Skills: which there are, whether they can run here, and that each does its work.
 
+mod browser;
 mod document;
 mod docx;
 mod ffmpeg;
 mod filesystem;
 mod git;
+mod html;
 mod httpapi;
 mod made;
 mod media;
@@ -22,7 +24,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, has_program};
+use crate::support::{Service, bash, has_program, until};
 
 #[tokio::test]
 async fn the_built_in_skills_are_listed_by_name() {
@@ -181,6 +183,33 @@ async fn modules_are_looked_for_where_commands_run() {
         service.logs().contains("`ruby:json` is neither a program"),
         "{}",
         service.logs()
+    );
+}
+
+#[tokio::test]
+async fn workers_tell_which_versions_of_programs_they_have() {
+    if !has_program("python3") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let needs = "metadata:\n  skillet.programs: bash python3 python3:json\n";
+    write(folder.path(), "served", needs, "Do it.");
+    let mut service = service_with(folder.path()).await;
+    service.add_worker(&[]).await;
+    until(async || {
+        let (_, workers) = service.get("/v1/workers").await;
+        workers["data"][0]["program_versions"]["bash"].is_string()
+    })
+    .await;
+    // A module of Python itself has no version of its own.
+    let ask = "printf '{\"bash\": [\"%s\"], \"python3\": [\"%s\"], \"python3:json\": []}' ${BASH_VERSION%%[^0-9.]*} \
+        $(python3 -c 'import platform; print(platform.python_version())')";
+    let job = service.create_shell(ask).await;
+    let told = service.finished(&job).await["text"].clone();
+    let (_, skill) = service.get("/v1/skills/served").await;
+    assert_eq!(
+        skill["programs"],
+        serde_json::from_str::<Value>(told.as_str().unwrap()).unwrap()
     );
 }
 

@@ -1,6 +1,7 @@
 //! What commands find on this machine: programs, and modules of interpreters.
 
 mod search;
+mod version;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 use crate::sandbox::{NODE_PATH, Sandbox};
 
 pub(crate) use search::search;
+pub use version::versions;
 
 /// Where commands find programs: the `PATH` that they are given.
 const FOLDERS: [&str; 6] = [

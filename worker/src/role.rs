@@ -73,6 +73,12 @@ impl Role {
         }
     }
 
+    /// Whether its skill brings programs of its own.
+    pub(crate) fn has_programs(&self) -> bool {
+        let mut files = self.files().into_iter().flat_map(Files::beside);
+        files.any(|(path, _)| path.as_str().starts_with("bin/"))
+    }
+
     /// Whether it has any tools.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || !self.mcp_servers.is_empty()

@@ -22,8 +22,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use prometheus_client::metrics::histogram::Histogram;
 use shared::sandbox::Isolation;
+use shared::telemetry::metrics;
 use tokio::sync::Semaphore;
 
 use cgroup::Cgroups;
@@ -78,6 +79,7 @@ pub struct Sandbox {
     read_only: Vec<PathBuf>,
     /// Sandboxes of all jobs that may wait for a command.
     spares: Arc<Semaphore>,
+    starts: Histogram,
 }
 
 /// A command for a sandbox.
@@ -85,6 +87,8 @@ pub(crate) struct Command<'a> {
     pub(crate) script: &'a str,
     /// Beside the variables that every command has.
     pub(crate) environment: Vec<(String, String)>,
+    /// A folder of the workspace whose programs come before others of the same name.
+    pub(crate) programs: Option<&'static str>,
     /// Where to listen for the worker, inside.
     pub(crate) listeners: Vec<std::net::SocketAddr>,
     /// More lines for /etc/hosts.
@@ -101,13 +105,12 @@ const MAX_SPARES: usize = 32;
 pub(crate) const NODE_PATH: &str =
     "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
+/// Where commands find programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The variables that a command sees, whatever the worker's own environment holds.
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 4] = [
     ("NODE_PATH", NODE_PATH),
-    (
-        "PATH",
-        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ),
     ("LANG", "C.UTF-8"),
     ("TZ", "UTC"),
     ("TERM", "dumb"),
@@ -125,7 +128,13 @@ impl Sandbox {
                 .flatten(),
             read_only,
             spares: Arc::new(Semaphore::new(MAX_SPARES)),
+            starts: metrics::short(),
         }
+    }
+
+    /// How long commands took to start.
+    pub(crate) fn starts(&self) -> Histogram {
+        self.starts.clone()
     }
 
     /// How it confines.
@@ -167,7 +176,7 @@ impl Sandbox {
 
     /// Runs a script in a workspace of its own, made at `place`, and returns the little that it prints.
     pub async fn run_once(&self, script: &str, place: PathBuf) -> anyhow::Result<String> {
-        let workspace = Workspace::create(place, self.identity()?).context("making a workspace")?;
+        let workspace = Workspace::new(place, self.identity()?);
         let printed = self.run_plain(script, &workspace).await;
         workspace.quiet().await;
         printed
@@ -180,7 +189,7 @@ impl Sandbox {
         times: usize,
         place: PathBuf,
     ) -> anyhow::Result<Vec<Duration>> {
-        let workspace = Workspace::create(place, self.identity()?)?;
+        let workspace = Workspace::new(place, self.identity()?);
         let mut all = Vec::with_capacity(times);
         for _ in 0..times {
             let begun_at = Instant::now();
@@ -195,6 +204,7 @@ impl Sandbox {
         let command = Command {
             script,
             environment: Vec::new(),
+            programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
             limits: Limits::DEFAULT,
@@ -209,6 +219,7 @@ impl Sandbox {
         command: Command<'_>,
         workspace: &Workspace,
     ) -> Result<Running, LaunchError> {
+        let begun_at = Instant::now();
         let setup = Setup {
             isolation: self.isolation,
             identity: workspace.identity(),
@@ -220,7 +231,7 @@ impl Sandbox {
         };
         let order = Order {
             script: command.script.to_owned(),
-            environment: self.environment(workspace, command.environment),
+            environment: self.environment(workspace, command.programs, command.environment),
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
@@ -235,6 +246,7 @@ impl Sandbox {
                 idle.run(&order, command.reads, owner).await?
             }
         };
+        self.starts.observe(begun_at.elapsed().as_secs_f64());
         if workspace.underway().is_second() {
             self.provide(setup, workspace).await?;
         }
@@ -265,7 +277,7 @@ impl Sandbox {
         };
         let tracker = &workspace.underway().tracker;
         self.launcher
-            .make(&setup, cgroup, workspace.job_directory(), tracker)
+            .make(&setup, cgroup, workspace.job_directory()?, tracker)
             .await
     }
 
@@ -273,13 +285,19 @@ impl Sandbox {
     fn environment(
         &self,
         workspace: &Workspace,
+        programs: Option<&str>,
         own: Vec<(String, String)>,
     ) -> Vec<(String, String)> {
         let (home, tmp) = match self.isolation {
             Isolation::Namespaced => ("/workspace".to_owned(), "/tmp".to_owned()),
             _ => workspace.places(),
         };
+        let path = match programs {
+            Some(folder) => format!("{home}/{folder}:{PATH}"),
+            None => PATH.to_owned(),
+        };
         let places = [
+            ("PATH", path),
             ("XDG_CACHE_HOME", format!("{tmp}/.cache")),
             ("XDG_CONFIG_HOME", format!("{tmp}/.config")),
             ("HOME", home),

@@ -17,6 +17,8 @@ use crate::workspace::Workspace;
 
 /// Where a skill's files are in the workspace.
 pub(crate) const FOLDER: &str = "skill";
+/// Where programs are that a skill brings, and that its commands find before others of the same name.
+pub(crate) const PROGRAMS: &str = "skill/bin";
 /// How long the store may take for a skill; then another attempt is due.
 const LOAD_PATIENCE: Duration = Duration::from_secs(60);
 

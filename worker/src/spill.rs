@@ -150,7 +150,7 @@ mod tests {
 
     fn workspace() -> (tempfile::TempDir, Arc<Workspace>, PathBuf) {
         let home = tempfile::tempdir().unwrap();
-        let workspace = Workspace::create(home.path().join("job"), None).unwrap();
+        let workspace = crate::workspace::made(home.path().join("job"));
         let folder = PathBuf::from(workspace.places().0);
         (home, Arc::new(workspace), folder)
     }

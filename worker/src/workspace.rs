@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub(crate) use access::{AccessError, EntryKind};
@@ -28,13 +29,20 @@ use tokio::time::timeout;
 
 use crate::sandbox::{Identity, Underway};
 
-/// What a job has on this machine: its workspace, and `/tmp`. Both go when this is dropped.
+/// What a job has on this machine: its workspace, and `/tmp`. They are made when something is first done in them, for
+/// many a job has no files, and go when this is dropped.
 pub(crate) struct Workspace {
     path: PathBuf,
-    job: File,
-    directory: File,
     identity: Option<Identity>,
+    made: OnceLock<Directories>,
+    making: Mutex<()>,
     underway: Underway,
+}
+
+struct Directories {
+    /// The one that holds the others.
+    job: File,
+    workspace: File,
 }
 
 /// How long what is left of a command may hold up the removal of its files.
@@ -43,25 +51,39 @@ const QUIET_PATIENCE: Duration = Duration::from_secs(3);
 const INSIDE: &str = "/workspace";
 
 impl Workspace {
-    /// Makes an empty one that only the job's user can enter, which is ours if it has none of its own.
-    pub(crate) fn create(path: PathBuf, identity: Option<Identity>) -> io::Result<Self> {
-        let workspace = path.join("workspace");
-        for directory in [&path, &workspace, &path.join("tmp")] {
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(directory)?;
-            if let Some(Identity { id, .. }) = identity {
-                std::os::unix::fs::lchown(directory, Some(id), Some(id))?;
-            }
-        }
-        Ok(Self {
-            job: File::open(&path)?,
-            directory: File::open(&workspace)?,
+    /// An empty one that only the job's user can enter, which is ours if it has none of its own.
+    pub(crate) fn new(path: PathBuf, identity: Option<Identity>) -> Self {
+        Self {
             path,
             identity,
+            made: OnceLock::new(),
+            making: Mutex::default(),
             underway: Underway::default(),
-        })
+        }
+    }
+
+    /// Whether there is anything of it on this machine.
+    pub(crate) fn is_made(&self) -> bool {
+        self.made.get().is_some()
+    }
+
+    /// Its directories, made if need be.
+    fn directories(&self) -> io::Result<&Directories> {
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = self.made.get() {
+            return Ok(made);
+        }
+        let owner = self.identity();
+        let made = Directories::create(&self.path, owner)?;
+        Ok(self.made.get_or_init(|| made))
+    }
+
+    /// The one that models see.
+    fn directory(&self) -> io::Result<&File> {
+        Ok(&self.directories()?.workspace)
     }
 
     /// Its place on the host, and that of the job's `/tmp`.
@@ -76,8 +98,8 @@ impl Workspace {
     }
 
     /// The directory that holds `workspace` and `tmp`.
-    pub(crate) fn job_directory(&self) -> &File {
-        &self.job
+    pub(crate) fn job_directory(&self) -> io::Result<&File> {
+        Ok(&self.directories()?.job)
     }
 
     /// What runs in it.
@@ -95,7 +117,7 @@ impl Workspace {
     fn open_own(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
-        let file: File = openat2(&self.directory, path, flags, Mode::empty(), resolve)?.into();
+        let file: File = openat2(self.directory()?, path, flags, Mode::empty(), resolve)?.into();
         if file.metadata()?.is_file() {
             Ok(file)
         } else {
@@ -117,6 +139,25 @@ impl Workspace {
     }
 }
 
+impl Directories {
+    fn create(path: &Path, owner: Option<u32>) -> io::Result<Self> {
+        let workspace = path.join("workspace");
+        for directory in [path, &workspace, &path.join("tmp")] {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory)?;
+            if let Some(id) = owner {
+                std::os::unix::fs::lchown(directory, Some(id), Some(id))?;
+            }
+        }
+        Ok(Self {
+            job: File::open(path)?,
+            workspace: File::open(&workspace)?,
+        })
+    }
+}
+
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
 impl Drop for Workspace {
@@ -125,6 +166,16 @@ impl Drop for Workspace {
             tracing::warn!(path = %self.path.display(), %error, "a workspace could not be removed");
         }
     }
+}
+
+/// A workspace that is there, for tests that fill it from outside.
+#[cfg(test)]
+pub(crate) fn made(path: PathBuf) -> Workspace {
+    let workspace = Workspace::new(path, None);
+    workspace
+        .directories()
+        .expect("a test can make directories");
+    workspace
 }
 
 #[cfg(test)]
@@ -136,10 +187,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn it_is_made_when_something_is_done_in_it_and_goes_with_its_owner() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("job");
+        let workspace = Workspace::new(path.clone(), None);
+        assert!(workspace.survey().unwrap().found.is_empty());
+        assert!(!path.exists() && !workspace.is_made());
+        workspace.create_file("a.txt", 0o644).unwrap();
+        assert!(path.join("workspace/a.txt").exists() && path.join("tmp").exists());
+        drop(workspace);
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn no_path_leads_out_and_only_own_regular_files_open() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("secret"), "s").unwrap();
-        let workspace = Workspace::create(home.path().join("job"), None).unwrap();
+        let workspace = made(home.path().join("job"));
         let folder = PathBuf::from(workspace.places().0);
         let at = |name: &str| folder.join(name);
         fs::write(at("a.txt"), "hello").unwrap();

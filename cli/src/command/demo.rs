@@ -1,11 +1,13 @@
 //! `skillet demo`: real jobs on made-up files, with a model that needs no key.
 
+mod bakery;
 mod page;
 mod step;
 
 use std::path::PathBuf;
 
 use anyhow::Context;
+use ipnet::IpNet;
 use serde_json::{Value, json};
 use shared::job::{Job, Status};
 use tokio::signal::unix::Signal;
@@ -17,8 +19,9 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
 
+use bakery::Bakery;
 use page::Entry;
-use step::{ALL, FIRST, INPUTS, Step};
+use step::{ALL, BOOKS, FIRST, INPUTS, Step};
 
 const NEXT: &str = "
 Next, with a real model (OPENAI_API_KEY and -m openai/gpt-5 do as well):
@@ -36,9 +39,12 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
     print(
         "that stand in the prompt. All else is the real thing: database, queue, worker, workspace, files.\n",
     );
-    let run =
-        async |client: &Client, interrupt: &mut Signal| run_all(client, options, interrupt).await;
-    Session::with_interrupt(&options.remote, config, run).await
+    let bakery = options.all.then(|| Bakery::open(BOOKS).ok()).flatten();
+    let opened: Vec<_> = bakery.iter().map(|it| IpNet::from(it.address)).collect();
+    let run = async |session: &Session, interrupt: &mut Signal| {
+        run_all(session, options, bakery.as_ref(), interrupt).await
+    };
+    Session::with_interrupt(&options.remote, config, &opened, run).await
 }
 
 fn steps(options: &Demo) -> Vec<&'static Step> {
@@ -46,7 +52,13 @@ fn steps(options: &Demo) -> Vec<&'static Step> {
     FIRST.iter().chain(more).collect()
 }
 
-async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> anyhow::Result<Exit> {
+async fn run_all(
+    session: &Session,
+    options: &Demo,
+    bakery: Option<&Bakery>,
+    interrupt: &mut Signal,
+) -> anyhow::Result<Exit> {
+    let client = &session.client;
     let mut entries = Vec::new();
     let mut all_done = true;
     for step in steps(options) {
@@ -54,14 +66,11 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
         let skill: Value = client
             .get(&format!("/v1/skills/{}", step.skill), &[])
             .await?;
-        if skill["available"] != true {
-            print(&format!(
-                "left out: this machine lacks {}\n",
-                skill["missing"]
-            ));
+        if let Some(lacking) = lacking(step, &skill, session, bakery) {
+            print(&format!("left out: {lacking}\n"));
             continue;
         }
-        let (job, was_interrupted) = run_step(client, step, interrupt).await?;
+        let (job, was_interrupted) = run_step(client, step, bakery, interrupt).await?;
         if was_interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -100,20 +109,44 @@ async fn run_all(client: &Client, options: &Demo, interrupt: &mut Signal) -> any
     Ok(if all_done { Exit::Done } else { Exit::Failed })
 }
 
+/// What a job of the step would need, in words.
+fn lacking(
+    step: &Step,
+    skill: &Value,
+    session: &Session,
+    bakery: Option<&Bakery>,
+) -> Option<String> {
+    if skill["available"] != true {
+        Some(format!("this machine lacks {}", skill["missing"]))
+    } else if step.asks_bakery && !session.is_own() {
+        Some("a service that runs already may not ask an API of this demo".to_owned())
+    } else if step.asks_bakery && bakery.is_none() {
+        Some("this machine cannot be reached by its own name".to_owned())
+    } else {
+        None
+    }
+}
+
 async fn run_step(
     client: &Client,
     step: &Step,
+    bakery: Option<&Bakery>,
     interrupt: &mut Signal,
 ) -> anyhow::Result<(Job, bool)> {
     let mut inputs = Vec::new();
     for (name, content) in INPUTS.iter().filter(|_| step.takes_files) {
         inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
     }
+    let (prompt, parameters) = match bakery.filter(|_| step.asks_bakery) {
+        Some(Bakery { url, .. }) => (step.prompt.replace("BAKERY", url), json!({"hosts": [url]})),
+        None => (step.prompt.to_owned(), json!({})),
+    };
     let body = json!({
         "skill": step.skill,
         "model": "script/bash",
-        "prompt": step.prompt,
+        "prompt": prompt,
         "inputs": inputs,
+        "parameters": parameters,
         "limits": {"max_iterations": 50},
     });
     let job: Job = client.post("/v1/jobs", &body).await?;

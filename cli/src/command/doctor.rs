@@ -1,8 +1,9 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::json;
+use shared::provider::Providers;
 use shared::sandbox::Isolation;
-use shared::skill::{Catalog, Program};
+use shared::skill::{Catalog, Program, Skill};
 use worker::sandbox::{Mode, Sandbox};
 
 use super::{print, print_json};
@@ -19,95 +20,124 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
         options.sandbox.sandbox_read.clone(),
     );
     let sandbox = worker::sandbox::open(mode, &std::env::temp_dir(), read).await;
-    let programs = programs(&catalog, sandbox.as_ref().ok()).await?;
-    let skills: Vec<Value> = catalog
-        .iter()
-        .map(|skill| json!({"name": skill.name, "missing": skill.missing(&programs)}))
-        .collect();
+    let programs = Programs::look(&catalog, sandbox.as_ref().ok()).await?;
     let providers = config.providers(None);
-    let ready = providers.ready();
     let database = postgres::installed().into_iter().next();
-    let found = json!({
-        "postgres": database,
-        "sandbox": {
-            "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
-            "problem": sandbox.as_ref().err().map(ToString::to_string),
-        },
-        "programs": programs.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "skills": skills,
-        "providers": {"ready": ready, "known": providers.names()},
-    });
-    // Without it no worker starts.
-    let exit = if sandbox.is_ok() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    };
     if options.json {
-        print_json(&found)?;
-        return Ok(exit);
+        let skills = catalog.iter().map(
+            |skill| json!({"name": skill.name, "missing": skill.missing(&programs.installed)}),
+        );
+        print_json(&json!({
+            "postgres": database,
+            "sandbox": {
+                "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
+                "problem": sandbox.as_ref().err().map(ToString::to_string),
+            },
+            "programs": Vec::from_iter(programs.installed.iter().map(Program::to_string)),
+            "program_versions": programs.versions,
+            "skills": Vec::from_iter(skills),
+            "providers": {"ready": providers.ready(), "known": providers.names()},
+        }))?;
+    } else {
+        match &database {
+            Some(place) => print(&format!("✓ PostgreSQL in {}", place.display())),
+            None => print("✗ PostgreSQL: not installed; the first start downloads it, if it can"),
+        }
+        match &sandbox {
+            Ok(sandbox) => print(describe(sandbox.isolation())),
+            Err(unavailable) => print(&format!("✗ sandbox: {unavailable}\n")),
+        }
+        print_skills(&catalog, &programs);
+        print_models(&providers);
     }
-    match &database {
-        Some(place) => print(&format!("✓ PostgreSQL in {}", place.display())),
-        None => print("✗ PostgreSQL: not installed; the first start downloads it, if it can"),
+    // Without it no worker starts.
+    Ok(match sandbox {
+        Ok(_) => Exit::Done,
+        Err(_) => Exit::Failed,
+    })
+}
+
+/// What commands find. Where there is no sandbox, that is what there is on the machine.
+struct Programs {
+    installed: BTreeSet<Program>,
+    /// By name, as far as they tell.
+    versions: BTreeMap<String, String>,
+}
+
+impl Programs {
+    async fn look(catalog: &Catalog, sandbox: Option<&Sandbox>) -> anyhow::Result<Self> {
+        let home = std::env::temp_dir();
+        let none;
+        let sandbox = match sandbox {
+            Some(sandbox) => sandbox,
+            None => {
+                none = worker::sandbox::open(Mode::Off, &home, Vec::new()).await?;
+                &none
+            }
+        };
+        let installed = worker::programs::installed(catalog.programs(), sandbox, &home).await;
+        let versions = worker::programs::versions(&installed, sandbox, &home).await;
+        let by_name = versions
+            .into_iter()
+            .map(|(program, version)| (program.to_string(), version));
+        Ok(Self {
+            versions: by_name.collect(),
+            installed,
+        })
     }
-    match &sandbox {
-        Ok(sandbox) => print(&describe(sandbox.isolation())),
-        Err(unavailable) => print(&format!("✗ sandbox: {unavailable}\n")),
+
+    /// Those of a skill that are there, each with its version.
+    fn of(&self, skill: &Skill) -> String {
+        let wanted = skill.programs.iter().flat_map(|need| &need.0);
+        let there = wanted.filter(|program| self.installed.contains(program));
+        let shown = there.map(|program| {
+            let name = program.to_string();
+            match self.versions.get(&name) {
+                Some(version) => format!("{name} {version}"),
+                None => name,
+            }
+        });
+        Vec::from_iter(shown).join(", ")
     }
+}
+
+fn print_skills(catalog: &Catalog, programs: &Programs) {
+    let mut is_any_missing = false;
     for skill in catalog.iter() {
-        match skill.missing(&programs) {
-            missing if missing.is_empty() => print(&format!("✓ skill {}", skill.name)),
-            missing => print(&format!(
-                "✗ skill {}: it lacks {}",
-                skill.name,
-                missing.join(", ")
-            )),
+        let missing = skill.missing(&programs.installed);
+        if missing.is_empty() {
+            let line = format!("✓ skill {:11} {}", skill.name, programs.of(skill));
+            print(line.trim_end());
+        } else {
+            is_any_missing = true;
+            let missing = missing.join(", ");
+            print(&format!("✗ skill {:11} it lacks {missing}", skill.name));
         }
     }
-    if catalog
-        .iter()
-        .any(|skill| !skill.missing(&programs).is_empty())
-    {
+    if is_any_missing {
         print(
             "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
         );
     }
+}
+
+fn print_models(providers: &Providers) {
+    let ready = providers.ready();
     for name in providers.names() {
-        let mark = if ready.contains(&name) { "✓" } else { "✗" };
-        let note = if ready.contains(&name) {
-            ""
+        if ready.contains(&name) {
+            print(&format!("✓ models of {name}"));
         } else {
-            ": its key is not set"
-        };
-        print(&format!("{mark} models of {name}{note}"));
+            print(&format!("✗ models of {name}: its key is not set"));
+        }
     }
-    Ok(exit)
 }
 
-/// What commands find. Where there is no sandbox, that is what there is on the machine.
-async fn programs(
-    catalog: &Catalog,
-    sandbox: Option<&Sandbox>,
-) -> anyhow::Result<BTreeSet<Program>> {
-    let home = std::env::temp_dir();
-    let none;
-    let sandbox = match sandbox {
-        Some(sandbox) => sandbox,
-        None => {
-            none = worker::sandbox::open(Mode::Off, &home, Vec::new()).await?;
-            &none
-        }
-    };
-    Ok(worker::programs::installed(catalog.programs(), sandbox, &home).await)
-}
-
-fn describe(isolation: Isolation) -> String {
+fn describe(isolation: Isolation) -> &'static str {
     match isolation {
-        Isolation::Namespaced => "✓ sandbox: namespaces, tested just now".to_owned(),
+        Isolation::Namespaced => "✓ sandbox: namespaces, tested just now",
         Isolation::Landlocked => {
-            "✓ sandbox: Landlock, tested just now; without namespaces there is no network for skills".to_owned()
+            "✓ sandbox: Landlock, tested just now; without namespaces there is no network for skills"
         }
-        Isolation::Off => "! sandbox: off, as was asked for: commands run as the worker's own user".to_owned(),
+        Isolation::Off => "! sandbox: off, as was asked for: commands run as the worker's own user",
     }
 }

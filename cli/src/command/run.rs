@@ -21,10 +21,10 @@ use crate::session::Session;
 /// `skillet run`
 pub(super) async fn run(options: &Run, config: &Config) -> anyhow::Result<Exit> {
     let body = body(options)?;
-    let run = async |client: &Client, interrupt: &mut Signal| {
-        run_in(client, options, body, interrupt).await
+    let run = async |session: &Session, interrupt: &mut Signal| {
+        run_in(&session.client, options, body, interrupt).await
     };
-    Session::with_interrupt(&options.remote, config, run).await
+    Session::with_interrupt(&options.remote, config, &[], run).await
 }
 
 async fn run_in(

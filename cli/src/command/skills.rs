@@ -42,11 +42,10 @@ fn line(skill: &Value) -> String {
         Some(version) => format!(" (your own, version {version})"),
         None => String::new(),
     };
-    format!(
-        "{mark} {:12} {}{own}{state}",
-        text("name"),
-        text("description")
-    )
+    // When to use it is said to models.
+    let what = text("description").split_once(". ");
+    let what = what.map_or(text("description"), |(first, _)| first);
+    format!("{mark} {:12} {what}{own}{state}", text("name"))
 }
 
 /// `skillet skills delete`

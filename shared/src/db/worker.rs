@@ -1,8 +1,11 @@
 //! Workers: who is there, and who is not any more.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::PgExecutor;
+use sqlx::types::Json;
 use utoipa::ToSchema;
 
 use crate::id::WorkerId;
@@ -28,6 +31,9 @@ pub struct Worker {
     pub running: i64,
     /// Programs that it found, by name.
     pub programs: Vec<String>,
+    /// Their versions as they say themselves, as far as they do; there some seconds after the worker.
+    #[schema(value_type = BTreeMap<String, String>, example = json!({"pandoc": "2.17.1.1"}))]
+    pub program_versions: Json<BTreeMap<String, String>>,
     /// Skills that it can run.
     pub skills: Vec<String>,
     /// Providers of models whose key it has.
@@ -116,6 +122,22 @@ pub async fn add_programs(
     Ok(())
 }
 
+/// Says which versions of programs the worker has.
+pub async fn add_versions(
+    db: impl PgExecutor<'_>,
+    id: WorkerId,
+    versions: &BTreeMap<String, String>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update worker set program_versions = program_versions || $2 where id = $1",
+        id.0,
+        Json(versions) as _,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
 /// Ends a worker; jobs that it still holds become orphans.
 pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(
@@ -169,6 +191,7 @@ pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     sqlx::query_as!(
         Worker,
         r#"select id, name, home, version, slots, programs, skills, providers, isolation, started_at, heartbeat_at, draining,
+               program_versions as "program_versions: Json<BTreeMap<String, String>>",
                (select count(*) from run where run.worker_id = worker.id and run.state = 'running') as "running!"
            from worker
            where stopped_at is null

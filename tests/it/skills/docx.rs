@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::made::{Made, can_run, refusal};
+use super::made::{Made, can_run, has_module, refusal};
 use crate::support::{Service, bash};
 
 const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
@@ -37,6 +37,47 @@ async fn a_report_has_styles_tables_and_lists_that_begin_anew() {
     }
     let second = text.split("What happened in 2025").nth(1).unwrap();
     assert!(second.trim_start().starts_with("1."), "{second}");
+}
+
+#[tokio::test]
+async fn what_the_package_of_node_wrote_is_read_by_the_one_of_python() {
+    let service = Service::start().await;
+    let skill = "docx";
+    if !can_run(&service, skill, &["soffice"]).await
+        || !has_module(&service, skill, "node:docx").await
+    {
+        return;
+    }
+    let write = r#"node - <<'END'
+const fs = require("fs")
+const d = require("docx")
+const cell = text => new d.TableCell({ children: [new d.Paragraph(text)] })
+const document = new d.Document({ sections: [{ children: [
+  new d.Paragraph({ text: "Rolls", heading: d.HeadingLevel.HEADING_1 }),
+  new d.Paragraph({ children: [new d.TextRun("Sold "), new d.TextRun({ text: "forty", bold: true })] }),
+  new d.Table({ rows: [["Day", "Rolls"], ["Monday", "40"]].map(row => new d.TableRow({ children: row.map(cell) })) }),
+] }] })
+d.Packer.toBuffer(document).then(bytes => fs.writeFileSync("rolls.docx", bytes))
+END"#;
+    let prompt = format!("{}\noutput document: rolls.docx", bash(write));
+    let made = Made::of(&service, skill, &prompt, &[], json!({})).await;
+    assert_eq!(made.outputs(), [("rolls.docx", WORD)]);
+    let read = made.ask_python(
+        "import docx\nd = docx.Document('rolls.docx')\n\
+         print([(p.style.name, p.text) for p in d.paragraphs], d.paragraphs[1].runs[1].bold)\n\
+         print([[c.text for c in r.cells] for r in d.tables[0].rows])",
+    );
+    let [paragraphs, table] = read.lines().collect::<Vec<_>>()[..] else {
+        panic!("{read}")
+    };
+    assert!(
+        paragraphs.starts_with("[('Heading 1', 'Rolls'), ('Normal', 'Sold forty')")
+            && paragraphs.ends_with("True"),
+        "{paragraphs}"
+    );
+    assert_eq!(table, "[['Day', 'Rolls'], ['Monday', '40']]");
+    let pages = made.pages_of_office_file("rolls.docx");
+    assert!(pages.len() == 1 && pages[0].ink() > 0.001);
 }
 
 #[tokio::test]

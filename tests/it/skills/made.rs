@@ -39,6 +39,22 @@ pub(super) async fn can_run(service: &Service, skill: &str, programs: &[&str]) -
     available && programs.iter().all(|program| has_program(program))
 }
 
+/// Whether workers have that module, which a skill can do without. Where nothing may be left out, its absence is a
+/// failure.
+pub(super) async fn has_module(service: &Service, skill: &str, name: &str) -> bool {
+    let (_, found) = service.get(&format!("/v1/skills/{skill}")).await;
+    let has_it = found["programs"].get(name).is_some();
+    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
+    assert!(
+        has_it || !must,
+        "this test needs {name}, and SKILLET_TEST_REQUIRE=all"
+    );
+    if !has_it {
+        eprintln!("left out: this machine has no {name}");
+    }
+    has_it
+}
+
 impl Made {
     /// Runs a prompt of `script/bash` with the bakery's files.
     pub(super) async fn of_bakery(service: &Service, skill: &str, prompt: &str) -> Self {

@@ -1,7 +1,9 @@
 //! `pptx`: what python-pptx wrote, as LibreOffice draws it.
 
-use super::made::{Made, can_run, refusal};
-use crate::support::Service;
+use serde_json::json;
+
+use super::made::{Made, Picture, can_run, has_module, refusal};
+use crate::support::{Service, bash};
 
 const POWERPOINT: &str =
     "application/vnd.openxmlformats-officedocument.presentationml.presentation";
@@ -39,6 +41,43 @@ async fn a_deck_has_titles_native_charts_and_notes_and_no_blank_slide() {
         ),
         (3, 5)
     );
+}
+
+#[tokio::test]
+async fn what_the_package_of_node_wrote_is_read_by_the_one_of_python() {
+    let service = Service::start().await;
+    let skill = "pptx";
+    if !can_run(&service, skill, &["soffice"]).await
+        || !has_module(&service, skill, "node:pptxgenjs").await
+    {
+        return;
+    }
+    let write = r##"node - <<'END'
+const deck = new (require("pptxgenjs"))()
+deck.layout = "LAYOUT_WIDE"
+const first = deck.addSlide()
+first.addText("Forty rolls", { x: 1, y: 1, w: 8, h: 1, fontSize: 40 })
+first.addNotes("Say it slowly.")
+const second = deck.addSlide()
+second.addChart(deck.charts.BAR, [{ name: "Rolls", labels: ["Monday", "Tuesday"], values: [40, 30] }], { x: 1, y: 1, w: 8, h: 5 })
+deck.writeFile({ fileName: "rolls.pptx" })
+END"##;
+    let prompt = format!("{}\noutput document: rolls.pptx", bash(write));
+    let made = Made::of(&service, skill, &prompt, &[], json!({})).await;
+    assert_eq!(made.outputs(), [("rolls.pptx", POWERPOINT)]);
+    let read = made.ask_python(
+        "import pptx\na, b = pptx.Presentation('rolls.pptx').slides\n\
+         print([s.text_frame.text for s in a.shapes if s.has_text_frame], a.notes_slide.notes_text_frame.text)\n\
+         chart = next(s.chart for s in b.shapes if s.has_chart)\n\
+         print(list(chart.plots[0].categories), list(chart.plots[0].series[0].values))",
+    );
+    assert_eq!(
+        read,
+        "['Forty rolls'] Say it slowly.\n['Monday', 'Tuesday'] [40.0, 30.0]\n"
+    );
+    let slides = made.pages_of_office_file("rolls.pptx");
+    let ink: Vec<_> = slides.iter().map(Picture::ink).collect();
+    assert!(ink.len() == 2 && ink[0] > 0.001 && ink[1] > 0.01, "{ink:?}");
 }
 
 #[tokio::test]

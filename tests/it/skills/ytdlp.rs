@@ -75,6 +75,41 @@ async fn the_film_of_a_page_is_downloaded_whole() {
 }
 
 #[tokio::test]
+async fn of_two_films_one_is_downloaded_unless_the_job_may_have_more() {
+    let origin = Origin::start();
+    let mut service = Service::with_environment(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
+    service.add_worker(&[]).await;
+    if !can_run(&service, "ytdlp", &[]).await {
+        return;
+    }
+    for colour in ["red", "blue"] {
+        let source = format!("color={colour}:size=64x64:rate=5:duration=1");
+        let film = std::process::Command::new("ffmpeg")
+            .args(["-v", "error", "-nostdin", "-f", "lavfi", "-i", &source])
+            .args(["-pix_fmt", "yuv420p"])
+            .arg(origin.path(&format!("{colour}.mp4")))
+            .status();
+        assert!(film.unwrap().success());
+    }
+    let page = "<!doctype html><html><head><title>Two films</title></head><body>\
+                <video src=\"red.mp4\"></video><video src=\"blue.mp4\"></video></body></html>";
+    origin.write("page.html", page);
+    let url = format!("{}/page.html", origin.url);
+    // As someone calls it who would like to have all.
+    let greedy = LOAD.replace("--no-playlist", "--yes-playlist --max-downloads 9");
+    let prompt = bash(&format!(
+        "set -e; {greedy} '{url}' > /dev/null; ls downloads/yt-dlp | wc -l"
+    ));
+    for (parameters, films) in [
+        (json!({"url": url}), "1"),
+        (json!({"url": url, "max_videos": 2}), "2"),
+    ] {
+        let made = Made::of(&service, "ytdlp", &prompt, &[], parameters).await;
+        assert_eq!(made.text(), films);
+    }
+}
+
+#[tokio::test]
 async fn a_host_that_the_job_does_not_name_is_not_reached() {
     let origin = Origin::start();
     let mut service = Service::with_environment(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;

@@ -61,8 +61,7 @@ pub(super) async fn prepare(
         JobErrorCode::NetworkUnavailable.with(format!("{error:#}"))
     })?;
     let identity = shop.sandbox.identity().map_err(Fault::Ours)?;
-    let workspace =
-        Workspace::create(shop.workspaces.path().join(name), identity).map_err(Fault::ours)?;
+    let workspace = Workspace::new(shop.workspaces.path().join(name), identity);
     let workspace = Arc::new(workspace);
     if let Some(files) = role.files().cloned() {
         let workspace = workspace.clone();

@@ -45,6 +45,7 @@ impl Program {
         let mut command = sandbox::Command {
             script: &script(command),
             environment,
+            programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
             limits: sandbox::Limits::DEFAULT,

@@ -8,8 +8,9 @@ use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
 use super::{Message, Model, ModelError, ModelEvent, Part, Request, ToolResult};
 
-/// Takes the prompt's fenced `bash` blocks one after the other, then its lines `output image: chart.png`,
-/// and answers with what the last command printed. A command that fails is the last.
+/// Takes the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call` and the
+/// name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and then it
+/// answers with what the last block brought. A step that fails is the last.
 pub(super) struct Script;
 
 impl Model for Script {
@@ -116,11 +117,11 @@ fn results(message: &Message) -> Option<impl Iterator<Item = &ToolResult>> {
 }
 
 fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
-    let mut commands = steps
+    let mut blocks = steps
         .iter()
         .zip(results)
-        .filter(|((tool, _), _)| tool == "execute_bash");
-    match commands.next_back() {
+        .filter(|((tool, _), _)| !tool.starts_with("set_output_"));
+    match blocks.next_back() {
         Some((_, result)) => printed(&result.text),
         None => "script/bash runs the fenced `bash` blocks of the prompt, and this one has none."
             .to_owned(),
@@ -129,8 +130,9 @@ fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
 
 /// What a command printed, out of the result of `execute_bash`; other results as they are.
 fn printed(result: &str) -> String {
-    let Ok(reply) = serde_json::from_str::<Value>(result) else {
-        return result.to_owned();
+    let reply = match serde_json::from_str::<Value>(result) {
+        Ok(reply) if reply.get("stdout").is_some() => reply,
+        _ => return result.to_owned(),
     };
     let stream = |name: &str| {
         reply[name]
@@ -148,9 +150,9 @@ fn printed(result: &str) -> String {
     }
 }
 
-/// The calls that a prompt asks for: its commands in order, then its outputs.
+/// The calls that a prompt asks for: its blocks in order, then its outputs.
 fn steps(prompt: &str) -> Vec<(String, Value)> {
-    let (mut commands, mut outputs) = (Vec::new(), Vec::new());
+    let (mut blocks, mut outputs) = (Vec::new(), Vec::new());
     let mut lines = prompt.lines();
     while let Some(line) = lines.next() {
         if let Some(fence) = opening_fence(line) {
@@ -158,17 +160,26 @@ fn steps(prompt: &str) -> Vec<(String, Value)> {
                 .by_ref()
                 .take_while(|line| line.trim() != fence)
                 .collect();
-            if line.trim_start_matches('`').trim() == "bash" {
-                commands.push((
-                    "execute_bash".to_owned(),
-                    json!({"command": block.join("\n")}),
-                ));
-            }
+            blocks.extend(step(line.trim_start_matches('`'), block.join("\n")));
         } else if let Some((kind, path)) = output_line(line) {
             outputs.push((format!("set_output_{kind}"), json!({"path": path})));
         }
     }
-    commands.into_iter().chain(outputs).collect()
+    blocks.into_iter().chain(outputs).collect()
+}
+
+/// The call that a fenced block is, by what stands beside its fence.
+fn step(info: &str, block: String) -> Option<(String, Value)> {
+    let mut words = info.split_whitespace();
+    match (words.next()?, words.next()) {
+        ("bash", None) => Some(("execute_bash".to_owned(), json!({"command": block}))),
+        // What is no JSON is refused by the tool, with words for it.
+        ("call", Some(tool)) => {
+            let input = serde_json::from_str(&block).unwrap_or(Value::String(block));
+            Some((tool.to_owned(), input))
+        }
+        _ => None,
+    }
 }
 
 fn opening_fence(line: &str) -> Option<&str> {
@@ -238,6 +249,22 @@ mod tests {
             messages.push(result(reply, false));
         }
         assert_eq!(answer_of(&messages), "2\nw");
+    }
+
+    #[test]
+    fn a_block_can_be_a_call_of_any_tool() {
+        let prompt = "```call http_request\n{\"method\": \"GET\"}\n```\n```call\n{}\n```\n``` call file.read\nno json\n```\n\
+                      output image: a.png\n";
+        let mut messages = vec![user(prompt)];
+        let input = json!({"method": "GET"});
+        assert_eq!(call_of(&messages), ("http_request".to_owned(), input));
+        messages.push(result(r#"{"status":200}"#, false));
+        let input = json!("no json");
+        assert_eq!(call_of(&messages), ("file.read".to_owned(), input));
+        messages.push(result(r#"{"status":201}"#, false));
+        assert_eq!(call_of(&messages).0, "set_output_image");
+        messages.push(result("a.png is an output now", false));
+        assert_eq!(answer_of(&messages), r#"{"status":201}"#);
     }
 
     #[test]

@@ -1,15 +1,17 @@
-//! Looking for programs that no skill of the service needs, because a skill does that a tenant has uploaded.
+//! What a worker finds out about programs while it works already: those that an uploaded skill needs and none of
+//! the service, and the versions of all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::db;
 use shared::id::WorkerId;
 use shared::skill::Program;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::installed;
+use super::{installed, versions};
 use crate::shop::Shop;
 
 /// How long an uploaded skill may have to wait until its programs are looked for.
@@ -17,16 +19,34 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Programs that are looked for at once, and the longest name of one: modules are named in one command.
 const AT_ONCE: usize = 200;
 const MAX_NAME_BYTES: usize = 100;
+/// How long a worker is left alone before it asks programs for their versions: those who start one wait for jobs.
+const SETTLING: Duration = Duration::from_secs(5);
 
-/// Looks for what new skills need and says what there is, until it is dropped. `known` is what the worker has said.
+/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the worker has said.
 pub(crate) async fn search(shop: Arc<Shop>, worker: WorkerId, known: Vec<String>) {
+    let mut asking = JoinSet::new();
+    let first = known.iter().filter_map(|name| Program::parse(name).ok());
+    let first = first.collect();
+    asking.spawn({
+        let shop = shop.clone();
+        async move {
+            sleep(SETTLING).await;
+            tell_versions(shop, worker, first).await;
+        }
+    });
     let mut known = BTreeSet::from_iter(known);
     let mut last = 0;
     loop {
+        while asking.try_join_next().is_some() {}
         match db::skill::list_needs(&shop.pool, last).await {
             Ok(Some((newest, needs))) => match look(&shop, worker, &needs, &mut known).await {
                 // Where one batch ended, another may begin.
-                Ok(()) => last = newest,
+                Ok(found) => {
+                    last = newest;
+                    if !found.is_empty() {
+                        asking.spawn(tell_versions(shop.clone(), worker, found));
+                    }
+                }
                 Err(error) => {
                     warn(&error);
                     sleep(INTERVAL).await;
@@ -46,25 +66,38 @@ async fn look(
     worker: WorkerId,
     needs: &[String],
     known: &mut BTreeSet<String>,
-) -> sqlx::Result<()> {
+) -> sqlx::Result<BTreeSet<Program>> {
     let wanted = needs.iter().flat_map(|need| need.split('|'));
     let unknown: BTreeSet<Program> = wanted
         .filter(|name| name.len() <= MAX_NAME_BYTES && !known.contains(*name))
         .filter_map(|name| Program::parse(name).ok())
         .collect();
     let unknown = Vec::from_iter(unknown);
+    let mut all = BTreeSet::new();
     for some in unknown.chunks(AT_ONCE) {
         let found = installed(some, &shop.sandbox, shop.workspaces.path()).await;
-        let found: Vec<_> = found.iter().map(Program::to_string).collect();
-        if !found.is_empty() {
-            db::worker::add_programs(&shop.pool, worker, &found).await?;
-            known.extend(found);
+        let names: Vec<_> = found.iter().map(Program::to_string).collect();
+        if !names.is_empty() {
+            db::worker::add_programs(&shop.pool, worker, &names).await?;
+            known.extend(names);
         }
+        all.extend(found);
     }
-    Ok(())
+    Ok(all)
+}
+
+async fn tell_versions(shop: Arc<Shop>, worker: WorkerId, programs: BTreeSet<Program>) {
+    let found = versions(&programs, &shop.sandbox, shop.workspaces.path()).await;
+    let found: BTreeMap<_, _> = found
+        .into_iter()
+        .map(|(program, version)| (program.to_string(), version))
+        .collect();
+    if let Err(error) = db::worker::add_versions(&shop.pool, worker, &found).await {
+        warn(&error);
+    }
 }
 
 fn warn(error: &sqlx::Error) {
     let error = error as &dyn std::error::Error;
-    tracing::warn!(error, "cannot look for programs of uploaded skills");
+    tracing::warn!(error, "cannot look for programs");
 }

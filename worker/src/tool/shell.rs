@@ -6,6 +6,7 @@ mod reply;
 
 use std::time::Duration;
 
+use serde_json::Value;
 use shared::event::{EventData, ToolOutput};
 use tokio::sync::mpsc;
 
@@ -13,13 +14,17 @@ pub(super) use exec::ShellExec;
 pub(super) use execute_bash::ExecuteBash;
 
 use super::{Call, Done, ToolError};
+use crate::attempt::Attempt;
 use crate::command::{self, CommandLimits, Finished, Outlets};
 use crate::sandbox::{self, LaunchError};
+use crate::skill;
 
 /// The longest that a command may run.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest script: the kernel hands a program no longer argument (execve(2), `MAX_ARG_STRLEN`).
 const MAX_SCRIPT_BYTES: usize = 128 * 1024 - 1;
+/// The longest that the variable with the parameters may be, for the same reason.
+const MAX_PARAMETERS_BYTES: usize = 64 * 1024;
 /// Pieces of live output on their way to the log.
 const LIVE_PIECES: usize = 16;
 
@@ -72,6 +77,13 @@ fn check(script: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
+/// The parameters of a job as its skill's programs find them: JSON in a variable, unless no variable can hold them.
+fn parameters(attempt: &Attempt<'_>) -> Option<(String, String)> {
+    let parameters = Value::Object(attempt.claimed.request.parameters.clone()).to_string();
+    let is_known = attempt.role.files().is_some() && parameters.len() <= MAX_PARAMETERS_BYTES;
+    is_known.then(|| ("SKILLET_PARAMETERS".to_owned(), parameters))
+}
+
 /// Runs it to its end, its output going to the log as it comes.
 async fn follow(
     script: &str,
@@ -80,11 +92,11 @@ async fn follow(
 ) -> Result<Finished, LaunchError> {
     let attempt = call.attempt;
     let secrets = attempt.secrets.environment();
+    let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut command = sandbox::Command {
         script,
-        environment: secrets
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect(),
+        environment: secrets.chain(parameters(attempt)).collect(),
+        programs: attempt.role.has_programs().then_some(skill::PROGRAMS),
         listeners: Vec::new(),
         hosts: String::new(),
         limits: sandbox::Limits::DEFAULT,

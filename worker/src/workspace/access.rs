@@ -93,10 +93,12 @@ impl Workspace {
         let relative = self.relative(named);
         // Neither a pipe nor a device is opened by looking at it.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let seen: File = openat2(&self.directory, &relative, flags, Mode::empty(), BENEATH)?.into();
+        let seen: File =
+            openat2(self.directory()?, &relative, flags, Mode::empty(), BENEATH)?.into();
         check_plain(&seen.metadata()?)?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file: File = openat2(&self.directory, &relative, flags, Mode::empty(), BENEATH)?.into();
+        let file: File =
+            openat2(self.directory()?, &relative, flags, Mode::empty(), BENEATH)?.into();
         let metadata = file.metadata()?;
         check_plain(&metadata)?;
         Ok((file, metadata.len()))
@@ -148,7 +150,7 @@ impl Workspace {
         } else {
             &relative
         };
-        Ok(openat2(&self.directory, relative, flags, Mode::empty(), BENEATH)?.into())
+        Ok(openat2(self.directory()?, relative, flags, Mode::empty(), BENEATH)?.into())
     }
 }
 

@@ -46,7 +46,8 @@ impl Workspace {
     pub(super) fn set_directory_mode(&self, path: &str, mode: u32) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
-        let directory: File = openat2(&self.directory, path, flags, Mode::empty(), resolve)?.into();
+        let directory: File =
+            openat2(self.directory()?, path, flags, Mode::empty(), resolve)?.into();
         directory.set_permissions(Permissions::from_mode(mode))
     }
 
@@ -72,7 +73,7 @@ impl Workspace {
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
-        let parent = openat2(&self.directory, parent, flags, Mode::empty(), resolve)?;
+        let parent = openat2(self.directory()?, parent, flags, Mode::empty(), resolve)?;
         Ok((parent, name))
     }
 

@@ -33,7 +33,7 @@ impl Race {
         let victim = home.path().join("victim");
         fs::create_dir(&victim).unwrap();
         fs::write(victim.join("file"), SECRET).unwrap();
-        let workspace = Workspace::create(home.path().join("job"), None).unwrap();
+        let workspace = crate::workspace::made(home.path().join("job"));
         let folder = PathBuf::from(workspace.places().0);
         let (real, link) = (folder.join("real"), folder.join("link"));
         fs::create_dir(&real).unwrap();

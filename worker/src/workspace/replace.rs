@@ -91,7 +91,8 @@ impl Workspace {
     /// root anew, so that links inside are followed and none leads out.
     fn make_directories(&self, path: &Path) -> Result<OwnedFd, AccessError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let open = |path: &Path| openat2(&self.directory, path, flags, Mode::empty(), BENEATH);
+        let root = self.directory()?;
+        let open = |path: &Path| openat2(root, path, flags, Mode::empty(), BENEATH);
         let mut reached = PathBuf::from(".");
         let mut directory = open(&reached)?;
         for component in path.components() {

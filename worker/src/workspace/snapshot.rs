@@ -73,7 +73,7 @@ impl Snapshots {
             saved: Manifest::default(),
             has_kept: false,
         };
-        let survey = survey(workspace).await?;
+        let survey = Workspace::look(workspace).await?;
         for found in survey.found {
             match found.kind {
                 Kind::File { stamp, .. } if !is_shared => {
@@ -101,7 +101,7 @@ impl Snapshots {
         &mut self,
         workspace: &Arc<Workspace>,
     ) -> anyhow::Result<Option<WorkspaceSaved>> {
-        let survey = survey(workspace).await?;
+        let survey = Workspace::look(workspace).await?;
         let mut manifest = Manifest {
             entries: BTreeMap::new(),
             left_out: survey.left_out,
@@ -211,7 +211,7 @@ impl Snapshots {
                 workspace.create_link(path, target)?;
             }
         }
-        for found in survey(workspace).await?.found {
+        for found in Workspace::look(workspace).await?.found {
             if let (Kind::File { stamp, .. }, Some(entry)) =
                 (found.kind, manifest.entries.get(&found.path))
             {
@@ -311,11 +311,6 @@ async fn restore_entry(
 fn is_gone(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<StoreError>();
     error.is_some_and(StoreError::is_not_found)
-}
-
-async fn survey(workspace: &Arc<Workspace>) -> anyhow::Result<super::survey::Survey> {
-    let workspace = workspace.clone();
-    Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
 }
 
 fn describe(left_out: &[String]) -> String {

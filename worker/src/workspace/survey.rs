@@ -77,8 +77,7 @@ pub(crate) struct FileSize {
 impl Workspace {
     /// All files, by path.
     pub(crate) async fn list(workspace: &Arc<Self>) -> anyhow::Result<Vec<FileSize>> {
-        let workspace = workspace.clone();
-        let survey = tokio::task::spawn_blocking(move || workspace.survey()).await??;
+        let survey = Self::look(workspace).await?;
         let files = survey
             .found
             .into_iter()
@@ -94,9 +93,21 @@ impl Workspace {
         Ok(files)
     }
 
+    /// Looks at everything.
+    pub(super) async fn look(workspace: &Arc<Self>) -> anyhow::Result<Survey> {
+        if !workspace.is_made() {
+            return Ok(Survey::default());
+        }
+        let workspace = workspace.clone();
+        Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
+    }
+
     /// Looks at everything. Blocks.
     pub(super) fn survey(&self) -> io::Result<Survey> {
         let mut survey = Survey::default();
+        if !self.is_made() {
+            return Ok(survey);
+        }
         let mut bytes = 0;
         let mut directories = vec![String::new()];
         while let Some(path) = directories.pop() {
@@ -140,7 +151,7 @@ impl Workspace {
     fn open_directory(&self, path: &str) -> io::Result<File> {
         let path = if path.is_empty() { "." } else { path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat2(&self.directory, path, flags, Mode::empty(), BENEATH)?.into())
+        Ok(openat2(self.directory()?, path, flags, Mode::empty(), BENEATH)?.into())
     }
 }
 

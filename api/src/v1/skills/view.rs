@@ -1,6 +1,6 @@
 //! A skill as clients see it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub(crate) struct SkillView {
     paused: bool,
     /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
+    /// Which of the programs that it may need are there, and the versions that workers have of them.
+    #[schema(example = json!({"ffmpeg": ["6.1.1", "7.0.2"]}))]
+    programs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl SkillView {
@@ -68,7 +71,7 @@ impl SkillView {
         };
         Self {
             available: workers.iter().any(has_it),
-            ..Self::new(skill, origin, missing)
+            ..Self::new(skill, origin, missing, workers)
         }
     }
 
@@ -77,7 +80,7 @@ impl SkillView {
         Self {
             version: Some(stored.version),
             created_at: Some(stored.created_at),
-            ..Self::new(skill, Origin::Uploaded, missing(skill, workers))
+            ..Self::new(skill, Origin::Uploaded, missing(skill, workers), workers)
         }
     }
 
@@ -89,7 +92,7 @@ impl SkillView {
         }
     }
 
-    fn new(skill: &Skill, origin: Origin, missing: Vec<String>) -> Self {
+    fn new(skill: &Skill, origin: Origin, missing: Vec<String>, workers: &[Worker]) -> Self {
         Self {
             name: skill.name.clone(),
             title: skill.title.clone(),
@@ -111,8 +114,24 @@ impl SkillView {
             available: missing.is_empty(),
             paused: false,
             missing,
+            programs: programs(skill, workers),
         }
     }
+}
+
+/// Programs of the skill that workers have, with the versions that they know.
+fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<String>> {
+    let wanted = skill.programs.iter().flat_map(|need| &need.0);
+    let mut found = BTreeMap::new();
+    for name in wanted.map(Program::to_string) {
+        for worker in workers {
+            if worker.programs.contains(&name) {
+                let versions: &mut BTreeSet<_> = found.entry(name.clone()).or_default();
+                versions.extend(worker.program_versions.get(&name).cloned());
+            }
+        }
+    }
+    found
 }
 
 /// What the worker that lacks least would need, in words.

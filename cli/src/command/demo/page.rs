@@ -23,7 +23,7 @@ h1 { font-size: 32px; margin-bottom: 4px } h2 { font-size: 19px; margin: 0 0 8px
 section { border-top: 1px solid var(--line); padding: 24px 0 } p { color: var(--pale); margin: 4px 0 12px } code { font-size: 14px }
 img, video, iframe { display: block; max-width: 100%; margin: 12px 0; border: 1px solid var(--line); border-radius: 6px }
 iframe { width: 100%; height: 460px; background: #fff } audio { display: block; width: 100%; margin: 12px 0 }
-pre { overflow-x: auto; font-size: 13px; line-height: 1.4; max-height: 320px; padding: 12px; border: 1px solid var(--line); border-radius: 6px }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow-y: auto; font-size: 13px; line-height: 1.4; max-height: 320px; padding: 12px; border: 1px solid var(--line); border-radius: 6px }
 ";
 
 /// Writes `index.html` beside the files, and says where.
@@ -47,9 +47,10 @@ fn render(entries: &[Entry]) -> String {
         // Writing to a text does not fail.
         let _ = write!(
             page,
-            "<section><h2>{}</h2><p>skill <code>{}</code></p>\n{files}<details><summary>What it said</summary><pre>{}</pre></details></section>\n",
+            "<section><h2>{}</h2><p>skill <code>{}</code></p>\n{files}<details{}><summary>What it said</summary><pre>{}</pre></details></section>\n",
             step.what,
             step.skill,
+            if files.is_empty() { " open" } else { "" },
             escape(text),
         );
     }

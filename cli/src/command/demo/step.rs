@@ -7,14 +7,16 @@ pub(super) struct Step {
     pub(super) takes_files: bool,
     /// How many files it makes.
     pub(super) outputs: usize,
+    /// Whether it asks the bakery's API, whose address stands where the prompt says `BAKERY`.
+    pub(super) asks_bakery: bool,
 }
+
+/// What the bakery sold, a month a line.
+pub(super) const BOOKS: &str = include_str!("../../../../examples/bakery.csv");
 
 /// The files that jobs start from.
 pub(super) const INPUTS: [(&str, &[u8]); 2] = [
-    (
-        "bakery.csv",
-        include_bytes!("../../../../examples/bakery.csv"),
-    ),
+    ("bakery.csv", BOOKS.as_bytes()),
     (
         "notes.txt",
         include_bytes!("../../../../examples/notes.txt"),
@@ -29,6 +31,7 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/shell.md"),
         takes_files: true,
         outputs: 0,
+        asks_bakery: false,
     },
     Step {
         skill: "image",
@@ -36,6 +39,7 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/image.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "html",
@@ -43,17 +47,19 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/html.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
 ];
 
 /// What needs more programs.
-pub(super) const ALL: [Step; 12] = [
+pub(super) const ALL: [Step; 14] = [
     Step {
         skill: "sqlite",
         what: "Asking a database three questions",
         prompt: include_str!("../../demo/sqlite.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "pdf",
@@ -61,6 +67,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/pdf.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "docx",
@@ -68,6 +75,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/docx.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "spreadsheet",
@@ -75,6 +83,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/spreadsheet.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "pptx",
@@ -82,6 +91,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/pptx.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "document",
@@ -89,6 +99,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/document.md"),
         takes_files: true,
         outputs: 2,
+        asks_bakery: false,
     },
     Step {
         skill: "ffmpeg",
@@ -96,6 +107,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/ffmpeg.md"),
         takes_files: false,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "media",
@@ -103,6 +115,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/media.md"),
         takes_files: true,
         outputs: 2,
+        asks_bakery: false,
     },
     Step {
         skill: "filesystem",
@@ -110,6 +123,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/filesystem.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "git",
@@ -117,6 +131,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/git.md"),
         takes_files: true,
         outputs: 2,
+        asks_bakery: false,
     },
     Step {
         skill: "vectorstore",
@@ -124,6 +139,7 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/vectorstore.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
     },
     Step {
         skill: "ytdlp",
@@ -131,5 +147,22 @@ pub(super) const ALL: [Step; 12] = [
         prompt: include_str!("../../demo/ytdlp.md"),
         takes_files: true,
         outputs: 1,
+        asks_bakery: false,
+    },
+    Step {
+        skill: "browser",
+        what: "Looking at a page that scripts draw",
+        prompt: include_str!("../../demo/browser.md"),
+        takes_files: true,
+        outputs: 1,
+        asks_bakery: false,
+    },
+    Step {
+        skill: "httpapi",
+        what: "Asking an API, and ordering rolls from it",
+        prompt: include_str!("../../demo/httpapi.md"),
+        takes_files: false,
+        outputs: 0,
+        asks_bakery: true,
     },
 ];

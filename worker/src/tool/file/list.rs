@@ -179,7 +179,7 @@ mod tests {
 
     fn list(path: &str, pattern: Option<&str>) -> String {
         let home = tempfile::tempdir().unwrap();
-        let workspace = Workspace::create(home.path().join("job"), None).unwrap();
+        let workspace = crate::workspace::made(home.path().join("job"));
         let place = workspace.places().0;
         let at = |name: &str| Path::new(&place).join(name);
         for directory in ["src/deep", ".git", "empty"] {

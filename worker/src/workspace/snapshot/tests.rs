@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::*;
 
 fn workspace(home: &Path, name: &str) -> Arc<Workspace> {
-    let workspace = Workspace::create(home.join(name), None).unwrap();
+    let workspace = crate::workspace::made(home.join(name));
     fs::write(folder(&workspace).join("input.csv"), "a,b\n").unwrap();
     fs::write(folder(&workspace).join("unwanted.csv"), "x\n").unwrap();
     Arc::new(workspace)
