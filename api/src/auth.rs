@@ -25,6 +25,8 @@ pub(crate) struct Caller {
     pub(crate) name: String,
     /// Whether the tenant may use up only so much.
     pub(crate) has_budget: bool,
+    /// Whether the tenant may hand in only so many jobs.
+    pub(crate) has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub(crate) has_skills: bool,
 }
@@ -78,6 +80,7 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
             tenant: key.tenant,
             name: key.name.clone(),
             has_budget: key.has_budget,
+            has_submit_limit: key.has_submit_limit,
             has_skills: key.has_skills,
         })
     } else {

@@ -13,10 +13,10 @@ use crate::problem::ApiError;
 /// The largest JSON body. Files of any size go to `POST /v1/assets`.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// A JSON body.
-pub(crate) struct Json<T>(pub(crate) T);
+/// A JSON body of at most so many bytes.
+pub(crate) struct Json<T, const LIMIT: usize = MAX_BYTES>(pub(crate) T);
 
-impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
+impl<T: DeserializeOwned + 'static, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
@@ -31,23 +31,29 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
                     "JSON, with `Content-Type: application/json`",
                 ));
             }
-            let bytes = read(&mut payload).await?;
+            let bytes = read(&mut payload, LIMIT).await?;
             parse(&bytes).map(Self)
         })
     }
 }
 
-async fn read(payload: &mut Payload) -> Result<BytesMut, ApiError> {
+async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
     let mut bytes = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
+    let mut size = 0;
+    // Who is still sending does not hear the answer, so some of what is too large is read, too.
+    while let Some(chunk) = payload.next().await
+        && size <= 2 * limit
+    {
         let chunk = chunk
             .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
-        if bytes.len() + chunk.len() > MAX_BYTES {
-            // actix-web reads the rest away, so that the client gets to see the answer.
-            let limit = MAX_BYTES as u64;
-            return Err(ApiError::TooLarge { limit });
+        size += chunk.len();
+        if size <= limit {
+            bytes.extend_from_slice(&chunk);
         }
-        bytes.extend_from_slice(&chunk);
+    }
+    if size > limit {
+        let limit = limit as u64;
+        return Err(ApiError::TooLarge { limit });
     }
     Ok(bytes)
 }

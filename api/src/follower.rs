@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::frame::{Frame, KEEP_ALIVE};
 use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
+use crate::telemetry::Following;
 
 /// The longest a stream is silent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -32,11 +33,13 @@ pub(crate) struct Follower {
     ready: VecDeque<Frame>,
     live: Option<Receiver<FrameBatch>>,
     has_ended: bool,
+    _counted: Following,
 }
 
 impl Follower {
     /// A follower that has what is in the log up to `position`.
     pub(crate) fn new(pool: PgPool, hub: Hub, job: JobId, position: i64) -> Self {
+        let counted = hub.meters.follow();
         Self {
             pool,
             hub,
@@ -46,6 +49,7 @@ impl Follower {
             ready: VecDeque::new(),
             live: None,
             has_ended: false,
+            _counted: counted,
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chrono::Utc;
 use shared::db::{self, EVENTS_CHANNEL};
 use shared::event::JobEvent;
 use shared::id::JobId;
@@ -15,6 +16,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::timeout;
 
 use crate::frame::Frame;
+use crate::telemetry::Meters;
 
 /// The slowest a follower learns of an event, should its notification be lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
@@ -31,10 +33,11 @@ pub(crate) const FIRST_ENTRY: i64 = 1;
 pub(crate) type FrameBatch = Arc<[Frame]>;
 
 /// Knows who follows what.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Hub {
     state: Arc<Mutex<State>>,
     woken: Arc<Notify>,
+    pub(crate) meters: Meters,
 }
 
 #[derive(Default)]
@@ -51,6 +54,15 @@ struct Feed {
 }
 
 impl Hub {
+    /// A hub that nobody follows anything of yet.
+    pub(crate) fn new(meters: Meters) -> Self {
+        Self {
+            state: Arc::default(),
+            woken: Arc::default(),
+            meters,
+        }
+    }
+
     /// Follows a job whose events up to `position` the caller has. Returns with the receiver the
     /// position from which it will get them: if that is later, the caller reads the gap itself.
     pub(crate) fn subscribe(
@@ -168,6 +180,11 @@ impl Hub {
     }
 
     fn pass_on(&self, events: &[JobEvent]) {
+        let now = Utc::now();
+        for JobEvent { event, .. } in events {
+            self.meters
+                .delivered((now - event.at).to_std().unwrap_or_default());
+        }
         let mut guard = self.lock();
         let state = &mut *guard;
         for events in events.chunk_by(|one, next| one.job_id == next.job_id) {

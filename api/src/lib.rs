@@ -10,10 +10,12 @@ mod form;
 mod frame;
 mod health;
 mod hub;
+pub mod metrics;
 mod name;
 pub mod openapi;
 pub mod problem;
 mod routes;
+mod telemetry;
 mod v1;
 
 use std::net::TcpListener;
@@ -26,6 +28,7 @@ use shared::asset::AssetStore;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +39,10 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::doorbell::Doorbell;
 use crate::fallback::Methods;
 use crate::hub::Hub;
+use crate::metrics::Scrape;
 use crate::openapi::Rendered;
 use crate::problem::ApiError;
+use crate::telemetry::Meters;
 use crate::v1::skills::Unpacker;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
@@ -51,6 +56,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Settings {
     /// Connections to the database.
     pub pool: PgPool,
+    /// Where what it counts is shown.
+    pub metrics: Metrics,
+    /// Where `/metrics` needs no key.
+    pub metrics_listener: Option<TcpListener>,
     /// Where bytes are.
     pub assets: AssetStore,
     /// The skills that jobs may name.
@@ -71,6 +80,8 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let Settings {
         pool,
+        metrics,
+        metrics_listener,
         assets,
         catalog,
         providers,
@@ -78,8 +89,14 @@ pub async fn run(
         threads,
     } = settings;
     shared::db::event::ensure_partitions(&pool).await?;
-    let (hub, doorbell) = (Hub::default(), Doorbell::default());
+    metrics.watch("api", &pool);
+    let meters = Meters::new(&metrics);
+    let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
+    let (hub, doorbell) = (Hub::new(meters.clone()), Doorbell::default());
     let mut background = JoinSet::new();
+    if let Some(listener) = metrics_listener {
+        background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
+    }
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(doorbell.clone().run(pool.clone()));
 
@@ -88,6 +105,7 @@ pub async fn run(
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
     let unpacker = Data::new(Unpacker::default());
@@ -104,6 +122,9 @@ pub async fn run(
             .app_data(providers.clone())
             .app_data(hub.clone())
             .app_data(doorbell.clone())
+            .app_data(meters.clone())
+            .app_data(metrics.clone())
+            .app_data(scrape.clone())
             .app_data(methods.clone())
             .app_data(unpacker.clone())
             .app_data(rendered.clone())
@@ -111,9 +132,15 @@ pub async fn run(
             .app_data(path_config())
             .wrap(from_fn(problem::render))
             .wrap(TracingLogger::default())
+            .wrap(from_fn(telemetry::observe))
             .service(routes::v1().wrap(from_fn(auth::authenticate)))
             .service(health::healthz)
             .service(health::readyz)
+            .service(
+                web::resource("/metrics")
+                    .wrap(from_fn(auth::authenticate))
+                    .get(metrics::get_metrics),
+            )
             .route("/openapi.json", web::get().to(openapi::get_document))
             .service(docs(document.clone()))
             .service(web::redirect("/docs", "/docs/"))
@@ -138,6 +165,15 @@ pub async fn run(
     }
     background.shutdown().await;
     Ok(())
+}
+
+async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: CancellationToken) {
+    if let Err(error) = metrics::serve(scrape, listener, shutdown).await {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "metrics are not served any more"
+        );
+    }
 }
 
 fn query_config() -> QueryConfig {

@@ -10,7 +10,7 @@ use actix_web::http::header::{
 };
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use tracing_actix_web::RequestId;
 use utoipa::ToSchema;
@@ -62,6 +62,18 @@ pub enum ApiError {
         /// When there is a budget again.
         renewed_at: DateTime<Utc>,
     },
+    /// The tenant's jobs come faster than they may.
+    #[error("jobs come faster than this tenant's may; in {} s there is room for these", seconds(*.wait))]
+    SubmitRateExceeded {
+        /// After that time they may come.
+        wait: TimeDelta,
+    },
+    /// Too many of the tenant's jobs have not ended.
+    #[error("too many jobs of this tenant have not ended; when some have, there is room for more")]
+    QueueFull {
+        /// When it is looked at again.
+        wait: TimeDelta,
+    },
     /// The request can be read and makes no sense.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
@@ -88,6 +100,11 @@ fn count_fields(count: usize) -> String {
     } else {
         format!("{count} fields")
     }
+}
+
+/// Whole seconds in which that time is over.
+fn seconds(wait: TimeDelta) -> i64 {
+    wait.num_seconds() + i64::from(wait.subsec_nanos() > 0)
 }
 
 /// What is wrong with one field.
@@ -175,6 +192,8 @@ impl ApiError {
             Self::TooLarge { .. } => "too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::BudgetExceeded { .. } => "budget_exceeded",
+            Self::SubmitRateExceeded { .. } => "submit_rate_exceeded",
+            Self::QueueFull { .. } => "queue_full",
             Self::Invalid(_) => "invalid_request",
             Self::SkillReplaced => "skill_replaced",
             Self::IdempotencyMismatch => "idempotency_key_reused",
@@ -204,7 +223,10 @@ impl ApiError {
 
     fn is_retryable(&self) -> bool {
         match self {
-            Self::BudgetExceeded { .. } | Self::SkillReplaced => true,
+            Self::BudgetExceeded { .. }
+            | Self::SubmitRateExceeded { .. }
+            | Self::QueueFull { .. }
+            | Self::SkillReplaced => true,
             Self::NotConfigured(_) => false,
             _ => self.status_code().is_server_error(),
         }
@@ -216,6 +238,7 @@ impl ApiError {
             Self::BudgetExceeded { renewed_at } => {
                 Some((*renewed_at - Utc::now()).num_seconds().max(0) + 1)
             }
+            Self::SubmitRateExceeded { wait } | Self::QueueFull { wait } => Some(seconds(*wait)),
             _ if self.status_code() == StatusCode::SERVICE_UNAVAILABLE && self.is_retryable() => {
                 Some(1)
             }
@@ -236,7 +259,9 @@ impl ResponseError for ApiError {
             Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BudgetExceeded { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::BudgetExceeded { .. }
+            | Self::SubmitRateExceeded { .. }
+            | Self::QueueFull { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotConfigured(_) | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,

@@ -22,6 +22,7 @@ pub(crate) fn v1() -> Scope<
 > {
     scope("/v1")
         .service(jobs::create_job)
+        .service(jobs::create_jobs)
         .service(jobs::list_jobs)
         .service(jobs::get_job)
         .service(jobs::delete_job)
@@ -62,6 +63,8 @@ pub(crate) fn v1() -> Scope<
         .service(tenants::update_tenant)
         .service(tenants::put_tenant_budget)
         .service(tenants::get_tenant_budget)
+        .service(tenants::put_submit_limits)
+        .service(tenants::get_submit_limits)
         .service(workers::list_workers)
         .service(queue::get_queue)
         .service(queue::pause_queue)

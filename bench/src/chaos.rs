@@ -1,42 +1,52 @@
 //! `bench chaos`: whether anything is lost while a service is killed, stopped, cut off and restarted.
-//!
-//! `cargo run --release -p bench -- chaos [--runs N] [--seed S] [--worlds N] [--json FILE]`, or
-//! `… chaos --rolling RESTARTS`: one long job of whose workers each is replaced in turn.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
+use clap::Args;
 use tests::chaos::{Options, Setup, Summary, roll, run};
 
 use crate::figure::percentile;
-use crate::option;
 
-/// Runs, if not told how many.
-const RUNS: u64 = 100;
-/// Services at once, if not told how many: most of a run is waiting.
-const WORLDS: usize = 4;
+/// What to put a service through.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// How many runs to make
+    #[arg(long, default_value_t = 100)]
+    runs: u64,
+    /// The schedule of the first run, that of the next one more, and so on; the clock's if not given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Services at once: most of a run is waiting
+    #[arg(long, default_value_t = 4)]
+    worlds: usize,
+    /// Instead, replace the worker of one long job so many times
+    #[arg(long, value_name = "RESTARTS")]
+    rolling: Option<usize>,
+    /// Write the summary to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
 
 /// Makes the runs and says what came of them; an error if anything is lost.
-pub(crate) async fn chaos() -> anyhow::Result<()> {
+pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     let setup = Setup {
         program: std::env::current_exe()?,
         silence: None,
     };
-    if let Some(restarts) = number("--rolling")? {
-        return rolling(setup, usize::try_from(restarts)?).await;
+    if let Some(restarts) = arguments.rolling {
+        return rolling(setup, restarts).await;
     }
-    let seed = match number("--seed")? {
+    let seed = match arguments.seed {
         Some(seed) => seed,
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
     };
     let options = Options {
         setup,
         seed,
-        runs: number("--runs")?.unwrap_or(RUNS),
-        worlds: number("--worlds")?
-            .map_or(WORLDS, |count| usize::try_from(count).unwrap_or(WORLDS)),
+        runs: arguments.runs,
+        worlds: arguments.worlds.max(1),
     };
     let begun_at = Instant::now();
     let progress = |summary: &Summary| {
@@ -50,8 +60,8 @@ pub(crate) async fn chaos() -> anyhow::Result<()> {
     let summary = run(&options, progress).await?;
     eprintln!();
     print(&summary, seed, begun_at)?;
-    if let Some(path) = option("--json") {
-        std::fs::write(Path::new(&path), serde_json::to_string_pretty(&summary)?)?;
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_string_pretty(&summary)?)?;
     }
     anyhow::ensure!(summary.violations.is_empty(), "something is lost");
     Ok(())
@@ -104,10 +114,4 @@ fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> 
         summary.violations.len()
     )?;
     Ok(())
-}
-
-fn number(name: &str) -> anyhow::Result<Option<u64>> {
-    let text = option(name);
-    let number = text.map(|text| text.parse().with_context(|| format!("`{name} {text}`")));
-    number.transpose()
 }

@@ -2,110 +2,149 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
+use shared::id::JobId;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::scale::Scale;
 use crate::service::Service;
 
+/// A client of one service that sends one kind of job.
 #[derive(Clone)]
-struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
-    key: String,
     body: Value,
 }
 
 impl Client {
-    fn of(service: &Service, prompt: &str) -> Self {
-        Self {
-            http: reqwest::Client::new(),
+    /// Sends jobs of the skill `shell` that ask this of `script/bash`: a model without network and without
+    /// thinking; all else is real.
+    pub(crate) fn of(service: &Service, prompt: &str) -> anyhow::Result<Self> {
+        Self::with(
+            service,
+            json!({"skill": "shell", "model": "script/bash", "prompt": prompt}),
+        )
+    }
+
+    /// Sends that request.
+    pub(crate) fn with(service: &Service, body: Value) -> anyhow::Result<Self> {
+        let mut headers = HeaderMap::new();
+        let key = HeaderValue::from_str(&format!("Bearer {}", service.key))?;
+        headers.insert("authorization", key);
+        Ok(Self {
+            http: reqwest::Client::builder()
+                .default_headers(headers)
+                .build()?,
             url: format!("{}/v1/jobs", service.url),
-            key: service.key.clone(),
-            body: json!({"skill": "shell", "model": "script/bash", "prompt": prompt}),
-        }
+            body,
+        })
+    }
+
+    /// Sends a job and returns when it is accepted.
+    pub(crate) async fn submit(&self) -> anyhow::Result<JobId> {
+        let request = self.http.post(&self.url).json(&self.body);
+        let job: Value = request.send().await?.error_for_status()?.json().await?;
+        Ok(job["id"].as_str().context("a job has an id")?.parse()?)
+    }
+
+    /// Asks for the end of a job.
+    pub(crate) async fn cancel(&self, job: JobId) -> anyhow::Result<()> {
+        let request = self.http.post(format!("{}/{job}/cancel", self.url));
+        request.send().await?.error_for_status()?;
+        Ok(())
     }
 
     /// Sends a job and returns when it has completed.
-    async fn run(&self) -> anyhow::Result<()> {
-        let request = self
-            .http
-            .post(&self.url)
-            .bearer_auth(&self.key)
-            .header("Prefer", "wait=30");
+    pub(crate) async fn run(&self) -> anyhow::Result<()> {
+        let request = self.http.post(&self.url).header("Prefer", "wait=30");
         let job: Value = request.json(&self.body).send().await?.json().await?;
         ensure!(
-            job["status"] == "completed",
+            job["status"] == "completed" && job["stop_reason"] == "end_turn",
             "a job did not complete: {job}"
         );
         Ok(())
     }
-}
 
-/// How long each of `count` jobs takes that follow one another, in milliseconds.
-pub(crate) async fn one_by_one(
-    service: &Service,
-    prompt: &str,
-    count: usize,
-) -> anyhow::Result<Vec<f64>> {
-    let client = Client::of(service, prompt);
-    let mut millis = Vec::with_capacity(count);
-    for _ in 0..count {
+    /// How long each of `count` jobs takes that follow one another, in milliseconds.
+    pub(crate) async fn run_in_turn(&self, count: usize) -> anyhow::Result<Vec<f64>> {
+        let mut millis = Vec::with_capacity(count);
+        for _ in 0..count {
+            let begun_at = Instant::now();
+            self.run().await?;
+            millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
+        }
+        Ok(millis)
+    }
+
+    /// How many jobs have completed with so many clients, each of which sends the next when the one before has ended.
+    pub(crate) async fn run_at_once(&self, clients: usize, run: Duration) -> anyhow::Result<usize> {
         let begun_at = Instant::now();
-        client.run().await?;
-        millis.push(begun_at.elapsed().as_secs_f64() * 1000.0);
+        let mut running = JoinSet::new();
+        for _ in 0..clients {
+            let client = self.clone();
+            running.spawn(async move {
+                let mut count = 0;
+                while begun_at.elapsed() < run {
+                    client.run().await?;
+                    count += 1;
+                }
+                anyhow::Ok(count)
+            });
+        }
+        let mut total = 0;
+        while let Some(count) = running.join_next().await {
+            total += count??;
+        }
+        Ok(total)
     }
-    Ok(millis)
 }
 
-/// Sends jobs at a rate, whether or not those before have ended.
-pub(crate) async fn at_rate(
-    service: &Service,
-    prompt: &str,
-    per_second: u32,
-    run: Duration,
-) -> anyhow::Result<()> {
-    let client = Client::of(service, prompt);
-    let mut ticks = interval(Duration::from_secs(1) / per_second);
+/// How jobs follow one another, whether or not those before have ended.
+pub(crate) struct Pacing {
+    jobs: usize,
+    pause: Duration,
+}
+
+impl Pacing {
+    /// So slow that nothing else is under way.
+    pub(crate) fn idle(scale: &Scale) -> Self {
+        Self {
+            jobs: scale.count(300),
+            pause: Duration::from_millis(20),
+        }
+    }
+
+    /// 300 a second.
+    pub(crate) fn steady(scale: &Scale) -> Self {
+        Self {
+            jobs: scale.count(1500),
+            pause: Duration::from_secs(1) / 300,
+        }
+    }
+}
+
+/// Does something at a pace, and returns what it was and when.
+pub(crate) async fn paced<T: Send + 'static, F>(
+    pacing: Pacing,
+    once: impl Fn() -> F,
+) -> anyhow::Result<Vec<(T, Instant)>>
+where
+    F: Future<Output = anyhow::Result<(T, Instant)>> + Send + 'static,
+{
+    let mut ticks = interval(pacing.pause);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let mut jobs = JoinSet::new();
-    let begun_at = Instant::now();
-    while begun_at.elapsed() < run {
+    let mut under_way = JoinSet::new();
+    for _ in 0..pacing.jobs {
         ticks.tick().await;
-        let client = client.clone();
-        jobs.spawn(async move { client.run().await });
+        under_way.spawn(once());
     }
-    while let Some(ended) = jobs.join_next().await {
-        ended??;
+    let mut all = Vec::with_capacity(pacing.jobs);
+    while let Some(done) = under_way.join_next().await {
+        all.push(done??);
     }
-    Ok(())
-}
-
-/// Jobs a second with so many clients, each of which sends the next when the one before has ended.
-pub(crate) async fn closed_loop(
-    service: &Service,
-    prompt: &str,
-    clients: usize,
-    run: Duration,
-) -> anyhow::Result<f64> {
-    let client = Client::of(service, prompt);
-    let begun_at = Instant::now();
-    let mut running = JoinSet::new();
-    for _ in 0..clients {
-        let client = client.clone();
-        running.spawn(async move {
-            let mut count = 0_u32;
-            while begun_at.elapsed() < run {
-                client.run().await?;
-                count += 1;
-            }
-            anyhow::Ok(count)
-        });
-    }
-    let mut total = 0;
-    while let Some(count) = running.join_next().await {
-        total += count??;
-    }
-    Ok(f64::from(total) / begun_at.elapsed().as_secs_f64())
+    Ok(all)
 }

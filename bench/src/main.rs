@@ -1,26 +1,91 @@
-//! Measures the service from the outside: real processes, a database of its own, HTTP.
+//! Measures Skillet: every figure that it promises, beside what this machine and its Postgres can do at best.
 //!
-//! `cargo run --release -p bench [-- [--only sandbox] [--json FILE]]`; `bench chaos` is in `chaos`.
+//! `cargo run --release -p bench -- --help`
 
 mod chaos;
-mod command;
+mod claim;
+mod core;
+mod enqueue;
 mod figure;
+mod followers;
+mod jobs;
 mod load;
+mod machine;
+mod part;
+mod peers;
+mod plot;
+mod process;
+mod queue;
+mod sandbox;
+mod scale;
+mod server;
 mod service;
+mod start;
+mod submit;
+mod table;
 mod takeover;
+mod turns;
+mod waiting;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use figure::{Figure, percentile, print, write_json};
-use service::Service;
+use clap::{Args, Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
 
-/// A job that only passes through: the model answers at once.
-const NO_COMMAND: &str = "Nothing to do.";
-/// A job with one command.
-const ONE_COMMAND: &str = "```bash\ntrue\n```";
-const CLIENTS: usize = 32;
-const RUN: Duration = Duration::from_secs(8);
+use crate::part::Part;
+use crate::scale::Scale;
+use crate::server::Server;
+
+/// Measures Skillet: every figure that it promises, beside what this machine and its Postgres can do at best.
+#[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Only these parts
+    #[arg(long, value_delimiter = ',', value_name = "PART")]
+    only: Vec<Part>,
+    /// Half as much of each
+    #[arg(long)]
+    quick: bool,
+    /// Write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Look for what gets lost while a service is killed, stopped, cut off and restarted
+    Chaos(chaos::Arguments),
+    /// Draw figures that --json wrote, those of other systems beside ours
+    Plot {
+        #[command(flatten)]
+        written: Written,
+        /// Where to draw them, as SVG
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Print them as a table of Markdown
+    Table {
+        #[command(flatten)]
+        written: Written,
+    },
+}
+
+#[derive(Args)]
+struct Written {
+    /// What --json wrote; of a figure that is in several, the last counts
+    #[arg(required = true)]
+    figures: Vec<PathBuf>,
+}
+
+/// What a part measures with.
+struct Bench {
+    server: Server,
+    scale: Scale,
+}
 
 fn main() -> ExitCode {
     // The processes under measure are this program again.
@@ -30,14 +95,27 @@ fn main() -> ExitCode {
     ) {
         return cli::main();
     }
+    let arguments = Arguments::parse();
     rustls::crypto::ring::default_provider()
         .install_default()
         .expect("nothing was installed before");
+    open_files();
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads");
-    let done = if std::env::args().nth(1).as_deref() == Some("chaos") {
-        runtime.block_on(chaos::chaos())
-    } else {
-        runtime.block_on(measure())
+    let done = match &arguments.command {
+        Some(Command::Chaos(arguments)) => runtime.block_on(chaos::chaos(arguments)),
+        Some(Command::Plot { written, output }) => {
+            figure::read_json(&written.figures).and_then(|figures| plot::draw(figures, output))
+        }
+        Some(Command::Table { written }) => {
+            figure::read_json(&written.figures).map(|figures| table::print(&figures))
+        }
+        None => runtime.block_on(async {
+            // Whatever was started ends with us.
+            tokio::select! {
+                done = measure(&arguments) => done,
+                () = told_to_end() => Err(anyhow::anyhow!("interrupted")),
+            }
+        }),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,74 +126,58 @@ fn main() -> ExitCode {
     }
 }
 
-async fn measure() -> anyhow::Result<()> {
-    let figures = match option("--only").as_deref() {
-        Some("sandbox") => command::measure().await?,
-        Some("takeover") => takeover::measure().await?,
-        Some(other) => anyhow::bail!("there is no part `{other}`: sandbox, takeover"),
-        None => measure_all().await?,
+/// Lets this process, and those that it starts, have as many open files as they may: followers are many.
+fn open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        ..limit
     };
-    print(&figures);
-    if let Some(path) = option("--json") {
-        write_json(&figures, path.as_ref())?;
+    // With fewer, the part that needs them says that it could not be measured.
+    let _ = setrlimit(Resource::Nofile, most);
+}
+
+async fn told_to_end() {
+    let mut terminate = signal(SignalKind::terminate()).expect("signals can be heard");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        // Where Ctrl-C cannot be heard, it ends us as it ends any program.
+        Ok(()) = tokio::signal::ctrl_c() => {}
     }
+}
+
+/// Measures part by part. One that fails keeps none of the others from being measured, and is an error.
+async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
+    let bench = Bench {
+        server: Server::start().await?,
+        scale: Scale::new(arguments.quick),
+    };
+    let parts = if arguments.only.is_empty() {
+        Part::ours()
+    } else {
+        arguments.only.clone()
+    };
+    let mut all = machine::look(bench.server.home())?;
+    figure::print(&all);
+    let mut failed = Vec::new();
+    for part in parts {
+        match part.measure(&bench).await {
+            Ok(figures) => {
+                figure::print(&figures);
+                all.extend(figures);
+            }
+            Err(error) => {
+                eprintln!("error: {part:?}: {error:#}");
+                failed.push(part);
+            }
+        }
+    }
+    let judged = all.iter().filter(|figure| figure.met.is_some()).count();
+    let met = all.iter().filter(|figure| figure.met == Some(true)).count();
+    eprintln!("{met} of {judged} targets are met");
+    if let Some(path) = &arguments.json {
+        figure::write_json(&all, path)?;
+    }
+    anyhow::ensure!(failed.is_empty(), "could not be measured: {failed:?}");
     Ok(())
-}
-
-/// The value of an option of this process.
-fn option(name: &str) -> Option<String> {
-    let mut arguments = std::env::args();
-    arguments.find(|argument| argument == name)?;
-    arguments.next()
-}
-
-async fn measure_all() -> anyhow::Result<Vec<Figure>> {
-    let mut service = Service::start().await?;
-    service.add_worker().await?;
-    let mut figures = vec![
-        Figure::new("idle API, RSS", service.api.rss_mib()?, "MiB", None),
-        Figure::new(
-            "idle worker, RSS",
-            service.workers[0].rss_mib()?,
-            "MiB",
-            None,
-        ),
-    ];
-
-    figures.extend(command::measure().await?);
-    let alone = load::one_by_one(&service, NO_COMMAND, 200).await?;
-    figures.push(Figure::at_most(
-        "one job at a time over HTTP, p50",
-        percentile(&alone, 50),
-        "ms",
-        5.0,
-    ));
-    figures.extend(start_delays(&service, "idle").await?);
-    service.forget_jobs().await?;
-    load::at_rate(&service, NO_COMMAND, 300, RUN).await?;
-    figures.extend(start_delays(&service, "300/s").await?);
-
-    for workers in 1..=2 {
-        if workers == 2 {
-            service.add_worker().await?;
-        }
-        for (what, prompt, target) in [
-            ("no command", NO_COMMAND, Some(1500.0)),
-            ("`true`", ONE_COMMAND, None),
-        ] {
-            let jobs_per_second = load::closed_loop(&service, prompt, CLIENTS, RUN).await?;
-            let name = format!("jobs over HTTP, {what}, {CLIENTS} clients, {workers} worker(s)");
-            figures.push(Figure::new(&name, jobs_per_second, "jobs/s", target));
-        }
-    }
-    Ok(figures)
-}
-
-/// From a job's acceptance to its start, over all jobs that there are.
-async fn start_delays(service: &Service, load: &str) -> anyhow::Result<[Figure; 2]> {
-    let delays = service.start_delays().await?;
-    Ok([(50, 3.0), (99, 10.0)].map(|(percent, target)| {
-        let name = format!("submit → job.started, {load}, p{percent}");
-        Figure::at_most(&name, percentile(&delays, percent), "ms", target)
-    }))
 }

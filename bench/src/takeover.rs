@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tests::chaos::{Interruption, Setup, interrupt};
 
+use crate::Bench;
 use crate::figure::{Figure, percentile};
 
 /// Samples of each figure.
@@ -11,25 +12,22 @@ const KILLS: usize = 20;
 const DRAINS: usize = 20;
 
 /// Measures with the default settings.
-pub(crate) async fn measure() -> anyhow::Result<Vec<Figure>> {
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let kills = sample(Interruption::Kill, KILLS).await?;
+    let kills = sample(Interruption::Kill, bench.scale.count(KILLS)).await?;
     for percent in [50, 99] {
         let name = format!("SIGKILL of a worker → job.started elsewhere, p{percent}");
-        figures.push(Figure::at_most(
-            &name,
-            percentile(&kills, percent),
-            "s",
-            6.0,
-        ));
+        let figure = Figure::new(name, percentile(&kills, percent), "s");
+        figures.push(figure.at_most(6.0));
     }
     for (interruption, what) in [
         (Interruption::DrainInReply, "the model is streaming"),
         (Interruption::DrainInCommand, "a command of 1 s is running"),
     ] {
-        let drains = sample(interruption, DRAINS).await?;
+        let drains = sample(interruption, bench.scale.count(DRAINS)).await?;
         let name = format!("SIGTERM → job handed back while {what}, p99");
-        figures.push(Figure::at_most(&name, percentile(&drains, 99), "s", 2.0));
+        let figure = Figure::new(name, percentile(&drains, 99), "s");
+        figures.push(figure.at_most(2.0));
     }
     Ok(figures)
 }

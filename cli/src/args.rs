@@ -8,16 +8,16 @@ mod queue;
 mod secrets;
 mod skills;
 mod slots;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use shared::id::ConversationId;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
-use shared::telemetry;
 use worker::sandbox::Mode;
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
@@ -27,7 +27,8 @@ pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use queue::{PausedPart, Queue, QueueCommand};
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
-pub(crate) use slots::Slots;
+pub(crate) use slots::{KeepFor, Slots};
+pub(crate) use telemetry::{LogFormat, MetricsListen};
 
 /// A self-hosted job API for agent skills.
 #[derive(Parser)]
@@ -55,21 +56,6 @@ pub(crate) struct Cli {
         default_value = "text"
     )]
     pub(crate) log_format: LogFormat,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum LogFormat {
-    Text,
-    Json,
-}
-
-impl From<LogFormat> for telemetry::LogFormat {
-    fn from(format: LogFormat) -> Self {
-        match format {
-            LogFormat::Text => Self::Text,
-            LogFormat::Json => Self::Json,
-        }
-    }
 }
 
 #[derive(Subcommand)]
@@ -214,12 +200,16 @@ pub(crate) struct Up {
     pub(crate) own: Own,
     #[command(flatten)]
     pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 #[derive(Args)]
 pub(crate) struct Api {
     #[command(flatten)]
     pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
@@ -236,6 +226,8 @@ pub(crate) struct Worker {
     pub(crate) slots: Slots,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
 }
 
 /// Which service to speak to.

@@ -12,12 +12,14 @@ mod progress;
 mod service;
 mod session;
 mod shutdown;
+mod trace;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
 use crate::args::Cli;
+use crate::trace::Exporter;
 
 /// What a command that was understood came to.
 pub(crate) enum Exit {
@@ -51,7 +53,11 @@ pub fn main() -> ExitCode {
         .install_default()
         .expect("nothing was installed before");
     let runtime = tokio::runtime::Runtime::new().expect("a process can have threads and timers");
-    match runtime.block_on(command::run(cli, config)) {
+    let exporter = Exporter::start(runtime.handle());
+    let ended = runtime.block_on(command::run(cli, config));
+    // While there is a runtime to send the last spans.
+    drop(exporter);
+    match ended {
         Ok(Exit::Done) => ExitCode::SUCCESS,
         Ok(Exit::Failed) => ExitCode::FAILURE,
         Ok(Exit::Interrupted) => ExitCode::from(130),

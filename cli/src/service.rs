@@ -3,7 +3,7 @@
 mod lock;
 mod place;
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,12 +15,13 @@ use shared::key::{Scope, SecretKey};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use worker::Shutdown;
+use worker::{Keep, Shutdown};
 
-use crate::args::{Common, Listen, Sandbox, Slots, Up};
+use crate::args::{Common, Sandbox, Slots, Up};
 use crate::config::Config;
 use crate::directory;
 use crate::master_key::{self, KeyFile};
@@ -41,6 +42,7 @@ pub(crate) struct Parts {
     catalog: Catalog,
     providers: Providers,
     master_keys: Option<MasterKeys>,
+    pub(crate) metrics: Metrics,
 }
 
 impl Parts {
@@ -62,6 +64,7 @@ impl Parts {
             catalog,
             providers,
             master_keys: master_key::configured(&common.master_key)?,
+            metrics: Metrics::default(),
         })
     }
 
@@ -70,10 +73,13 @@ impl Parts {
         &self,
         database_url: &str,
         listener: TcpListener,
+        metrics_listener: Option<TcpListener>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<()> {
         let settings = api::Settings {
             pool: db::connect(database_url, "skillet api", API_CONNECTIONS).await?,
+            metrics: self.metrics.clone(),
+            metrics_listener,
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
@@ -95,6 +101,7 @@ impl Parts {
         let settings = worker::Settings {
             database_url: database_url.to_owned(),
             pool: db::connect(database_url, "skillet worker", WORKER_CONNECTIONS).await?,
+            metrics: self.metrics.clone(),
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
@@ -104,6 +111,10 @@ impl Parts {
             silence: Duration::from_secs(slots.worker_silence.into()),
             fetch_allowed,
             egress_allowed: slots.egress_allow.clone(),
+            keep: Keep {
+                jobs: slots.keep.retention,
+                uploads: slots.keep.upload_retention,
+            },
             sandbox: sandbox.sandbox,
             sandbox_read: sandbox.sandbox_read.clone(),
         };
@@ -148,14 +159,15 @@ impl Service {
         db::worker::stop_home(&pool, &parts.home.display().to_string()).await?;
         let api_key = own_key(&pool, &parts.home).await?;
 
-        let listener = listen(&options.listen)?;
+        let listener = listen(options.listen.listen)?;
+        let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
         let place = Place::new(listener.local_addr()?, api_key);
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
         let parts = std::sync::Arc::new(parts);
         let api = tokio::spawn({
             let (parts, url, stop) = (parts.clone(), database_url.clone(), stop_api.clone());
-            async move { parts.run_api(&url, listener, stop).await }
+            async move { parts.run_api(&url, listener, metrics_listener, stop).await }
         });
         let worker = tokio::spawn({
             let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());
@@ -240,8 +252,7 @@ impl Service {
 }
 
 /// Listens where that was asked for.
-pub(crate) fn listen(options: &Listen) -> anyhow::Result<TcpListener> {
-    let address = options.listen;
+pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 

@@ -8,7 +8,7 @@ use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::Exit;
-use crate::args::{Listen, Remote, Slots, Up};
+use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
@@ -97,6 +97,11 @@ impl Session {
                 worker_silence: 5,
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
+                // Whoever keeps the data directory may keep it for longer than we would.
+                keep: KeepFor::EVER,
+            },
+            metrics: MetricsListen {
+                metrics_listen: None,
             },
         };
         let progress = |line: &str| eprintln!("{line}");

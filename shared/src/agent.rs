@@ -133,10 +133,10 @@ impl Agent {
     }
 
     /// The agent as a job runs it.
-    pub fn snapshot(self) -> AgentSnapshot {
+    pub fn snapshot(&self) -> AgentSnapshot {
         AgentSnapshot {
             version: self.version,
-            settings: self.settings,
+            settings: self.settings.clone(),
         }
     }
 }

@@ -5,9 +5,12 @@ pub mod approval;
 pub mod asset;
 pub mod budget;
 pub mod cancel;
+pub mod chore;
 pub mod claim;
 pub mod conversation;
+pub mod depth;
 pub mod event;
+pub mod event_week;
 pub mod idempotency;
 pub mod job;
 pub mod key;
@@ -17,13 +20,15 @@ pub mod queue;
 pub mod run;
 pub mod secret;
 pub mod skill;
+pub mod submit_limit;
 pub mod tenant;
 pub mod worker;
 
 use std::time::{Duration, Instant};
 
-use sqlx::PgPool;
+use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{PgExecutor, PgPool};
 
 /// Says that a log has grown; the payload lists job ids, or is empty for "look at all".
 pub const EVENTS_CHANNEL: &str = "skillet_events";
@@ -84,6 +89,13 @@ pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
     }
 }
 
+/// The database's clock.
+pub async fn now(db: impl PgExecutor<'_>) -> sqlx::Result<DateTime<Utc>> {
+    sqlx::query_scalar!(r#"select now() as "now!""#)
+        .fetch_one(db)
+        .await
+}
+
 /// Brings the schema up to date. Several processes may call it at once.
 pub async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
     sqlx::migrate!("../migrations").run(pool).await
@@ -126,4 +138,16 @@ fn is_undefined_table(error: &sqlx::Error) -> bool {
         .as_database_error()
         .and_then(|error| error.code())
         .is_some_and(|code| code == "42P01")
+}
+
+/// JSON as text, stored as it stands: on its way through `jsonb` it would lose its order, and could have no NUL.
+#[derive(sqlx::Type)]
+#[sqlx(type_name = "json")]
+struct JsonText(String);
+
+impl JsonText {
+    /// What has only strings as keys.
+    fn of(value: &impl serde::Serialize) -> Self {
+        Self(serde_json::to_string(value).expect("its keys are strings"))
+    }
 }

@@ -159,6 +159,23 @@ pub enum LoopStop {
     TenantBudget,
 }
 
+impl LoopStop {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::MaxTokens => "max_tokens",
+            Self::ContextFull => "context_full",
+            Self::Refusal => "refusal",
+            Self::MaxIterations => "max_iterations",
+            Self::RepeatedCall => "repeated_call",
+            Self::MaxTotalTokens => "max_total_tokens",
+            Self::MaxCostUsd => "max_cost_usd",
+            Self::TenantBudget => "tenant_budget",
+        }
+    }
+}
+
 /// Where a queued job stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]

@@ -75,6 +75,21 @@ pub enum StopReason {
     Other,
 }
 
+impl StopReason {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::ToolUse => "tool_use",
+            Self::MaxTokens => "max_tokens",
+            Self::ContextFull => "context_full",
+            Self::Paused => "paused",
+            Self::Refusal => "refusal",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// Tokens of one reply or of a whole job, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tokens {

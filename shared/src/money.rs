@@ -35,6 +35,11 @@ impl Usd {
         fits.then_some(Self(nanos as u64))
     }
 
+    /// The amount in dollars, as near as a number of that kind comes.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / NANOS
+    }
+
     /// What is left of it; nothing if `other` is more.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -1,4 +1,7 @@
-//! Logging for operators.
+//! What operators see: log lines here, numbers in `metrics`, traces in `trace`.
+
+pub mod metrics;
+pub mod trace;
 
 use std::io::IsTerminal;
 

@@ -1,5 +1,6 @@
 //! Jobs as their owner makes, sees and removes them.
 
+mod batch;
 mod create;
 mod delete;
 mod list;

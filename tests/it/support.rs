@@ -10,7 +10,7 @@ mod terminal;
 mod tty;
 
 pub(crate) use process::{PROGRAM, Process};
-pub(crate) use service::{Service, bash, create_key, scripted, until};
+pub(crate) use service::{Service, bash, create_key, put_runner, scripted, until};
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;

@@ -13,6 +13,7 @@ use shared::db::claim::Claimed;
 use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
 use shared::job::{JobError, JobErrorCode, LoopStop};
+use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
@@ -24,6 +25,7 @@ use crate::run_loop::{Dialogue, LoopError, run_loop};
 use crate::secret::JobSecrets;
 use crate::shop::Shop;
 use crate::skill;
+use crate::telemetry;
 use crate::tool::McpTool;
 use crate::workspace::{Snapshots, Workspace};
 use end::End;
@@ -43,6 +45,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) budget: Budget<'a>,
     /// Set when the worker is leaving.
     pub(crate) drain: &'a CancellationToken,
+    /// Its part of the job's trace.
+    pub(crate) span: &'a Span,
     deadline: Instant,
 }
 
@@ -130,7 +134,19 @@ impl Fault {
 }
 
 /// Runs an attempt to its end, whatever that is.
-pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, mut claimed: Claimed, signals: Signals) {
+pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, claimed: Claimed, signals: Signals) {
+    let span = telemetry::of_attempt(&claimed);
+    span.around(run_within(&span, &shop, worker, claimed, signals))
+        .await;
+}
+
+async fn run_within(
+    span: &Span,
+    shop: &Shop,
+    worker: WorkerId,
+    mut claimed: Claimed,
+    signals: Signals,
+) {
     let clock = Clock {
         claimed_at: claimed.claimed_at,
         begun_at: Instant::now(),
@@ -144,7 +160,7 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, mut claimed: Claimed,
             signals.lost.clone(),
         )
         .await;
-    let skill = skill::load(&shop, &claimed.job).await;
+    let skill = skill::load(shop, &claimed.job).await;
     if let Ok(Some(skill)) = &skill {
         // What runs, and what the job will say that it was.
         claimed.job.skill_digest = Some(skill.digest.clone());
@@ -161,11 +177,11 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, mut claimed: Claimed,
         role.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
     });
     let (end, dialogue) = match role {
-        Ok(role) => carry_out(&shop, &claimed, &role, &log, &signals, &clock).await,
+        Ok(role) => carry_out(span, shop, &claimed, &role, &log, &signals, &clock).await,
         Err(error) => (End::Fault(error), None),
     };
     let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
-    let is_over = end::close(log, &claimed, &clock, transcript, end).await;
+    let is_over = end::close(shop, span, log, &claimed, &clock, transcript, end).await;
     // What a lost attempt saved is the next one's, and what a job of a conversation saved is the next job's;
     // what another ended job saved is nobody's.
     if is_over
@@ -179,6 +195,7 @@ pub(crate) async fn run(shop: Arc<Shop>, worker: WorkerId, mut claimed: Claimed,
 
 /// Prepares and loops. How that ended, with the dialogue if it came to one.
 async fn carry_out(
+    span: &Span,
     shop: &Shop,
     claimed: &Claimed,
     role: &Role,
@@ -221,6 +238,7 @@ async fn carry_out(
         egress: egress.as_ref(),
         budget,
         drain: &signals.drain,
+        span,
         deadline,
     };
     let looping = tokio::time::timeout_at(deadline.into(), work(&attempt, &mut dialogue));

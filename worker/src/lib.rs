@@ -28,8 +28,10 @@ mod sight;
 mod skill;
 mod spill;
 mod staging;
+mod telemetry;
 mod tool;
 mod transcript;
+mod upkeep;
 mod wake;
 mod workspace;
 
@@ -48,6 +50,7 @@ use shared::provider::Providers;
 use shared::sandbox::Isolation;
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +59,9 @@ use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Mode;
 use crate::shop::Shop;
+use crate::telemetry::Meters;
 use crate::tool::WebClients;
+pub use crate::upkeep::Keep;
 use crate::workspace::WorkspaceRoot;
 
 /// Commands per core that run at once; the others wait their turn.
@@ -71,6 +76,8 @@ pub struct Settings {
     pub database_url: String,
     /// Connections for all else.
     pub pool: PgPool,
+    /// Where what it counts is shown.
+    pub metrics: Metrics,
     /// Where bytes go.
     pub assets: AssetStore,
     /// The skills that it knows.
@@ -89,6 +96,8 @@ pub struct Settings {
     pub fetch_allowed: Vec<IpNet>,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub egress_allowed: Vec<IpNet>,
+    /// How long things are kept that nobody uses any more.
+    pub keep: Keep,
     /// How commands are to be confined.
     pub sandbox: Mode,
     /// Directories of this machine that commands may read beside the usual ones.
@@ -112,6 +121,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let Settings {
         database_url,
         pool,
+        metrics,
         assets,
         catalog,
         providers,
@@ -121,6 +131,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         silence,
         fetch_allowed,
         egress_allowed,
+        keep,
         sandbox,
         sandbox_read,
     } = settings;
@@ -153,7 +164,14 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         isolation: sandbox.isolation(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let (log, writing) = LogWriter::new(pool.clone());
+    metrics.watch("worker", &pool);
+    metrics.seconds(
+        "sandbox_start_duration",
+        "From the order of a command to its start in a sandbox",
+        sandbox.starts(),
+    );
+    let meters = Meters::new(&metrics);
+    let (log, writing) = LogWriter::new(pool.clone(), meters.log.clone());
     let writer = tokio::spawn(writing);
     let shop = Shop {
         pool,
@@ -171,11 +189,12 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
         log,
+        meters,
         sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,
     };
-    life::live(Arc::new(shop), &database_url, new, shutdown).await?;
+    life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
 }

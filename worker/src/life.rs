@@ -2,27 +2,27 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shared::db;
 use shared::db::worker::NewWorker;
 use shared::id::WorkerId;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::ledger::Ledger;
 use crate::shop::Shop;
+use crate::upkeep::{self, Keep};
 use crate::wake::{self, Ears, Running};
 use crate::{Shutdown, chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
 /// for all are done.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-const RARE_CHORES_INTERVAL: Duration = Duration::from_secs(300);
 /// How long jobs have to come to a boundary when the worker leaves.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long they have to say that they go when that is over.
@@ -35,12 +35,14 @@ pub(crate) async fn live(
     shop: Arc<Shop>,
     database_url: &str,
     new: NewWorker,
+    keep: Keep,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     let work = Arc::new(Notify::new());
     let running = Running::default();
-    let mut listener = JoinSet::new();
-    listener.spawn(wake::listen(
+    let mut beside = JoinSet::new();
+    beside.spawn(upkeep::run(shop.clone(), keep));
+    beside.spawn(wake::listen(
         shop.pool.clone(),
         work.clone(),
         running.clone(),
@@ -83,7 +85,7 @@ pub(crate) async fn live(
             );
         }
     }
-    listener.shutdown().await;
+    beside.shutdown().await;
     Ok(())
 }
 
@@ -105,18 +107,19 @@ impl Life<'_> {
     async fn live(mut self) {
         let mut chores = interval(POLL_INTERVAL);
         chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut rare_chores_at = Instant::now() + RARE_CHORES_INTERVAL;
         loop {
             if let Err(error) = self.claim().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
             }
-            let is_full = self.attempts.len() >= self.new.slots as usize;
+            let used = self.attempts.len();
+            self.shop.meters.occupied(used, self.new.slots);
+            let is_full = used >= self.new.slots as usize;
             tokio::select! {
                 biased;
                 () = self.dead.cancelled() => break,
                 () = self.shutdown.drain.cancelled() => break self.drain().await,
                 // Before what may be ready all the time.
-                _ = chores.tick() => self.do_chores(&mut rare_chores_at).await,
+                _ = chores.tick() => self.do_chores().await,
                 Some(ended) = self.attempts.join_next() => report(ended),
                 () = self.work.notified(), if !is_full => {}
             }
@@ -146,6 +149,7 @@ impl Life<'_> {
         if free == 0 || !self.has_room() {
             return Ok(false);
         }
+        let begun_at = Instant::now();
         let claimed = db::claim::claim(
             &self.shop.pool,
             self.worker,
@@ -154,6 +158,7 @@ impl Life<'_> {
             self.shop.sandbox.has_network(),
         )
         .await?;
+        self.shop.meters.claimed(begun_at.elapsed(), &claimed);
         // A tenant that is alone gets all that it can at once, and is charged nothing in advance.
         let may_be_more = claimed.iter().any(|claimed| claimed.prepaid > 0.0);
         for claimed in claimed {
@@ -200,14 +205,14 @@ impl Life<'_> {
 
     /// Charges tenants for the time that their jobs took since it was last called.
     async fn charge(&self) -> sqlx::Result<()> {
-        let bill = self.ledger.bill(std::time::Instant::now());
+        let bill = self.ledger.bill(Instant::now());
         if !bill.is_empty() {
             db::lane::charge(&self.shop.pool, &bill).await?;
         }
         Ok(())
     }
 
-    async fn do_chores(&self, rare_at: &mut Instant) {
+    async fn do_chores(&self) {
         let done = async {
             self.charge().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
@@ -215,17 +220,14 @@ impl Life<'_> {
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.job);
             let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
-            if chore::frequent(&self.shop.pool, self.worker, &lost, self.shop.silence).await? {
+            if chore::do_all(self.shop, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
-            if *rare_at <= Instant::now() {
-                *rare_at = Instant::now() + RARE_CHORES_INTERVAL;
-                chore::rare(&self.shop.pool, &self.shop.assets).await?;
-            }
-            anyhow::Ok(())
+            Ok::<_, sqlx::Error>(())
         };
         if let Err(error) = done.await {
-            tracing::warn!(error = format!("{error:#}"), "cannot do the chores");
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "cannot do the chores");
         }
     }
 

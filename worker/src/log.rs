@@ -9,13 +9,14 @@ mod curtain;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::secret::Redactor;
+use crate::telemetry::LogMeters;
 use batch::Batch;
 use curtain::Curtain;
 use shared::db::log::{Append, Lease, Next};
@@ -70,9 +71,9 @@ struct Position {
 
 impl LogWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
-    pub(crate) fn new(pool: PgPool) -> (Self, impl Future<Output = ()>) {
+    pub(crate) fn new(pool: PgPool, meters: LogMeters) -> (Self, impl Future<Output = ()>) {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
-        (Self { commands }, write(pool, queue))
+        (Self { commands }, write(pool, meters, queue))
     }
 
     /// Opens the log of a job. `lost` is cancelled when the lease turns out to be lost.
@@ -166,7 +167,7 @@ impl JobLog {
     }
 }
 
-async fn write(pool: PgPool, mut queue: mpsc::Receiver<Command>) {
+async fn write(pool: PgPool, meters: LogMeters, mut queue: mpsc::Receiver<Command>) {
     let mut positions = HashMap::new();
     while let Some(command) = queue.recv().await {
         let mut batch = Batch::default();
@@ -192,16 +193,24 @@ async fn write(pool: PgPool, mut queue: mpsc::Receiver<Command>) {
             };
         }
         if !batch.is_empty() {
-            batch.commit(&pool, &mut positions).await;
+            batch.commit(&pool, &meters, &mut positions).await;
         }
     }
 }
 
 impl Batch {
-    async fn commit(self, pool: &PgPool, positions: &mut HashMap<Lease, Position>) {
+    async fn commit(
+        self,
+        pool: &PgPool,
+        meters: &LogMeters,
+        positions: &mut HashMap<Lease, Position>,
+    ) {
         let (appends, waiting) =
             self.into_appends(|lease| positions.get(&lease).map(|position| position.last_seq));
+        let begun_at = Instant::now();
         let good = append_surely(pool, &appends, positions).await;
+        let events = appends.iter().map(|append| append.events.len()).sum();
+        meters.wrote(begun_at.elapsed(), appends.len(), events);
         for append in &appends {
             let is_good = good.contains(&append.lease);
             if is_good && matches!(append.next, Next::Continue) {

@@ -170,6 +170,18 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Its kind in a word, for operators.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Transport(_) => "transport",
+            Self::BrokenStream => "broken_stream",
+            Self::Refused { .. } => "refused",
+            Self::Protocol(_) => "protocol",
+        }
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -14,6 +14,7 @@ use crate::compaction::compact_if_full;
 use crate::log::LeaseLost;
 use crate::model::retry::{self, Failed};
 use crate::model::{Model, ModelError, ModelEvent, Request};
+use crate::telemetry::ModelCall;
 use crate::tool::{ExecuteError, Toolbox};
 use crate::transcript::{Measured, Transcript};
 use crate::workspace::Snapshots;
@@ -150,8 +151,12 @@ pub(crate) async fn ask(
     let budget = &attempt.budget;
     let max_tokens = match budget.reserve(&question).await? {
         Ok(max_tokens) => max_tokens,
-        Err(stop) => return Ok(Answer::Unaffordable(stop)),
+        Err(stop) => {
+            attempt.shop.meters.refused(stop);
+            return Ok(Answer::Unaffordable(stop));
+        }
     };
+    let call = ModelCall::begin(attempt, max_tokens);
     let request = Request {
         max_tokens,
         ..question.request
@@ -160,6 +165,7 @@ pub(crate) async fn ask(
     let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
         report(attempt, &failed);
         let (may_be_billed, is_last) = (failed.may_be_billed(), failed.wait.is_none());
+        call.failed(failed.error, is_last);
         budget.fail(may_be_billed, is_last, used).boxed()
     };
     let mut events = retry::stream(model, request, &report);
@@ -176,10 +182,14 @@ pub(crate) async fn ask(
             Ok(ModelEvent::Reasoning(text)) => EventData::ReasoningDelta(TextDelta { text }),
             Ok(ModelEvent::Completed(mut reply)) => {
                 budget.settle(&mut reply.usage).await;
+                call.replied(&reply);
                 return Ok(Answer::Reply(reply));
             }
             Err(error) => {
                 let refusal = budget.refusal().unwrap_or(Err(error.into()));
+                if let Ok(stop) = refusal {
+                    attempt.shop.meters.refused(stop);
+                }
                 return refusal.map(Answer::Unaffordable);
             }
         };

@@ -22,7 +22,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prometheus_client::metrics::histogram::Histogram;
 use shared::sandbox::Isolation;
+use shared::telemetry::metrics;
 use tokio::sync::Semaphore;
 
 use cgroup::Cgroups;
@@ -77,6 +79,7 @@ pub struct Sandbox {
     read_only: Vec<PathBuf>,
     /// Sandboxes of all jobs that may wait for a command.
     spares: Arc<Semaphore>,
+    starts: Histogram,
 }
 
 /// A command for a sandbox.
@@ -125,7 +128,13 @@ impl Sandbox {
                 .flatten(),
             read_only,
             spares: Arc::new(Semaphore::new(MAX_SPARES)),
+            starts: metrics::short(),
         }
+    }
+
+    /// How long commands took to start.
+    pub(crate) fn starts(&self) -> Histogram {
+        self.starts.clone()
     }
 
     /// How it confines.
@@ -210,6 +219,7 @@ impl Sandbox {
         command: Command<'_>,
         workspace: &Workspace,
     ) -> Result<Running, LaunchError> {
+        let begun_at = Instant::now();
         let setup = Setup {
             isolation: self.isolation,
             identity: workspace.identity(),
@@ -236,6 +246,7 @@ impl Sandbox {
                 idle.run(&order, command.reads, owner).await?
             }
         };
+        self.starts.observe(begun_at.elapsed().as_secs_f64());
         if workspace.underway().is_second() {
             self.provide(setup, workspace).await?;
         }

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
 use crate::sandbox::Sandbox;
+use crate::telemetry::Meters;
 use crate::tool::WebClients;
 use crate::workspace::WorkspaceRoot;
 
@@ -37,7 +38,8 @@ pub(crate) struct Shop {
     /// Private networks that commands may reach, at hosts that their skill may.
     pub(crate) egress_allowed: Arc<[IpNet]>,
     pub(crate) log: LogWriter,
-
+    /// What operators see of it all.
+    pub(crate) meters: Meters,
     /// Where commands run.
     pub(crate) sandbox: Sandbox,
     /// Commands that may run at once.

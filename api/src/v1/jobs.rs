@@ -1,17 +1,20 @@
 //! `/v1/jobs`
 
 mod approvals;
+mod batch;
 mod budget;
 mod cancel;
 mod create;
 mod events;
 mod header;
+mod intake;
 mod place;
 mod request;
 mod retry;
 mod stream;
 
 pub(crate) use approvals::{list_job_approvals, resolve_approval};
+pub(crate) use batch::create_jobs;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
@@ -87,7 +90,7 @@ pub(crate) async fn list_jobs(
         ));
     }
     let filter = db::job::Filter {
-        id: None,
+        ids: None,
         status,
         skill,
         agent,
@@ -132,22 +135,20 @@ pub(crate) async fn delete_job(
     job: Path<JobId>,
 ) -> Result<HttpResponse, ApiError> {
     let mut transaction = pool.begin().await?;
-    let deleted = db::job::delete_finished(&mut *transaction, caller.tenant, *job).await?;
-    let Some(deleted) = deleted else {
+    let ended = db::job::lock_ended(&mut transaction, caller.tenant, *job).await?;
+    let Some(ended) = ended else {
         // Whoever holds a connection may not wait for another: all could be held so.
         transaction.rollback().await?;
         find(&pool, caller.tenant, *job).await?;
         return Err(not_finished("cancel it first"));
     };
+    let blobs = db::job::delete(&mut transaction, &[*job]).await?;
     db::event::delete(&mut *transaction, *job).await?;
-    db::approval::delete_of_job(&mut *transaction, *job).await?;
-    db::idempotency::delete_of_job(&mut *transaction, *job).await?;
-    let blobs = db::asset::delete_of_job(&mut *transaction, *job).await?;
     transaction.commit().await?;
     for sha256 in blobs {
         db::asset::release_blob(&pool, &assets, &sha256).await?;
     }
-    if let Some(skill) = deleted.own_skill {
+    if let Some(skill) = ended.own_skill {
         db::skill::release(&pool, &assets, Some((caller.tenant, &skill))).await?;
     }
     Ok(HttpResponse::NoContent().finish())

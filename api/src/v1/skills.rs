@@ -7,15 +7,16 @@ mod view;
 pub(crate) use pause::{pause_skill, resume_skill};
 pub(crate) use upload::{Unpacker, upload_skill};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db;
+use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
-use shared::skill::{Catalog, Skill, SkillError, is_name};
+use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
 use sqlx::PgPool;
 
 use crate::auth::Caller;
@@ -42,6 +43,17 @@ impl Found {
         }
     }
 
+    /// What its jobs need of a worker. A skill of the service is on the lists of those that can run it.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::Uploaded(_, skill) => Needs {
+                programs: Some(skill.needs()),
+                network: skill.network != Network::None,
+            },
+            Self::OfService(_) => Needs::default(),
+        }
+    }
+
     /// Which version of an upload it is.
     pub(crate) fn version(&self) -> Option<i32> {
         match self {
@@ -51,31 +63,54 @@ impl Found {
     }
 }
 
+/// Those of the skills that there are, by name: of each the tenant's own, or else the service's.
+pub(crate) async fn find_all(
+    pool: &PgPool,
+    catalog: &Catalog,
+    caller: &Caller,
+    names: &[String],
+) -> Result<HashMap<String, Found>, ApiError> {
+    // What cannot be a name is none's, and may be nothing that the database takes.
+    let names: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
+    if names.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let of_service = names.iter().filter_map(|name| {
+        let skill = catalog.get(name)?;
+        Some((name.clone(), Found::OfService(skill.clone())))
+    });
+    let mut found: HashMap<_, _> = of_service.collect();
+    let stored = if caller.has_skills {
+        db::skill::list_by_name(pool, caller.tenant, &names).await?
+    } else {
+        Vec::new()
+    };
+    if stored.is_empty() {
+        return Ok(found);
+    }
+    for (stored, skill) in read(stored).await? {
+        let name = stored.name.clone();
+        let skill = skill.map_err(|error| ApiError::Conflict {
+            code: "skill_outdated",
+            detail: format!(
+                "this release cannot read the skill `{name}`; upload it again: {error}"
+            ),
+        })?;
+        found.insert(name, Found::Uploaded(stored, Box::new(skill)));
+    }
+    Ok(found)
+}
+
 /// The skill of that name: the tenant's own, or else the service's.
-pub(crate) async fn find(
+async fn find(
     pool: &PgPool,
     catalog: &Catalog,
     caller: &Caller,
     name: &str,
 ) -> Result<Option<Found>, ApiError> {
-    // What cannot be a name is none's, and may be nothing that the database takes.
-    if !is_name(name) {
-        return Ok(None);
-    }
-    let stored = if caller.has_skills {
-        db::skill::get(pool, caller.tenant, name).await?
-    } else {
-        None
-    };
-    let Some(stored) = stored else {
-        return Ok(catalog.get(name).cloned().map(Found::OfService));
-    };
-    let (stored, skill) = read(vec![stored]).await?.swap_remove(0);
-    let skill = skill.map_err(|error| ApiError::Conflict {
-        code: "skill_outdated",
-        detail: format!("this release cannot read the skill `{name}`; upload it again: {error}"),
-    })?;
-    Ok(Some(Found::Uploaded(stored, Box::new(skill))))
+    let names = [name.to_owned()];
+    let mut found = find_all(pool, catalog, caller, &names).await?;
+    Ok(found.remove(name))
 }
 
 /// Reads uploaded skills, off the threads that answer requests: who wrote them decides how long it takes.

@@ -2,9 +2,11 @@
 
 mod budget;
 mod share;
+mod submit_limits;
 
 pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
 pub(crate) use share::{get_tenant, update_tenant};
+pub(crate) use submit_limits::{get_submit_limits, put_submit_limits};
 
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};

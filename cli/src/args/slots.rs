@@ -1,5 +1,6 @@
 use clap::Args;
 use ipnet::IpNet;
+use shared::retention::Retention;
 
 /// What a worker takes on, and what it may reach.
 #[derive(Args, Clone)]
@@ -32,4 +33,35 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) egress_allow: Vec<IpNet>,
+    #[command(flatten)]
+    pub(crate) keep: KeepFor,
+}
+
+/// How long things are kept that nobody uses any more.
+#[derive(Args, Clone)]
+pub(crate) struct KeepFor {
+    /// How long jobs that have ended stay, with their logs and files: hours or days, or `never` to be removed
+    #[arg(
+        long = "retention",
+        env = "SKILLET_RETENTION",
+        default_value = "30d",
+        value_name = "TIME"
+    )]
+    pub(crate) retention: Retention,
+    /// How long uploads stay that no job begins with
+    #[arg(
+        long = "upload-retention",
+        env = "SKILLET_UPLOAD_RETENTION",
+        default_value = "30d",
+        value_name = "TIME"
+    )]
+    pub(crate) upload_retention: Retention,
+}
+
+impl KeepFor {
+    /// Nothing is forgotten.
+    pub(crate) const EVER: Self = Self {
+        retention: Retention::Never,
+        upload_retention: Retention::Never,
+    };
 }

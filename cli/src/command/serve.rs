@@ -1,9 +1,13 @@
+use std::net::TcpListener;
+
 use anyhow::Context;
+use api::metrics::Scrape;
 use shared::db;
+use tokio_util::sync::CancellationToken;
 
 use super::print;
 use crate::Exit;
-use crate::args::{Api, Database, Up, Worker};
+use crate::args::{Api, Database, MetricsListen, Up, Worker};
 use crate::config::Config;
 use crate::directory;
 use crate::service::{self, Parts, Place, Service};
@@ -47,10 +51,12 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
-    let listener = service::listen(&options.listen)?;
+    let listener = service::listen(options.listen.listen)?;
     print(&format!("listening on http://{}", listener.local_addr()?));
+    let metrics = listen_for_metrics(&options.metrics)?;
+    let url = &options.database.database_url;
     parts
-        .run_api(&options.database.database_url, listener, shutdown.drain)
+        .run_api(url, listener, metrics, shutdown.drain)
         .await?;
     signals.abort();
     Ok(Exit::Done)
@@ -61,6 +67,18 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
+    let stop_metrics = CancellationToken::new();
+    let metrics = match listen_for_metrics(&options.metrics)? {
+        Some(listener) => {
+            let scrape = Scrape::of(parts.metrics.clone());
+            Some(tokio::spawn(api::metrics::serve(
+                scrape,
+                listener,
+                stop_metrics.clone(),
+            )))
+        }
+        None => None,
+    };
     parts
         .run_worker(
             &options.database.database_url,
@@ -69,8 +87,24 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
             shutdown,
         )
         .await?;
+    // To the last: how it drains is to be seen.
+    stop_metrics.cancel();
+    if let Some(metrics) = metrics {
+        metrics.await??;
+    }
     signals.abort();
     Ok(Exit::Done)
+}
+
+fn listen_for_metrics(options: &MetricsListen) -> anyhow::Result<Option<TcpListener>> {
+    let listener = options.metrics_listen.map(service::listen).transpose()?;
+    if let Some(listener) = &listener {
+        print(&format!(
+            "metrics at http://{}/metrics",
+            listener.local_addr()?
+        ));
+    }
+    Ok(listener)
 }
 
 /// `skillet migrate`

@@ -115,6 +115,19 @@ impl AssetStore {
         }
     }
 
+    /// The hashes that begin with `first` of blobs that are older than that.
+    pub async fn list_blobs(&self, first: u8, age: TimeDelta) -> Result<Vec<String>, StoreError> {
+        let stored_before = Utc::now() - age;
+        let folder = Path::from_iter(["sha256", &hex::encode([first])]);
+        let all = self.objects.list(Some(&folder));
+        all.try_filter(move |object| std::future::ready(object.last_modified < stored_before))
+            .map_ok(|object| object.location.filename().unwrap_or_default().to_owned())
+            .try_filter(|name| std::future::ready(name.len() == 64))
+            .map_err(StoreError::from)
+            .try_collect()
+            .await
+    }
+
     /// Removes uploads that were broken off longer than that ago.
     pub async fn sweep_incoming(&self, age: TimeDelta) -> Result<(), StoreError> {
         let begun_before = Utc::now() - age;

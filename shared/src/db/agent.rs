@@ -103,6 +103,35 @@ pub async fn get(
     Ok(row.map(Agent::from).or_else(built_in))
 }
 
+/// Those of a tenant's agents that have one of the names, each in its newest version, in no order. The built-in one
+/// can be among them.
+pub async fn list_by_name(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    names: &[String],
+) -> sqlx::Result<Vec<Agent>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select
+               agent.name as "name!", agent.version as "version!",
+               agent_version.settings as "settings: Json<AgentSettings>",
+               agent.created_at, agent_version.created_at as updated_at
+           from agent
+           join agent_version using (tenant_id, name, version)
+           where agent.tenant_id = $1 and agent.name = any($2) and agent.deleted_at is null"#,
+        tenant.0,
+        names,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut agents: Vec<_> = rows.into_iter().map(Agent::from).collect();
+    let has_own_default = agents.iter().any(|agent| agent.name == DEFAULT);
+    if !has_own_default && names.iter().any(|name| name == DEFAULT) {
+        agents.push(Agent::built_in());
+    }
+    Ok(agents)
+}
+
 /// A tenant's agents by name, each in its newest version, a page at a time. The built-in one is among them.
 pub async fn list(
     db: impl PgExecutor<'_>,

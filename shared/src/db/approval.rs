@@ -145,14 +145,6 @@ pub async fn answer(
     Ok(goes_on)
 }
 
-/// Forgets those of a job.
-pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
-    sqlx::query!("delete from approval where job_id = $1", job.0)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
 struct Row {
     id: Uuid,
     job_id: Uuid,

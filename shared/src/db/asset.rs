@@ -1,5 +1,6 @@
 //! Assets: who sees which bytes.
 
+use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::asset::{Asset, AssetStore, Sealed, StoreError};
@@ -106,6 +107,40 @@ pub async fn list(
     Ok(assets.collect())
 }
 
+/// The media types of those of the tenant's assets among `ids`, which new jobs are to begin with: for a while from now
+/// on they stay.
+pub async fn use_as_inputs(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    ids: &[AssetId],
+) -> sqlx::Result<Vec<(AssetId, String)>> {
+    let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    // Locked in one order by all, so that nobody waits in a circle; and one that is just being removed is not found.
+    let rows = sqlx::query!(
+        r#"with stale as materialized (
+               select id from asset
+               where tenant_id = $1 and id = any($2) and visible and used_at < now() - interval '10 minutes'
+               order by id
+               for update
+           ),
+           used as (
+               update asset set used_at = now() from stale where asset.id = stale.id returning asset.id
+           )
+           select id, content_type
+           from asset
+           where tenant_id = $1 and id = any($2) and visible
+             and (used_at >= now() - interval '10 minutes' or id in (select id from used))"#,
+        tenant.0,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    let found = rows
+        .into_iter()
+        .map(|row| (AssetId(row.id), row.content_type));
+    Ok(found.collect())
+}
+
 /// One of the tenant's assets.
 pub async fn get(
     db: impl PgExecutor<'_>,
@@ -163,24 +198,63 @@ pub async fn delete(
     .await
 }
 
-/// Removes all that a job made or brought along; returns the hashes.
-pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Vec<String>> {
+/// Removes up to `limit` uploads that no job has begun with since `cutoff`, except for `inputs`; returns the hashes.
+pub async fn delete_unused(
+    db: impl PgExecutor<'_>,
+    cutoff: DateTime<Utc>,
+    inputs: &[AssetId],
+    limit: i64,
+) -> sqlx::Result<Vec<String>> {
+    let inputs: Vec<_> = inputs.iter().map(|id| id.0).collect();
     sqlx::query_scalar!(
-        r#"delete from asset where job_id = $1 returning encode(sha256, 'hex') as "sha256!""#,
-        job.0,
+        r#"delete from asset
+           where id in (
+               select id from asset
+               where visible and job_id is null and used_at < $1 and id <> all($2)
+               order by used_at
+               limit $3
+               for update skip locked
+           )
+           returning encode(sha256, 'hex') as "sha256!""#,
+        cutoff,
+        &inputs,
+        limit,
     )
     .fetch_all(db)
     .await
 }
 
-/// Removes what was uploaded a day ago for a log entry that never came; returns the hashes.
-pub async fn delete_unseen(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<String>> {
+/// Removes up to `limit` of the files that nobody can announce any more: an hour old, and nobody has the lease under
+/// which they were made. Returns the hashes.
+pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"delete from asset
-           where not visible
-             and created_at < now() - interval '1 day'
-             and not exists (select from run where run.job_id = asset.job_id)
+           where id in (
+               select id from asset
+               where not visible
+                 and created_at < now() - interval '1 hour'
+                 and not exists (
+                     select from run
+                     where run.job_id = asset.job_id and run.state = 'running' and run.claimed_at <= asset.created_at
+                 )
+               limit $1
+               for update skip locked
+           )
            returning encode(sha256, 'hex') as "sha256!""#,
+        limit,
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// Those of the hashes of which neither an asset nor a skill knows.
+pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        r#"select hash as "hash!"
+           from unnest($1::text[]) as hash
+           where not exists (select from asset where sha256 = decode(hash, 'hex'))
+             and not exists (select from skill_version where digest = decode(hash, 'hex'))"#,
+        hashes,
     )
     .fetch_all(db)
     .await

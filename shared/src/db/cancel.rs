@@ -6,11 +6,11 @@ use super::log::{Append, finish};
 use super::run::LockedRun;
 use crate::approval::{Answer, ApprovalStatus, resolve};
 use crate::id::{JobId, TenantId};
-use crate::job::Outcome;
+use crate::job::{Job, Outcome};
 
 /// Ends a job whose run the caller has locked, with what it has come to. Calls that waited for a person wait
-/// no longer, and calls without a result get one.
-pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<()> {
+/// no longer, and calls without a result get one. Returns the job as it was.
+pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Job> {
     let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
     let job = job.ok_or(sqlx::Error::RowNotFound)?;
     let progress = super::event::get_progress(db, job.id).await?;
@@ -19,7 +19,12 @@ pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<()> 
     let mut events = resolve(&pending, |_| {
         Some(Answer::unasked(ApprovalStatus::Cancelled))
     });
-    let (last, next) = finish(job, Outcome::Cancelled, run.now, progress.into_result());
+    let (last, next) = finish(
+        job.clone(),
+        Outcome::Cancelled,
+        run.now,
+        progress.into_result(),
+    );
     events.extend(unanswered);
     events.push(last);
     let append = Append {
@@ -29,7 +34,7 @@ pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<()> 
         next,
     };
     super::log::append(db, &[append]).await?;
-    Ok(())
+    Ok(job)
 }
 
 /// Up to `limit` jobs that began to wait in the very moment in which someone cancelled them, with their tenants.

@@ -34,6 +34,8 @@ pub struct Claimed {
     pub failures: i16,
     /// Attempts that the model's provider ended.
     pub model_outages: i16,
+    /// When it could have started.
+    pub due_at: DateTime<Utc>,
     /// The database's clock at the claim.
     pub claimed_at: DateTime<Utc>,
     /// Time that earlier attempts took.
@@ -66,7 +68,7 @@ pub async fn claim(
         select
             (run).job_id as "job_id!", (run).tenant_id as "tenant_id!", (run).lease as "lease!", (run).attempt as "attempt!",
             (run).last_seq as "last_seq!", (run).cancel_requested as "cancel_requested!", (run).failures as "failures!",
-            (run).model_outages as "model_outages!", (run).started_at, (run).claimed_at as "claimed_at!",
+            (run).model_outages as "model_outages!", (run).started_at, (run).run_at as "run_at!", (run).claimed_at as "claimed_at!",
             (extract(epoch from (run).spent) * 1000)::bigint as "spent_ms!",
             prepaid as "prepaid!",
             exists (
@@ -101,6 +103,7 @@ struct Row {
     failures: i16,
     model_outages: i16,
     started_at: Option<DateTime<Utc>>,
+    run_at: DateTime<Utc>,
     claimed_at: DateTime<Utc>,
     spent_ms: i64,
     prepaid: f64,
@@ -164,6 +167,7 @@ impl TryFrom<Row> for Claimed {
             cancel_requested: row.cancel_requested,
             failures: row.failures,
             model_outages: row.model_outages,
+            due_at: row.run_at,
             claimed_at: row.claimed_at,
             spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
             prepaid: row.prepaid,

@@ -1,5 +1,7 @@
 //! Conversations: which jobs belong to one, in which order, and what was said in them.
 
+mod join;
+
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -12,6 +14,8 @@ use crate::event::{ConversationCompacted, ToolCompleted};
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::JobRequest;
 use crate::message::AssistantMessage;
+
+pub use join::{TakenSeat, join};
 
 /// Begins a conversation.
 pub async fn insert(
@@ -48,17 +52,27 @@ pub async fn get(
     tenant: TenantId,
     id: ConversationId,
 ) -> sqlx::Result<Option<Conversation>> {
-    let row = sqlx::query_as!(
+    Ok(list_by_id(db, tenant, &[id]).await?.pop())
+}
+
+/// The tenant's conversations among `ids`, in no order.
+pub async fn list_by_id(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    ids: &[ConversationId],
+) -> sqlx::Result<Vec<Conversation>> {
+    let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    let rows = sqlx::query_as!(
         Row,
         r#"select id, agent, metadata as "metadata: Json<Map<String, Value>>", created_at
            from conversation
-           where tenant_id = $1 and id = $2"#,
+           where tenant_id = $1 and id = any($2)"#,
         tenant.0,
-        id.0,
+        &ids,
     )
-    .fetch_optional(db)
+    .fetch_all(db)
     .await?;
-    Ok(row.map(Conversation::from))
+    Ok(rows.into_iter().map(Conversation::from).collect())
 }
 
 /// The tenant's conversations before `before`, the newest first.
@@ -82,28 +96,6 @@ pub async fn list(
     .fetch_all(db)
     .await?;
     Ok(rows.into_iter().map(Conversation::from).collect())
-}
-
-/// Gives a job that is about to be inserted its place; `None` if there is no such conversation. Others
-/// who want to join wait until the caller commits.
-pub async fn join(
-    db: &mut PgConnection,
-    tenant: TenantId,
-    id: ConversationId,
-) -> sqlx::Result<Option<Seat>> {
-    let place = sqlx::query_scalar!(
-        "update conversation set last_place = last_place + 1
-         where tenant_id = $1 and id = $2
-         returning last_place",
-        tenant.0,
-        id.0,
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(place.map(|place| Seat {
-        conversation: id,
-        place,
-    }))
 }
 
 /// What became of a conversation that was to be deleted.
@@ -157,6 +149,38 @@ pub async fn delete(
     .execute(db)
     .await?;
     Ok(Deleted::Gone(workspace.map(|saved| saved.job)))
+}
+
+/// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the last
+/// that was looked at.
+pub async fn delete_empty(
+    db: &mut PgConnection,
+    cutoff: DateTime<Utc>,
+    after: ConversationId,
+    limit: i64,
+) -> sqlx::Result<Option<ConversationId>> {
+    let empty = sqlx::query_scalar!(
+        "select id from conversation
+         where id > $1 and created_at < $2
+           and not exists (select from job where job.conversation_id = conversation.id)
+         order by id
+         limit $3
+         for update skip locked",
+        after.0,
+        cutoff,
+        limit,
+    )
+    .fetch_all(&mut *db)
+    .await?;
+    // Nobody joins from here on, but someone may have just before.
+    sqlx::query!(
+        "delete from conversation
+         where id = any($1) and not exists (select from job where job.conversation_id = conversation.id)",
+        &empty,
+    )
+    .execute(db)
+    .await?;
+    Ok(empty.last().copied().map(ConversationId))
 }
 
 /// A job of a conversation, with what it was asked.

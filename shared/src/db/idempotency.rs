@@ -1,4 +1,4 @@
-//! Idempotency keys: which job a request made the first time.
+//! Idempotency keys: which jobs a request made the first time.
 
 use sqlx::{PgConnection, PgExecutor};
 
@@ -8,8 +8,8 @@ use crate::id::{JobId, TenantId};
 pub struct Used {
     /// SHA-256 of the request that it came with.
     pub digest: Vec<u8>,
-    /// The job that the request made.
-    pub job: JobId,
+    /// The jobs that the request made, in their order. Of a batch, some may have been removed.
+    pub jobs: Vec<JobId>,
 }
 
 /// What the tenant used the key for, if it did.
@@ -20,7 +20,9 @@ pub async fn get(
 ) -> sqlx::Result<Option<Used>> {
     sqlx::query_as!(
         Used,
-        "select digest, job_id as job from idempotency_key where tenant_id = $1 and key = $2",
+        r#"select digest, coalesce(job_ids, array[job_id]) as "jobs!: Vec<JobId>"
+           from idempotency_key
+           where tenant_id = $1 and key = $2"#,
         tenant.0,
         key,
     )
@@ -28,23 +30,25 @@ pub async fn get(
     .await
 }
 
-/// Ties the key to the job and returns `None`, or returns what it was used for. Of two at once the
+/// Ties the key to the jobs, of which there is at least one, and returns `None`, or returns what it was used for. Of two at once the
 /// second waits for the first.
 pub async fn remember(
     db: &mut PgConnection,
     tenant: TenantId,
     key: &str,
     digest: &[u8],
-    job: JobId,
+    jobs: &[JobId],
 ) -> sqlx::Result<Option<Used>> {
+    let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     let inserted = sqlx::query!(
-        "insert into idempotency_key (tenant_id, key, digest, job_id)
-         values ($1, $2, $3, $4)
+        "insert into idempotency_key (tenant_id, key, digest, job_id, job_ids)
+         values ($1, $2, $3, $4, case when cardinality($5::uuid[]) > 1 then $5 end)
          on conflict do nothing",
         tenant.0,
         key,
         digest,
-        job.0,
+        jobs[0],
+        &jobs,
     )
     .execute(&mut *db)
     .await?;
@@ -54,18 +58,19 @@ pub async fn remember(
     get(db, tenant, key).await
 }
 
-/// Forgets the keys of a job that is removed: sent again, its request makes a new one.
-pub async fn delete_of_job(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
-    sqlx::query!("delete from idempotency_key where job_id = $1", job.0)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-/// Forgets keys after a day.
-pub async fn delete_old(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
-    sqlx::query!("delete from idempotency_key where created_at < now() - interval '24 hours'")
-        .execute(db)
-        .await?;
-    Ok(())
+/// Forgets up to `limit` keys that are a day old; returns how many.
+pub async fn delete_old(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
+    let done = sqlx::query!(
+        "delete from idempotency_key
+         where (tenant_id, key) in (
+             select tenant_id, key from idempotency_key
+             where created_at < now() - interval '24 hours'
+             order by created_at
+             limit $1
+         )",
+        limit,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
 }

@@ -1,5 +1,6 @@
 //! API keys.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::id::{KeyId, TenantId};
@@ -40,6 +41,8 @@ pub struct Presented {
     pub scopes: Vec<Scope>,
     /// Whether the tenant has a budget.
     pub has_budget: bool,
+    /// Whether the tenant may hand in only so many jobs.
+    pub has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub has_skills: bool,
 }
@@ -60,6 +63,10 @@ pub async fn get_by_secret(
                    where budget.tenant_id = api_key.tenant_id
                      and (budget.max_total_tokens is not null or budget.max_cost is not null)
                ) as "has_budget!",
+               exists (
+                   select from submit_limit as own
+                   where own.tenant_id = api_key.tenant_id and (own.max_queued is not null or own.per_minute is not null)
+               ) as "has_submit_limit!",
                exists (select from skill where skill.tenant_id = api_key.tenant_id) as "has_skills!"
            from api_key
            where hash = $1 and revoked_at is null"#,
@@ -102,4 +109,12 @@ pub async fn revoke(db: impl PgExecutor<'_>, id: KeyId) -> sqlx::Result<bool> {
     .execute(db)
     .await?;
     Ok(done.rows_affected() > 0)
+}
+
+/// Forgets keys that were ended before `cutoff`.
+pub async fn delete_revoked(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
+    sqlx::query!("delete from api_key where revoked_at < $1", cutoff)
+        .execute(db)
+        .await?;
+    Ok(())
 }

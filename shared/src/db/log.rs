@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::{EVENTS_CHANNEL, WORK_CHANNEL};
+use super::{EVENTS_CHANNEL, JsonText, WORK_CHANNEL};
 use crate::approval::ApprovalStatus;
 use crate::event::{EventData, RetryCause};
 use crate::id::{AssetId, JobId};
@@ -204,11 +204,11 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &runs.turns as &[Option<&str>],
         &runs.moments as &[Option<DateTime<Utc>>],
         &runs.outcomes as &[Option<Outcome>],
-        &runs.results as &[Option<Json>],
+        &runs.results as &[Option<JsonText>],
         &events.jobs,
         &events.places,
         &events.types,
-        &events.data as &[Json],
+        &events.data as &[JsonText],
         &events.assets,
         &events.asset_jobs,
         EVENTS_CHANNEL,
@@ -248,7 +248,7 @@ struct Runs {
     turns: Vec<Option<&'static str>>,
     moments: Vec<Option<DateTime<Utc>>>,
     outcomes: Vec<Option<Outcome>>,
-    results: Vec<Option<Json>>,
+    results: Vec<Option<JsonText>>,
     skill_digests: Vec<Option<String>>,
 }
 
@@ -268,7 +268,12 @@ impl Runs {
                     at,
                     result,
                     ..
-                } => (None, Some(*at), Some(*outcome), Some(Json(result.clone()))),
+                } => (
+                    None,
+                    Some(*at),
+                    Some(*outcome),
+                    Some(JsonText(result.clone())),
+                ),
             };
             let skill_digest = match &append.next {
                 Next::Finish { skill_digest, .. } => skill_digest.clone(),
@@ -295,7 +300,7 @@ struct Events {
     jobs: Vec<Uuid>,
     places: Vec<i32>,
     types: Vec<String>,
-    data: Vec<Json>,
+    data: Vec<JsonText>,
     assets: Vec<Uuid>,
     asset_jobs: Vec<Uuid>,
 }
@@ -309,7 +314,7 @@ impl Events {
                 rows.jobs.push(append.lease.job.0);
                 rows.places.push(place);
                 rows.types.push(kind);
-                rows.data.push(Json(data));
+                rows.data.push(JsonText(data));
                 if let EventData::AssetCreated(created) = event {
                     let AssetId(asset) = created.asset.id;
                     rows.assets.push(asset);
@@ -359,8 +364,3 @@ impl Approvals {
         rows
     }
 }
-
-/// JSON text as it stands, without a detour over a tree.
-#[derive(sqlx::Type)]
-#[sqlx(type_name = "json")]
-struct Json(String);

@@ -145,12 +145,13 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
 }
 
 /// Makes the head of each conversation's line ready that is blocked although nobody is before it, in all
-/// conversations or in one. It comes to that when one job joins the line in the very moment in which the
+/// conversations or in some. It comes to that when one job joins the line in the very moment in which the
 /// one before it ends. Returns how many; bounded, so call it again while it is not 0.
 pub async fn admit_blocked(
     db: impl PgExecutor<'_>,
-    conversation: Option<ConversationId>,
+    conversations: Option<&[ConversationId]>,
 ) -> sqlx::Result<u64> {
+    let conversations = conversations.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
     let admitted = sqlx::query_scalar!(
         r#"
         with admitted as (
@@ -160,7 +161,7 @@ pub async fn admit_blocked(
                 from (
                     select distinct on (conversation_id) job_id
                     from run
-                    where conversation_id is not null and ($1::uuid is null or conversation_id = $1)
+                    where conversation_id is not null and ($1::uuid[] is null or conversation_id = any($1))
                     order by conversation_id, place
                 ) as head
                 join run on run.job_id = head.job_id
@@ -175,7 +176,7 @@ pub async fn admit_blocked(
         )
         select (select count(*) from admitted) as "count!" from opened
         "#,
-        conversation.map(|id| id.0),
+        conversations.as_deref(),
     )
     .fetch_one(db)
     .await?;

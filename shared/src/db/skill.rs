@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use super::asset::{StoreAssetError, hold_blob, release_blob};
+use super::job::Needs;
 use crate::asset::{AssetStore, Sealed};
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
@@ -134,6 +135,45 @@ pub async fn is_anyones(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<boo
         name,
     )
     .fetch_one(db)
+    .await
+}
+
+/// What jobs of a version of a tenant's skill need.
+pub async fn get_needs(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    name: &str,
+    version: i32,
+) -> sqlx::Result<Option<Needs>> {
+    sqlx::query_as!(
+        Needs,
+        r#"select needs as "programs?", needs_network as network
+           from skill_version
+           where tenant_id = $1 and name = $2 and version = $3"#,
+        tenant.0,
+        name,
+        version,
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// Those of a tenant's skills that have one of the names, each in its newest version, in no order.
+pub async fn list_by_name(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    names: &[String],
+) -> sqlx::Result<Vec<StoredSkill>> {
+    sqlx::query_as!(
+        StoredSkill,
+        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document
+           from skill
+           join skill_version using (tenant_id, name, version)
+           where tenant_id = $1 and name = any($2) and deleted_at is null"#,
+        tenant.0,
+        names,
+    )
+    .fetch_all(db)
     .await
 }
 

@@ -93,3 +93,17 @@ pub enum ToolOutcome {
     /// The job ended first: it may have run in part, or not at all.
     Cancelled,
 }
+
+impl ToolOutcome {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Denied => "denied",
+            Self::Unknown => "unknown",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}

@@ -40,6 +40,22 @@ pub enum JobErrorCode {
 }
 
 impl JobErrorCode {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::ModelUnavailable => "model_unavailable",
+            Self::ModelRefused => "model_refused",
+            Self::ModelNotConfigured => "model_not_configured",
+            Self::InputUnavailable => "input_unavailable",
+            Self::SecretUnavailable => "secret_unavailable",
+            Self::NetworkUnavailable => "network_unavailable",
+            Self::McpServerUnavailable => "mcp_server_unavailable",
+            Self::WorkerLost => "worker_lost",
+            Self::Internal => "internal",
+        }
+    }
+
     /// The error with these words.
     pub fn with(self, message: impl Into<String>) -> JobError {
         let retryable = match self {

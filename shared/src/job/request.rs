@@ -5,6 +5,7 @@ use super::Limits;
 use crate::agent::AgentSnapshot;
 use crate::hook::Hooks;
 use crate::id::AssetId;
+use crate::telemetry::trace::Origin;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
 /// that is added later needs a default.
@@ -28,6 +29,9 @@ pub struct JobRequest {
     /// The agent as it was when the job was accepted; none for a skill's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSnapshot>,
+    /// The trace that the job belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 /// What a job runs.
@@ -55,6 +59,16 @@ pub enum Input {
         /// What to call it in the workspace instead of the URL's last segment.
         name: Option<String>,
     },
+}
+
+impl Input {
+    /// The asset that it is, if it is one.
+    pub fn asset_id(&self) -> Option<AssetId> {
+        match self {
+            Self::Asset { id } => Some(*id),
+            Self::Url { .. } => None,
+        }
+    }
 }
 
 /// A step is worth a minute of waiting: a job of priority 1 goes before one of priority 0 that was

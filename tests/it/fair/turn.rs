@@ -1,7 +1,8 @@
+use std::time::Duration;
+
 use serde_json::json;
 use shared::db;
 use shared::db::lane::remembered;
-use std::time::Duration;
 
 use super::{Field, add_worker, claim};
 
@@ -57,6 +58,7 @@ async fn who_was_idle_has_saved_nothing_up() {
     let field = Field::new().await;
     let [busy, idle] = [field.tenant("busy").await, field.tenant("idle").await];
     field.enqueue(busy, 100).await;
+    assert_eq!(field.claim(1).await[0].tenant, busy);
     let bill = [(busy, 1000.0)];
     db::lane::charge(field.pool(), &bill).await.unwrap();
     field.enqueue(idle, 100).await;

@@ -330,6 +330,13 @@ pub(crate) fn bash(command: &str) -> String {
     format!("```bash\n{command}\n```")
 }
 
+/// Makes an agent `runner` that can do what prompts of `script/bash` say.
+pub(crate) async fn put_runner(service: &Service) {
+    let agent = service.request(Method::PUT, "/v1/agents/runner");
+    let agent = agent.json(&json!({"soul": "I run.", "tools": ["execute_bash"]}));
+    assert_eq!(agent.send().await.unwrap().status(), 201);
+}
+
 /// A job of the skill `shell` whose model answers by the script of that marker.
 pub(crate) fn scripted(model: &str, marker: &str) -> Value {
     json!({"skill": "shell", "model": model, "prompt": format!("Do it. #{marker}")})

@@ -11,11 +11,14 @@ use shared::event::{
 use shared::id::ApprovalId;
 use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
 use shared::message::ToolCall;
+use shared::telemetry::trace::Span;
 
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
 use crate::model::ModelError;
 use crate::run_loop::LoopError;
+use crate::shop::Shop;
+use crate::telemetry::Close;
 use crate::tool::ExecuteError;
 use crate::transcript::Transcript;
 
@@ -94,15 +97,38 @@ impl From<LoopError> for End {
     }
 }
 
+impl End {
+    /// Says in the attempt's span how it ended.
+    fn describe(&self, span: &Span) {
+        let (end, error) = match self {
+            Self::Stopped(stop) => (stop.as_str(), None),
+            Self::Failed(error) => ("failed", Some(error.code.as_str())),
+            Self::Cancelled => ("cancelled", None),
+            Self::Waiting(_) => ("waiting", None),
+            Self::Drained => ("drained", None),
+            Self::ModelOutage { .. } => ("model_outage", Some("model_outage")),
+            Self::Fault(_) => ("fault", Some("internal")),
+            Self::Lost => ("lost", Some("lease_lost")),
+        };
+        span.set("skillet.attempt.end", || end);
+        if let Some(error) = error {
+            span.fail(error);
+        }
+    }
+}
+
 /// Writes the last entries of the lease, and returns whether the job is over with them. `transcript` is
 /// what the loop had, if it had begun.
 pub(super) async fn close(
+    shop: &Shop,
+    span: &Span,
     log: JobLog,
     claimed: &Claimed,
     clock: &Clock,
     mut transcript: Option<Transcript>,
     end: End,
 ) -> bool {
+    end.describe(span);
     let unanswered = transcript.as_mut().map(unanswered).unwrap_or_default();
     let (mut events, last, next) = match end {
         End::Lost => return false,
@@ -187,8 +213,11 @@ pub(super) async fn close(
     if is_over {
         events.splice(0..0, unanswered);
     }
+    let close = Close::from(&next);
     let is_written = log.close(events, next).await.is_ok();
-    if !is_written {
+    if is_written {
+        shop.meters.closed(&claimed.job, close);
+    } else {
         tracing::warn!(job = %claimed.job.id, "the lease was lost before the attempt's end");
     }
     is_over && is_written

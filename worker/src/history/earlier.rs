@@ -136,6 +136,7 @@ mod tests {
             max_attempts: 1,
             priority: Priority(0),
             agent: None,
+            origin: None,
         };
         Asked { job, request }
     }

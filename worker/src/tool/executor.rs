@@ -17,6 +17,7 @@ use crate::attempt::Attempt;
 use crate::capture::Capture;
 use crate::log::LeaseLost;
 use crate::spill::Spill;
+use crate::telemetry;
 use crate::transcript::Transcript;
 
 /// Calls of one job that run at once, if they change nothing; the others wait.
@@ -35,6 +36,8 @@ pub(crate) enum ExecuteError {
 
 /// A call that has its result.
 struct Ran {
+    /// What it is called in numbers and spans.
+    tool: &'static str,
     done: Done,
     outcome: ToolOutcome,
     took: Duration,
@@ -104,6 +107,8 @@ impl Toolbox {
         number: u32,
     ) -> Result<Ran, ExecuteError> {
         let begun_at = Instant::now();
+        let tool = self.label(&call.tool);
+        let span = telemetry::of_tool(attempt.span, call, tool);
         let called = self.call(attempt, call, permission, number).await;
         let is_denied = matches!(called, Err(ToolError::Denied(_)));
         let mut done = match called {
@@ -126,7 +131,11 @@ impl Toolbox {
             done if done.is_error => ToolOutcome::Error,
             _ => ToolOutcome::Ok,
         };
+        if outcome != ToolOutcome::Ok {
+            span.fail(outcome.as_str());
+        }
         Ok(Ran {
+            tool,
             done: cap(done, attempt, number).await,
             outcome,
             took: begun_at.elapsed(),
@@ -195,6 +204,7 @@ fn started(call: &ToolCall) -> EventData {
 /// Writes a result down, in the log and in the transcript.
 async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
     let Ran {
+        tool,
         mut done,
         mut outcome,
         took,
@@ -207,6 +217,7 @@ async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &Too
             outcome = ToolOutcome::Error;
         }
     }
+    attempt.shop.meters.called(tool, outcome, took);
     let completed = ToolCompleted {
         call_id: call.call_id.clone(),
         outcome,

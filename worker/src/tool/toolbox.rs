@@ -101,6 +101,16 @@ impl Toolbox {
         Ok(&*entry.tool)
     }
 
+    /// What calls of that name are in numbers and spans: there are few, whatever servers offer and models make up.
+    pub(super) fn label(&self, name: &str) -> &'static str {
+        let ours = ToolName::ALL.iter().find(|tool| tool.as_str() == name);
+        match ours {
+            Some(tool) if self.entry(name).is_some() => tool.as_str(),
+            None if self.entry(name).is_some() => "mcp",
+            _ => "unknown",
+        }
+    }
+
     /// The rule for calls of that name.
     pub(super) fn rule(&self, name: &str) -> Rule {
         self.entry(name).map_or(Rule::Silent, |entry| entry.rule)

@@ -1,4 +1,4 @@
-//! Whether a tenant may have another job.
+//! Whether a tenant may have other jobs.
 
 use shared::db;
 use shared::model_name::ModelName;
@@ -6,28 +6,35 @@ use shared::provider::{Providers, UnknownPrice};
 use sqlx::PgPool;
 
 use crate::auth::Caller;
-use crate::problem::ApiError;
+use crate::problem::{ApiError, FieldError};
 
-/// Refuses a job whose tenant has used up its budget, or of whose model nobody knows how much of it is taken. Looks
-/// only if there is a budget.
+/// Refuses jobs whose tenant has used up its budget, and says at which places are models of which nobody knows how much
+/// of it they take. Looks only if there is a budget.
 pub(super) async fn check_budget(
     caller: &Caller,
-    model: &ModelName,
+    models: impl Iterator<Item = &ModelName>,
     pool: &PgPool,
     providers: &Providers,
-) -> Result<(), ApiError> {
+) -> Result<Vec<(usize, FieldError)>, ApiError> {
     if !caller.has_budget {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let Some(budget) = db::budget::get(pool, caller.tenant).await? else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     if budget.is_exhausted() {
         let renewed_at = budget.renewed_at();
         return Err(ApiError::BudgetExceeded { renewed_at });
     }
-    if budget.limits.max_cost_usd.is_some() && providers.price(model).is_none() {
-        return Err(ApiError::field("/model", UnknownPrice(model.clone())));
+    if budget.limits.max_cost_usd.is_none() {
+        return Ok(Vec::new());
     }
-    Ok(())
+    let unknown = models
+        .enumerate()
+        .filter(|(_, model)| providers.price(model).is_none());
+    let wrong = unknown.map(|(place, model)| {
+        let detail = UnknownPrice(model.clone()).to_string();
+        (place, FieldError::new("/model", detail))
+    });
+    Ok(wrong.collect())
 }

@@ -2,7 +2,8 @@ use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use shared::db;
 use shared::id::JobId;
-use shared::job::Job;
+use shared::job::{Job, Outcome};
+use shared::telemetry::metrics::Metrics;
 use sqlx::PgPool;
 
 use super::find;
@@ -20,20 +21,27 @@ use crate::problem::{ApiError, Problem};
 pub(crate) async fn cancel_job(
     caller: Caller,
     pool: Data<PgPool>,
+    metrics: Data<Metrics>,
     job: Path<JobId>,
 ) -> Result<Json<Job>, ApiError> {
     let mut transaction = pool.begin().await?;
     let run = db::run::lock(&mut transaction, caller.tenant, *job).await?;
-    match &run {
-        Some(run) if run.is_running => db::run::request_cancel(&mut transaction, *job).await?,
-        Some(run) => db::cancel::cancel(&mut transaction, run).await?,
-        None => {}
-    }
+    let ended = match &run {
+        Some(run) if run.is_running => {
+            db::run::request_cancel(&mut transaction, *job).await?;
+            None
+        }
+        Some(run) => Some((db::cancel::cancel(&mut transaction, run).await?, run.now)),
+        None => None,
+    };
     transaction.commit().await?;
+    if let Some((job, at)) = ended {
+        metrics.job_ended(&job, Outcome::Cancelled, at);
+    }
     let job = find(&pool, caller.tenant, *job).await?;
-    if run.is_some() && job.conversation_id.is_some() {
+    if let (Some(_), Some(conversation)) = (run, job.conversation_id) {
         // The job before it may have ended meanwhile and made this one the next.
-        db::run::admit_blocked(&**pool, job.conversation_id).await?;
+        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
     }
     Ok(Json(job))
 }

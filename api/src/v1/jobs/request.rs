@@ -5,6 +5,8 @@ mod input;
 mod limits;
 mod target;
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,6 +19,7 @@ use shared::model_name::ModelName;
 use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
+use shared::telemetry::trace::Origin;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
@@ -85,18 +88,14 @@ pub(crate) struct CreateJob {
     metadata: Map<String, Value>,
 }
 
-/// What a request may refer to.
+/// What requests refer to, as far as it is there.
 pub(super) struct Known<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,
-    /// Those of the assets that the inputs name.
     pub(super) assets: KnownAssets,
-    /// The skill that the request names, if there is one of that name.
-    pub(super) skill: Option<skills::Found>,
-    /// The agent that the request names, if there is one of that name.
-    pub(super) agent: Option<Agent>,
-    /// The conversation that it names, if there is one.
-    pub(super) conversation: Option<Conversation>,
+    pub(super) skills: HashMap<String, skills::Found>,
+    pub(super) agents: HashMap<String, Agent>,
+    pub(super) conversations: HashMap<ConversationId, Conversation>,
 }
 
 /// A request that makes sense.
@@ -125,11 +124,8 @@ impl CreateJob {
     }
 
     /// The assets that the inputs name.
-    pub(super) fn asset_ids(&self) -> Vec<AssetId> {
-        self.inputs
-            .iter()
-            .filter_map(|input| input.asset_id)
-            .collect()
+    pub(super) fn asset_ids(&self) -> impl Iterator<Item = AssetId> {
+        self.inputs.iter().filter_map(|input| input.asset_id)
     }
 
     /// The conversation that it names.
@@ -138,17 +134,17 @@ impl CreateJob {
     }
 
     /// Checks everything; the errors are all that there are.
-    pub(super) fn parse(self, known: Known<'_>) -> Result<Parsed, Vec<FieldError>> {
+    pub(super) fn parse(self, known: &Known<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let found = self.check_target(known.catalog, known.skill, known.agent, &mut errors);
-        errors.extend(self.check_conversation(known.conversation.as_ref()));
+        let found = self.check_target(known, &mut errors);
+        errors.extend(self.check_conversation(&known.conversations));
         self.check_prompt(&mut errors);
-        let model = self.check_model(found.as_ref(), known.providers, &mut errors);
-        let parameters = found.as_ref().map_or_else(Map::new, |found| {
+        let model = self.check_model(found, known.providers, &mut errors);
+        let parameters = found.map_or_else(Map::new, |found| {
             found.parameters_from(&self.parameters, &mut errors)
         });
-        let (inputs, inline) = self.check_inputs(found.as_ref(), &known.assets, &mut errors);
-        let defaults = found.as_ref().map_or(Limits::DEFAULT, Found::limits);
+        let (inputs, inline) = self.check_inputs(found, &known.assets, &mut errors);
+        let defaults = found.map_or(Limits::DEFAULT, Found::limits);
         let limits = self.limits.check(defaults, &mut errors);
         errors.extend(check_price(&limits, model.as_ref(), known.providers));
         let hooks = self.hooks.check(&mut errors);
@@ -158,7 +154,7 @@ impl CreateJob {
         };
         let secrets = found.secrets().iter().filter(|secret| secret.required);
         let secrets = secrets.cloned().collect();
-        let (chosen, agent) = found.into_parts();
+        let (chosen, agent) = found.parts();
         let request = JobRequest {
             prompt: self.prompt,
             inputs,
@@ -168,6 +164,7 @@ impl CreateJob {
             max_attempts: self.max_attempts.unwrap_or(3),
             priority: Priority(self.priority),
             agent,
+            origin: Origin::current(),
         };
         Ok(Parsed {
             chosen,
@@ -181,26 +178,24 @@ impl CreateJob {
         })
     }
 
-    fn check_target(
+    fn check_target<'a>(
         &self,
-        catalog: &Catalog,
-        skill: Option<skills::Found>,
-        agent: Option<Agent>,
+        known: &'a Known<'_>,
         errors: &mut Vec<FieldError>,
-    ) -> Option<Found> {
+    ) -> Option<Found<'a>> {
         let error = match (&self.skill, &self.agent) {
-            (Some(name), None) => match skill {
-                Some(skill) => return Some(Found::Skill(Box::new(skill))),
+            (Some(name), None) => match known.skills.get(name) {
+                Some(skill) => return Some(Found::Skill(skill)),
                 None => FieldError::new(
                     "/skill",
                     format!(
                         "there is no skill `{name}`; there are: {}, and those that you upload",
-                        catalog.names().join(", ")
+                        known.catalog.names().join(", ")
                     ),
                 ),
             },
-            (None, Some(name)) => match agent {
-                Some(agent) => return Some(Found::Agent(Box::new(agent))),
+            (None, Some(name)) => match known.agents.get(name) {
+                Some(agent) => return Some(Found::Agent(agent)),
                 None => FieldError::new(
                     "/agent",
                     format!(
@@ -217,9 +212,12 @@ impl CreateJob {
         None
     }
 
-    fn check_conversation(&self, found: Option<&Conversation>) -> Option<FieldError> {
-        self.conversation_id?;
-        let detail = match (found, &self.agent) {
+    fn check_conversation(
+        &self,
+        known: &HashMap<ConversationId, Conversation>,
+    ) -> Option<FieldError> {
+        let id = self.conversation_id?;
+        let detail = match (known.get(&id), &self.agent) {
             (_, None) => "only an agent's job continues a conversation".to_owned(),
             (None, _) => NO_CONVERSATION.to_owned(),
             (Some(conversation), Some(agent)) if conversation.agent != *agent => {
@@ -249,7 +247,7 @@ impl CreateJob {
 
     fn check_model(
         &self,
-        found: Option<&Found>,
+        found: Option<Found<'_>>,
         providers: &Providers,
         errors: &mut Vec<FieldError>,
     ) -> Option<ModelName> {
@@ -270,7 +268,7 @@ impl CreateJob {
 
     fn check_inputs(
         &self,
-        found: Option<&Found>,
+        found: Option<Found<'_>>,
         assets: &KnownAssets,
         errors: &mut Vec<FieldError>,
     ) -> (Vec<Input>, Vec<Inline>) {

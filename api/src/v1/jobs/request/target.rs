@@ -2,18 +2,21 @@
 
 use serde_json::{Map, Value};
 use shared::agent::{Agent, AgentSnapshot};
+use shared::db::job::Needs;
 use shared::job::{Limits, Target};
 use shared::model_name::ModelName;
 use shared::secret::SecretNeed;
+use shared::skill::Network;
 
 use super::input::check_kind;
 use crate::problem::FieldError;
 use crate::v1::skills;
 
 /// What a job is to run, found by its name.
-pub(super) enum Found {
-    Skill(Box<skills::Found>),
-    Agent(Box<Agent>),
+#[derive(Clone, Copy)]
+pub(super) enum Found<'a> {
+    Skill(&'a skills::Found),
+    Agent(&'a Agent),
 }
 
 /// What a job is to run, as it was when the job was accepted.
@@ -21,11 +24,12 @@ pub(in crate::v1::jobs) struct Chosen {
     pub(in crate::v1::jobs) target: Target,
     pub(in crate::v1::jobs) skill_version: Option<i32>,
     pub(in crate::v1::jobs) skill_digest: Option<String>,
+    pub(in crate::v1::jobs) needs: Needs,
 }
 
-impl Found {
+impl<'a> Found<'a> {
     /// What a job may use up that does not say so itself.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(self) -> Limits {
         let default = Limits::DEFAULT;
         match self {
             Self::Skill(skill) => Limits {
@@ -49,7 +53,7 @@ impl Found {
     }
 
     /// The model of a job that names none, if it has one of its own.
-    pub(super) fn model(&self) -> Option<&ModelName> {
+    pub(super) fn model(self) -> Option<&'a ModelName> {
         match self {
             Self::Skill(_) => None,
             Self::Agent(agent) => agent.settings.model.as_ref(),
@@ -58,7 +62,7 @@ impl Found {
 
     /// Checks parameters and fills in defaults.
     pub(super) fn parameters_from(
-        &self,
+        self,
         given: &Map<String, Value>,
         errors: &mut Vec<FieldError>,
     ) -> Map<String, Value> {
@@ -81,7 +85,7 @@ impl Found {
     }
 
     /// An error if it does not take files of this type. An agent takes any.
-    pub(super) fn check_kind(&self, place: usize, content_type: &str) -> Option<FieldError> {
+    pub(super) fn check_kind(self, place: usize, content_type: &str) -> Option<FieldError> {
         match self {
             Self::Skill(skill) => check_kind(skill.skill(), place, content_type),
             Self::Agent(_) => None,
@@ -89,7 +93,7 @@ impl Found {
     }
 
     /// The secrets that its jobs are handed.
-    pub(super) fn secrets(&self) -> &[SecretNeed] {
+    pub(super) fn secrets(self) -> &'a [SecretNeed] {
         match self {
             Self::Skill(skill) => &skill.skill().secrets,
             Self::Agent(agent) => &agent.settings.secrets,
@@ -97,13 +101,14 @@ impl Found {
     }
 
     /// How the job names it, and how it was when the job was accepted.
-    pub(super) fn into_parts(self) -> (Chosen, Option<AgentSnapshot>) {
+    pub(super) fn parts(self) -> (Chosen, Option<AgentSnapshot>) {
         match self {
             Self::Skill(found) => {
                 let chosen = Chosen {
                     target: Target::Skill(found.skill().name.clone()),
                     skill_version: found.version(),
                     skill_digest: Some(found.skill().digest.clone()),
+                    needs: found.needs(),
                 };
                 (chosen, None)
             }
@@ -112,6 +117,10 @@ impl Found {
                     target: Target::Agent(agent.name.clone()),
                     skill_version: None,
                     skill_digest: None,
+                    needs: Needs {
+                        programs: None,
+                        network: agent.settings.network != Network::None,
+                    },
                 };
                 (chosen, Some(agent.snapshot()))
             }

@@ -1,0 +1,166 @@
+//! `/metrics`, for whoever watches the process: with an admin's key where everyone may knock, without one on a
+//! listener of its own.
+
+use std::fmt;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::Data;
+use actix_web::{App, HttpResponse, HttpServer, web};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use shared::db;
+use shared::db::depth::Depth;
+use shared::telemetry::metrics::{self, Metrics};
+use sqlx::PgPool;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::auth::Admin;
+use crate::health;
+
+/// How old what is said of the queue may be: more who ask cost no more.
+const DEPTH_AGE: Duration = Duration::from_secs(5);
+/// The longest that an answer waits for the database. After that it says nothing of the queue.
+const DEPTH_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What `/metrics` shows.
+#[derive(Clone)]
+pub struct Scrape {
+    metrics: Metrics,
+    queue: Option<Arc<Queue>>,
+}
+
+/// The queue, looked at when someone asks.
+struct Queue {
+    pool: PgPool,
+    looked_at: Mutex<Option<Instant>>,
+    depth: StdMutex<Option<Depth>>,
+}
+
+impl Scrape {
+    /// The metrics of a process, and nothing of the queue.
+    pub fn of(metrics: Metrics) -> Self {
+        let queue = None;
+        Self { metrics, queue }
+    }
+
+    /// The metrics of a process, and how full the queue is.
+    pub(crate) fn with_queue(metrics: Metrics, pool: PgPool) -> Self {
+        let queue = Arc::new(Queue {
+            pool,
+            looked_at: Mutex::default(),
+            depth: StdMutex::default(),
+        });
+        metrics.collect(queue.clone());
+        Self {
+            metrics,
+            queue: Some(queue),
+        }
+    }
+
+    async fn answer(&self) -> HttpResponse {
+        if let Some(queue) = &self.queue {
+            queue.look().await;
+        }
+        HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, metrics::CONTENT_TYPE))
+            .body(self.metrics.render())
+    }
+}
+
+impl Queue {
+    async fn look(&self) {
+        let mut looked_at = self.looked_at.lock().await;
+        if looked_at.is_some_and(|at| at.elapsed() < DEPTH_AGE) {
+            return;
+        }
+        let depth = match timeout(DEPTH_PATIENCE, db::depth::get(&self.pool)).await {
+            Ok(Ok(depth)) => Some(depth),
+            // Nothing is better than what was true some time ago.
+            Ok(Err(_)) | Err(_) => None,
+        };
+        *self.depth.lock().unwrap_or_else(PoisonError::into_inner) = depth;
+        *looked_at = Some(Instant::now());
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Queue")
+    }
+}
+
+impl Collector for Queue {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let depth = self.depth.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(depth) = &*depth else {
+            return Ok(());
+        };
+        let help = "Unfinished jobs of all tenants, by state; 10000 stands for more.";
+        let mut jobs = encoder.encode_descriptor("queue_jobs", help, None, MetricType::Gauge)?;
+        for (state, count) in [
+            ("ready", depth.ready),
+            ("scheduled", depth.scheduled),
+            ("blocked", depth.blocked),
+            ("running", depth.running),
+            ("waiting", depth.waiting),
+        ] {
+            let state = [("state", state)];
+            let jobs = jobs.encode_family(&state)?;
+            ConstGauge::new(count).encode(jobs)?;
+        }
+        let help =
+            "For how long the ready job that waits longest could have run; 0 if none is ready.";
+        let age = depth
+            .oldest
+            .map_or(0.0, |at| (depth.now - at).as_seconds_f64());
+        let oldest =
+            encoder.encode_descriptor("queue_oldest_seconds", help, None, MetricType::Gauge)?;
+        ConstGauge::new(age.max(0.0)).encode(oldest)
+    }
+}
+
+/// The process's metrics, for a key that may see everything.
+pub(crate) async fn get_metrics(_: Admin, scrape: Data<Scrape>) -> HttpResponse {
+    scrape.answer().await
+}
+
+/// The same for whoever can reach the listener.
+async fn get_metrics_unasked(scrape: Data<Scrape>) -> HttpResponse {
+    scrape.answer().await
+}
+
+/// Serves `/metrics` and `/healthz`, and nothing else, until it is told to end.
+pub async fn serve(
+    scrape: Scrape,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let scrape = Data::new(scrape);
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(scrape.clone())
+            .route("/metrics", web::get().to(get_metrics_unasked))
+            .service(health::healthz)
+    })
+    .workers(1)
+    .disable_signals()
+    .listen(listener)?
+    .run();
+    let handle = server.handle();
+    let stopping = async {
+        shutdown.cancelled().await;
+        handle.stop(true).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        ended = server => ended,
+        () = stopping => Ok(()),
+    }
+}

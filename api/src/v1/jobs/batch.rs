@@ -1,0 +1,107 @@
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, post};
+use serde::{Deserialize, Serialize};
+use shared::asset::AssetStore;
+use shared::db;
+use shared::id::JobId;
+use shared::job::Job;
+use shared::provider::Providers;
+use shared::skill::Catalog;
+use sqlx::PgPool;
+use utoipa::ToSchema;
+
+use super::header;
+use super::intake::{Intake, Key, Made, Shape, digest};
+use super::request::CreateJob;
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::doorbell::Doorbell;
+use crate::problem::{ApiError, Problem};
+
+/// Jobs of a batch: they are stored in one statement, and answered at once.
+const MAX_JOBS: usize = 1000;
+/// The largest body: what many requests have in common is said in each.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// Jobs to be done, all of them or none.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateJobs {
+    /// As for `POST /v1/jobs`.
+    #[schema(min_items = 1, max_items = 1000)]
+    jobs: Vec<CreateJob>,
+}
+
+/// The jobs that a batch made, in its order.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct JobBatch {
+    data: Vec<Job>,
+}
+
+/// Creates up to 1,000 jobs, all of them or none. 202 means that they are stored and will be run.
+///
+/// Pointers of errors begin with `/jobs/` and the place in the list; at most 100 are listed. Jobs of one conversation run in
+/// the order of the list. With `Idempotency-Key`, the same batch sent again (within 24 hours) is answered with the same
+/// jobs, as far as they were not removed. All of them together may bring 200 files as `data`.
+#[utoipa::path(tag = "jobs", request_body = CreateJobs,
+    params(
+        ("Idempotency-Key" = Option<String>, Header, description = "Names the batch, so that it can be sent again"),
+    ),
+    responses(
+        (status = 202, description = "The jobs, accepted", body = JobBatch),
+        (status = 200, description = "The jobs that this key made before", body = JobBatch),
+        (status = 429, description = "As for `POST /v1/jobs`; each job counts", body = Problem,
+            content_type = "application/problem+json",
+            headers(("Retry-After" = u64, description = "Seconds after which they may be accepted"))),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[post("/jobs/batch")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a handler's signature is its list of dependencies"
+)]
+pub(crate) async fn create_jobs(
+    caller: Caller,
+    body: Json<CreateJobs, MAX_BYTES>,
+    pool: Data<PgPool>,
+    assets: Data<AssetStore>,
+    catalog: Data<Catalog>,
+    providers: Data<Providers>,
+    doorbell: Data<Doorbell>,
+    http: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let Json(batch) = body;
+    if !(1..=MAX_JOBS).contains(&batch.jobs.len()) {
+        let detail = format!("must be 1 to {MAX_JOBS} jobs");
+        return Err(ApiError::field("/jobs", detail));
+    }
+    let key = match header::key(&http)? {
+        Some(text) => Some(Key {
+            text,
+            digest: digest(&batch)?,
+        }),
+        None => None,
+    };
+    let requests = batch.jobs.into_iter();
+    let requests = requests.map(|request| (JobId::new(), request)).collect();
+    let intake = Intake {
+        caller: &caller,
+        pool: &pool,
+        assets: &assets,
+        catalog: &catalog,
+        providers: &providers,
+    };
+    let (status, data) = match intake.submit(Shape::Batch, requests, key).await? {
+        Made::Now(jobs) => {
+            doorbell.ring();
+            (StatusCode::ACCEPTED, jobs)
+        }
+        Made::Before(jobs) => {
+            let jobs = db::job::list_by_id(&**pool, caller.tenant, &jobs).await?;
+            (StatusCode::OK, jobs)
+        }
+    };
+    Ok(HttpResponse::build(status).json(JobBatch { data }))
+}

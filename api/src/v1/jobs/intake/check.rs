@@ -1,0 +1,103 @@
+//! What can be wrong with requests that make sense by themselves.
+
+use std::collections::{HashMap, HashSet};
+
+use shared::db;
+use shared::job::Target;
+use shared::secret::SecretName;
+
+use super::{Candidate, Intake, Wrong};
+use crate::problem::{ApiError, FieldError};
+use crate::v1::jobs::budget::check_budget;
+
+/// Files that may come as data in all requests together: each is stored while the transaction waits.
+const MAX_INLINE: usize = 200;
+
+impl Intake<'_> {
+    /// All that is wrong; the requests with their places.
+    pub(super) async fn check(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
+        let mut wrong = check_inline(candidates);
+        wrong.extend(self.check_models(candidates).await?);
+        wrong.extend(self.check_secrets(candidates).await?);
+        if wrong.is_empty() {
+            let models = candidates.iter().map(|candidate| &candidate.parsed.model);
+            wrong = check_budget(self.caller, models, self.pool, self.providers).await?;
+        }
+        Ok(wrong)
+    }
+
+    /// The keys of providers are with the workers. While none is there, nobody knows; the job waits and then says so.
+    async fn check_models(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
+        let mut lacked = HashMap::new();
+        let mut wrong = Vec::new();
+        for (place, candidate) in candidates.iter().enumerate() {
+            let model = &candidate.parsed.model;
+            let Some(missing) = self.providers.missing_key(model) else {
+                continue;
+            };
+            let is_lacked = match lacked.get(model.provider()) {
+                Some(is_lacked) => *is_lacked,
+                None => db::worker::lacks_provider(self.pool, model.provider()).await?,
+            };
+            lacked.insert(model.provider(), is_lacked);
+            if is_lacked {
+                wrong.push((place, FieldError::new("/model", missing.to_string())));
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// No job is accepted that would have to do without a secret that it needs.
+    async fn check_secrets(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
+        let needed = candidates
+            .iter()
+            .flat_map(|candidate| &candidate.parsed.secrets);
+        let needed: HashSet<_> = needed.map(|secret| secret.name.clone()).collect();
+        if needed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let needed: Vec<_> = needed.into_iter().collect();
+        let missing = db::secret::list_missing(self.pool, self.caller.tenant, &needed).await?;
+        let wrong = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(place, candidate)| {
+                let secrets = candidate.parsed.secrets.iter().map(|secret| &secret.name);
+                let lacks: Vec<_> = secrets.filter(|name| missing.contains(name)).collect();
+                let target = &candidate.parsed.chosen.target;
+                (!lacks.is_empty()).then(|| (place, lacking(target, &lacks)))
+            });
+        Ok(wrong.collect())
+    }
+}
+
+fn lacking(target: &Target, secrets: &[&SecretName]) -> FieldError {
+    let names: Vec<_> = secrets.iter().map(|name| name.as_str()).collect();
+    let paths: Vec<_> = names
+        .iter()
+        .map(|name| format!("PUT /v1/secrets/{name}"))
+        .collect();
+    let (pointer, name) = match target {
+        Target::Skill(name) => ("/skill", name),
+        Target::Agent(name) => ("/agent", name),
+    };
+    let detail = format!(
+        "`{name}` needs secrets that are not set: {}; set them with {}",
+        names.join(", "),
+        paths.join(", "),
+    );
+    FieldError::new(pointer, detail)
+}
+
+fn check_inline(candidates: &[Candidate]) -> Vec<Wrong> {
+    let mut count = 0;
+    let too_many = candidates.iter().position(|candidate| {
+        count += candidate.parsed.inline.len();
+        count > MAX_INLINE
+    });
+    let detail = format!(
+        "up to here more than {MAX_INLINE} files come as data; upload some to POST /v1/assets first"
+    );
+    let error = |place| (place, FieldError::new("/inputs", detail));
+    too_many.map(error).into_iter().collect()
+}

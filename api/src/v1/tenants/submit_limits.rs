@@ -1,0 +1,113 @@
+use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::{get, put};
+use serde::Deserialize;
+use shared::db;
+use shared::id::TenantId;
+use shared::submit_limit::{SubmitLimits, SubmitRate};
+use sqlx::PgPool;
+use utoipa::ToSchema;
+
+use crate::auth::Admin;
+use crate::body::Json;
+use crate::problem::{ApiError, FieldError, Problem};
+
+/// More than anyone can hand in or wait for; and each count goes through as many.
+const MOST: u32 = 1_000_000;
+
+/// What a tenant may hand in. What is not given has no limit.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PutSubmitLimits {
+    /// Jobs that have not ended, whether they run or not.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    max_queued: Option<u32>,
+    /// How fast jobs may come.
+    submit_rate: Option<PutSubmitRate>,
+}
+
+/// How fast jobs may come.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PutSubmitRate {
+    /// Jobs that come in a minute.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    per_minute: u32,
+    /// Jobs that may come at once; as many as in a minute if not given.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    burst: Option<u32>,
+}
+
+impl PutSubmitLimits {
+    fn parse(self) -> Result<SubmitLimits, Vec<FieldError>> {
+        let submit_rate = self.submit_rate.map(|rate| SubmitRate {
+            per_minute: rate.per_minute,
+            burst: rate.burst.unwrap_or(rate.per_minute),
+        });
+        let numbers = [
+            ("/max_queued", self.max_queued),
+            (
+                "/submit_rate/per_minute",
+                submit_rate.map(|rate| rate.per_minute),
+            ),
+            ("/submit_rate/burst", submit_rate.map(|rate| rate.burst)),
+        ];
+        let errors: Vec<_> = numbers
+            .into_iter()
+            .filter(|(_, number)| number.is_some_and(|number| !(1..=MOST).contains(&number)))
+            .map(|(pointer, _)| FieldError::new(pointer, format!("must be from 1 to {MOST}")))
+            .collect();
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(SubmitLimits {
+            max_queued: self.max_queued,
+            submit_rate,
+        })
+    }
+}
+
+/// Sets what a tenant may hand in; what it has handed in stays.
+///
+/// What is too much is refused with 429: with the code `queue_full` while too many jobs have not ended, and
+/// `submit_rate_exceeded` when they come too fast, with the time after which there is room in `Retry-After`. The limits hold
+/// exactly, over all API processes. Each job of a batch counts; a request that is sent again under its `Idempotency-Key` does
+/// not.
+#[utoipa::path(tag = "admin", request_body = PutSubmitLimits,
+    params(("tenant_id" = TenantId, Path, description = "The tenant")),
+    responses(
+        (status = 200, description = "The limits", body = SubmitLimits),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[put("/tenants/{tenant_id}/submit-limits")]
+pub(crate) async fn put_submit_limits(
+    _: Admin,
+    tenant: Path<TenantId>,
+    body: Json<PutSubmitLimits>,
+    pool: Data<PgPool>,
+) -> Result<Answer<SubmitLimits>, ApiError> {
+    let Json(body) = body;
+    let limits = body.parse().map_err(ApiError::Invalid)?;
+    if !db::submit_limit::put(&**pool, *tenant, limits).await? {
+        return Err(ApiError::NotFound("tenant"));
+    }
+    if limits.max_queued.is_some() {
+        db::submit_limit::count_earlier(&pool, *tenant).await?;
+    }
+    Ok(Answer(limits))
+}
+
+/// Returns what a tenant may hand in.
+#[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
+    (status = 200, description = "The limits; null where there is none", body = SubmitLimits),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/tenants/{tenant_id}/submit-limits")]
+pub(crate) async fn get_submit_limits(
+    _: Admin,
+    tenant: Path<TenantId>,
+    pool: Data<PgPool>,
+) -> Result<Answer<SubmitLimits>, ApiError> {
+    let limits = db::submit_limit::get(&**pool, *tenant).await?;
+    limits.map(Answer).ok_or(ApiError::NotFound("tenant"))
+}

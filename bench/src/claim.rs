@@ -1,0 +1,161 @@
+//! What a claim reads: it must not grow with the backlog, nor with what was dequeued before.
+//!
+//! Counted are the buffers of tables and indexes, as `explain (analyze, buffers)` does, by the statistics that
+//! Postgres keeps of each relation: so it is the claim that workers run which is measured, whatever it looks like.
+
+use std::time::Instant;
+
+use shared::db;
+use sqlx::{Connection, PgConnection, PgPool};
+
+use crate::Bench;
+use crate::figure::{Figure, median};
+use crate::queue::Queue;
+
+const SMALL: usize = 1_000;
+const LARGE: usize = 1_000_000;
+const TENANTS: usize = 10_000;
+const DEQUEUED: usize = 60_000;
+/// Claims of which the median counts, and what each of them takes.
+const CLAIMS: usize = 25;
+const SLOTS: i64 = 10;
+/// Of the buffers with a small backlog.
+const FACTOR: f64 = 2.0;
+
+/// What a claim takes.
+struct Cost {
+    buffers: f64,
+    millis: f64,
+}
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    // One connection, so that it can be told to hand in what it has counted.
+    let (_, pool) = bench.server.database("claim", 1).await?;
+    let queue = Queue::open(pool.clone()).await?;
+    queue.fill(SMALL).await?;
+    settle(&pool).await?;
+    let small = cost(&queue).await?;
+
+    for number in 0..TENANTS {
+        let tenant = db::tenant::get_or_insert(&pool, &format!("tenant-{number}")).await?;
+        queue.of_tenant(tenant.id).enqueue().await?;
+    }
+    multiply(&pool, LARGE / TENANTS).await?;
+    settle(&pool).await?;
+    let large = cost(&queue).await?;
+    let held = after_dequeues_under_a_snapshot(bench).await?;
+
+    let figure = |when: &str, cost: &Cost, target: Option<f64>| {
+        let name = format!("buffers of a claim of {SLOTS}, {when}");
+        let figure = Figure::new(name, cost.buffers, "");
+        let time = Figure::new(
+            format!("time of a claim of {SLOTS}, {when}"),
+            cost.millis,
+            "ms",
+        );
+        [target.into_iter().fold(figure, Figure::at_most), time]
+    };
+    let target = Some(small.buffers * FACTOR);
+    Ok([
+        figure("1 k jobs", &small, None),
+        figure("1 M jobs of 10 k tenants", &large, target),
+        figure("60 k dequeued under a held snapshot", &held, target),
+    ]
+    .concat())
+}
+
+/// The same small backlog, after many others went while someone could still see them.
+async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> {
+    let (url, pool) = bench.server.database("claim_held", 1).await?;
+    let queue = Queue::open(pool.clone()).await?;
+    queue.fill(DEQUEUED + SMALL).await?;
+    settle(&pool).await?;
+    let mut other = PgConnection::connect(&url).await?;
+    let mut reader = other
+        .begin_with("begin isolation level repeatable read")
+        .await?;
+    sqlx::query("select from run limit 1")
+        .execute(&mut *reader)
+        .await?;
+    for _ in 0..DEQUEUED / 100 {
+        let claimed = queue.claim(100).await?;
+        queue.finish(claimed).await?;
+    }
+    let cost = cost(&queue).await?;
+    reader.rollback().await?;
+    Ok(cost)
+}
+
+/// Makes so many jobs of each that is there, whatever their rows look like.
+async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
+    let factor = i32::try_from(factor)?;
+    let mut connection = pool.acquire().await?;
+    sqlx::query(
+        "create temporary table copy as
+         select job_id as old, gen_random_uuid() as new, number
+         from run, generate_series(2, $1) as number
+         where state = 'ready'",
+    )
+    .bind(factor)
+    .execute(&mut *connection)
+    .await?;
+    for statement in [
+        "insert into run
+         select made.*
+         from copy
+         join run on run.job_id = copy.old,
+         lateral jsonb_populate_record(run, jsonb_build_object('job_id', copy.new)) as made",
+        "insert into job
+         select made.*
+         from copy
+         join job on job.id = copy.old,
+         lateral jsonb_populate_record(job, jsonb_build_object('id', copy.new)) as made",
+    ] {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Leaves nothing for autovacuum to do while we count: its reading would be the claim's.
+async fn settle(pool: &PgPool) -> anyhow::Result<()> {
+    for statement in [
+        "alter table run set (autovacuum_enabled = off)",
+        "alter table job set (autovacuum_enabled = off)",
+        "vacuum analyze",
+        "checkpoint",
+    ] {
+        sqlx::query(statement).execute(pool).await?;
+    }
+    Ok(())
+}
+
+async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
+    let (mut buffers, mut millis) = (Vec::new(), Vec::new());
+    for _ in 0..CLAIMS {
+        let before = read_so_far(&queue.pool).await?;
+        let begun_at = Instant::now();
+        let claimed = queue.claim(SLOTS).await?;
+        millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
+        anyhow::ensure!(!claimed.is_empty(), "the queue ran dry");
+        buffers.push((read_so_far(&queue.pool).await? - before) as f64);
+    }
+    Ok(Cost {
+        buffers: median(&buffers),
+        millis: median(&millis),
+    })
+}
+
+/// Buffers of all tables and indexes of this database that were ever looked at.
+async fn read_so_far(pool: &PgPool) -> anyhow::Result<i64> {
+    sqlx::query("select pg_stat_force_next_flush()")
+        .execute(pool)
+        .await?;
+    let sum = sqlx::query_scalar(
+        "select sum(
+             heap_blks_read + heap_blks_hit + coalesce(idx_blks_read + idx_blks_hit, 0)
+             + coalesce(toast_blks_read + toast_blks_hit + tidx_blks_read + tidx_blks_hit, 0)
+         )::bigint
+         from pg_statio_user_tables",
+    );
+    Ok(sum.fetch_one(pool).await?)
+}

@@ -1,0 +1,170 @@
+//! Following jobs: how soon an event is there, and what a follower keeps in memory.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use shared::db::claim::Claimed;
+use shared::event::{EventData, LogLevel, LogLine};
+use shared::id::JobId;
+use shared::sse::SseDecoder;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::Bench;
+use crate::figure::{Figure, times};
+use crate::queue::{Queue, THOUSAND};
+use crate::service::Service;
+
+/// Jobs that are followed while they grow, and how many of them get an event at each tick: 1,000 a second.
+const JOBS: usize = 100;
+const JOBS_PER_TICK: usize = 10;
+const TICK: Duration = Duration::from_millis(10);
+const RUN: Duration = Duration::from_secs(6);
+/// Followers of which the memory is measured, and how many of them connect at once.
+const FOLLOWERS: usize = 10_000;
+const CONNECTING: usize = 100;
+/// Jobs that one statement writes for.
+const BATCH: usize = 100;
+/// No event takes longer, or something is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let service = Service::start(&bench.server, "followers").await?;
+    let queue = Queue::open(service.pool.clone()).await?;
+    queue.fill(THOUSAND).await?;
+    let mut jobs = queue.claim(JOBS as i64).await?;
+    let sample = delays(&service, &queue, &mut jobs, bench.scale.lasting(RUN)).await?;
+    let mut jobs = queue.claim((THOUSAND - JOBS) as i64).await?;
+    let each = kib_per_follower(&service, &queue, &mut jobs).await?;
+    let name = "event committed → received by a follower, 1,000 events/s";
+    let memory = "memory of the API for each of 10,000 followers";
+    let mut figures = times(name, &sample, Some((5.0, 25.0))).to_vec();
+    figures.push(Figure::new(memory, each, "KiB").at_most(10.0));
+    Ok(figures)
+}
+
+fn line() -> EventData {
+    EventData::Log(LogLine {
+        level: LogLevel::Info,
+        message: "The quick brown fox jumps over the lazy dog, and all who follow it hear."
+            .to_owned(),
+    })
+}
+
+/// From the commit of each event to its arrival, in milliseconds. All jobs have one follower.
+async fn delays(
+    service: &Service,
+    queue: &Queue,
+    jobs: &mut [Claimed],
+    run: Duration,
+) -> anyhow::Result<Vec<f64>> {
+    let http = reqwest::Client::new();
+    let (received, mut arrivals) = mpsc::unbounded_channel();
+    let mut followers = JoinSet::new();
+    for claimed in &*jobs {
+        let (job, seq) = (claimed.job.id, claimed.last_seq);
+        let url = format!("{}/v1/jobs/{job}/stream?after={seq}", service.url);
+        let answer = http.get(url).bearer_auth(&service.key).send().await?;
+        followers.spawn(follow(answer.error_for_status()?, job, received.clone()));
+    }
+
+    let mut committed = HashMap::new();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let begun_at = Instant::now();
+    while begun_at.elapsed() < run {
+        for batch in jobs.chunks_mut(JOBS_PER_TICK) {
+            ticks.tick().await;
+            queue.append(batch, line).await?;
+            let now = Instant::now();
+            committed.extend(batch.iter().map(|it| ((it.job.id, it.last_seq), now)));
+        }
+    }
+    let mut sample = Vec::with_capacity(committed.len());
+    while sample.len() < committed.len() {
+        let arrived = timeout(PATIENCE, arrivals.recv()).await;
+        let (entry, at): (_, Instant) = arrived
+            .context("an event did not arrive")?
+            .context("all followers have ended")?;
+        let committed_at = committed.get(&entry).context("an event of someone else")?;
+        // We may hear of the commit after the follower does.
+        sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
+    }
+    followers.shutdown().await;
+    Ok(sample)
+}
+
+/// Says of each event when it came.
+async fn follow(
+    mut answer: reqwest::Response,
+    job: JobId,
+    received: mpsc::UnboundedSender<((JobId, i64), Instant)>,
+) -> anyhow::Result<()> {
+    let mut decoder = SseDecoder::default();
+    while let Some(chunk) = answer.chunk().await? {
+        let now = Instant::now();
+        for event in decoder.decode(&chunk)? {
+            received.send(((job, event.id.parse()?), now))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the API keeps for each follower, once all have got an event of before and one as it came.
+async fn kib_per_follower(
+    service: &Service,
+    queue: &Queue,
+    jobs: &mut [Claimed],
+) -> anyhow::Result<f64> {
+    let before = service.api.rss_mib()?;
+    let connecting = stream::iter(0..FOLLOWERS)
+        .map(|number| RawFollower::connect(service, jobs[number % jobs.len()].job.id))
+        .buffer_unordered(CONNECTING);
+    let mut followers: Vec<_> = connecting.try_collect().await?;
+    for batch in jobs.chunks_mut(BATCH) {
+        queue.append(batch, line).await?;
+    }
+    for follower in &mut followers {
+        follower.read_until("event: log").await?;
+    }
+    let after = service.api.rss_mib()?;
+    Ok((after - before) * 1024.0 / FOLLOWERS as f64)
+}
+
+/// A follower that takes next to nothing itself.
+struct RawFollower {
+    connection: TcpStream,
+}
+
+impl RawFollower {
+    /// Connects, and returns when it has the first event.
+    async fn connect(service: &Service, job: JobId) -> anyhow::Result<Self> {
+        let host = service.url.trim_start_matches("http://");
+        let request = format!(
+            "GET /v1/jobs/{job}/stream HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\n\r\n",
+            service.key
+        );
+        let mut follower = Self {
+            connection: TcpStream::connect(host).await?,
+        };
+        follower.connection.write_all(request.as_bytes()).await?;
+        follower.read_until("event: job.queued").await?;
+        Ok(follower)
+    }
+
+    /// Reads on until that was there.
+    async fn read_until(&mut self, text: &str) -> anyhow::Result<()> {
+        let mut seen = Vec::new();
+        while !String::from_utf8_lossy(&seen).contains(text) {
+            let read = timeout(PATIENCE, self.connection.read_buf(&mut seen)).await;
+            let count = read.context("a follower got nothing")??;
+            ensure!(count > 0, "a stream ended early");
+        }
+        Ok(())
+    }
+}

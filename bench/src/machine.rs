@@ -1,0 +1,43 @@
+//! The machine as it is while we measure: what else runs on it, and how soon its disk has written.
+//!
+//! On a busy machine no figure is worth much but those per second of processor and those that are parts of a limit.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Context;
+
+use crate::figure::{Figure, median};
+
+const WRITES: usize = 50;
+const BLOCK: [u8; 8192] = [0; 8192];
+
+/// What tells whether a run is worth anything. `place` is where the database is.
+pub(crate) fn look(place: &Path) -> anyhow::Result<Vec<Figure>> {
+    let loads = std::fs::read_to_string("/proc/loadavg")?;
+    let load = loads.split(' ').next().context("no load")?.parse()?;
+    let processors = std::thread::available_parallelism()?.get() as f64;
+    Ok(vec![
+        Figure::new("processors", processors, ""),
+        Figure::new("others on this machine: load before the run", load, ""),
+        Figure::new(
+            "disk: 8 KiB written and synced, p50",
+            sync_millis(place)?,
+            "ms",
+        ),
+    ])
+}
+
+/// What a commit waits for at least.
+fn sync_millis(place: &Path) -> anyhow::Result<f64> {
+    let mut file = tempfile::tempfile_in(place)?;
+    let mut millis = Vec::with_capacity(WRITES);
+    for _ in 0..WRITES {
+        let begun_at = Instant::now();
+        file.write_all(&BLOCK)?;
+        file.sync_data()?;
+        millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(median(&millis))
+}

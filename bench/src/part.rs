@@ -1,0 +1,62 @@
+//! What can be measured by itself.
+
+use clap::ValueEnum;
+
+use crate::figure::Figure;
+use crate::{
+    Bench, claim, core, enqueue, followers, jobs, peers, sandbox, start, submit, takeover, turns,
+    waiting,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// No-op jobs from the claim to the end, beside the least that any queue has to do
+    Core,
+    /// Accepting jobs, one by one and in thousands
+    Enqueue,
+    /// From the commit of a job to its handler
+    Start,
+    /// From the request to `job.started`
+    Submit,
+    /// Whole jobs over HTTP, with one model call and with ten
+    Jobs,
+    /// Events to their followers, and what a follower takes
+    Followers,
+    /// A turn of the loop
+    Loop,
+    /// Jobs that wait for their model
+    Waiting,
+    /// A command in its sandbox
+    Sandbox,
+    /// What a claim reads
+    Claim,
+    /// A killed worker's jobs
+    Takeover,
+    /// Other queues on the same Postgres, which npm and pip install; only if named
+    Peers,
+}
+
+impl Part {
+    /// All that is measured if nothing is named: those that need nothing but Postgres.
+    pub(crate) fn ours() -> Vec<Self> {
+        let all = Self::value_variants().iter().copied();
+        all.filter(|part| *part != Self::Peers).collect()
+    }
+
+    pub(crate) async fn measure(self, bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+        match self {
+            Self::Core => core::measure(bench).await,
+            Self::Enqueue => enqueue::measure(bench).await,
+            Self::Start => start::measure(bench).await,
+            Self::Submit => submit::measure(bench).await,
+            Self::Jobs => jobs::measure(bench).await,
+            Self::Followers => followers::measure(bench).await,
+            Self::Loop => turns::measure(bench).await,
+            Self::Waiting => waiting::measure(bench).await,
+            Self::Sandbox => sandbox::measure().await,
+            Self::Claim => claim::measure(bench).await,
+            Self::Takeover => takeover::measure(bench).await,
+            Self::Peers => peers::measure(bench).await,
+        }
+    }
+}

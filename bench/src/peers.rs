@@ -1,0 +1,23 @@
+//! Other queues for Postgres, doing the same on the same server: `bench/peers`.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use tokio::process::Command;
+
+use crate::Bench;
+use crate::figure::Figure;
+
+/// Runs the peers' script, which prints their figures as ours are written.
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/run");
+    let output = Command::new(&script)
+        .env("DATABASE_URL", bench.server.empty_database("peers").await?)
+        .env("PEERS_SCALE", bench.scale.count(2).to_string())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .await
+        .with_context(|| format!("cannot run {}", script.display()))?;
+    ensure!(output.status.success(), "{} failed", script.display());
+    serde_json::from_slice(&output.stdout).context("the peers' script printed something else")
+}

@@ -1,0 +1,133 @@
+//! What processes take: memory, and time on the processors.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context;
+
+/// What the kernel counts processor time in, for all programs on all machines alike.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A process of the service: this program again, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+}
+
+impl Process {
+    pub(crate) fn start(
+        arguments: &[&str],
+        environment: &[(&str, String)],
+        home: &Path,
+    ) -> anyhow::Result<Self> {
+        let child = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .envs(environment.iter().map(|(name, value)| (*name, value)))
+            .env("SKILLET_DATA_DIR", home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        Ok(Self { child })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn first_line(&mut self) -> anyhow::Result<String> {
+        let mut line = String::new();
+        BufReader::new(self.child.stdout.as_mut().context("piped")?).read_line(&mut line)?;
+        Ok(line.trim().to_owned())
+    }
+
+    /// SIGKILL, and the end of it.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Resident memory.
+    pub(crate) fn rss_mib(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .context("no VmRSS")?;
+        let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib / 1024.0)
+    }
+
+    /// Processor time of it and all below it.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        cpu_seconds_of_tree(self.id())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.kill();
+    }
+}
+
+/// Processor time of this process, without its children.
+pub(crate) fn own_cpu_seconds() -> anyhow::Result<f64> {
+    let stat = Stat::read(std::process::id()).context("this process has no stat")?;
+    Ok(stat.own_ticks / TICKS_PER_SECOND)
+}
+
+/// Processor time of a process and all below it, those that have ended included.
+pub(crate) fn cpu_seconds_of_tree(root: u32) -> anyhow::Result<f64> {
+    let mut all = HashMap::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let id = entry?.file_name().to_string_lossy().parse();
+        // One that has ended meanwhile counts with its parent.
+        if let Some((id, stat)) = id.ok().and_then(|id| Some((id, Stat::read(id)?))) {
+            all.insert(id, stat);
+        }
+    }
+    let is_below = |mut id: u32| {
+        while id != root {
+            match all.get(&id) {
+                Some(stat) if stat.parent != 0 => id = stat.parent,
+                _ => return false,
+            }
+        }
+        true
+    };
+    let counted = all.iter().filter(|(id, _)| is_below(**id));
+    let ticks: f64 = counted
+        .map(|(_, stat)| stat.own_ticks + stat.waited_ticks)
+        .sum();
+    Ok(ticks / TICKS_PER_SECOND)
+}
+
+/// The process that started this one.
+pub(crate) fn parent_of(id: u32) -> anyhow::Result<u32> {
+    Ok(Stat::read(id).context("it has ended")?.parent)
+}
+
+/// The few fields of `/proc/ID/stat` that count here.
+struct Stat {
+    parent: u32,
+    own_ticks: f64,
+    /// Of children that have ended.
+    waited_ticks: f64,
+}
+
+impl Stat {
+    fn read(id: u32) -> Option<Self> {
+        let line = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        // The name may have anything in it, parentheses too.
+        let (_, rest) = line.rsplit_once(") ")?;
+        let fields: Vec<_> = rest.split(' ').collect();
+        let ticks = |place: usize| fields.get(place)?.parse::<f64>().ok();
+        Some(Self {
+            parent: fields.get(1)?.parse().ok()?,
+            own_ticks: ticks(11)? + ticks(12)?,
+            waited_ticks: ticks(13)? + ticks(14)?,
+        })
+    }
+}

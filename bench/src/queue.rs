@@ -1,0 +1,165 @@
+//! The queue alone, without HTTP and without the loop: through the functions that API and workers call.
+
+use anyhow::ensure;
+use chrono::{SubsecRound, Utc};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde_json::Map;
+use shared::db;
+use shared::db::claim::Claimed;
+use shared::db::job::{Needs, NewJob};
+use shared::db::log::{Append, Next, finish};
+use shared::db::worker::NewWorker;
+use shared::event::{EventData, JobStarted};
+use shared::hook::Hooks;
+use shared::id::{JobId, TenantId, WorkerId};
+use shared::job::{JobRequest, JobResult, Limits, Outcome, Priority, Target};
+use shared::sandbox::Isolation;
+use sqlx::PgPool;
+
+/// Jobs that are sent off before the first of them is there.
+const CLIENTS: usize = 8;
+/// Jobs in one statement where they are sent in thousands.
+pub(crate) const THOUSAND: usize = 1000;
+
+/// A database with a tenant and a worker that exists on paper: its part is played here.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    pub(crate) pool: PgPool,
+    tenant: TenantId,
+    worker: WorkerId,
+    skills: Vec<String>,
+}
+
+impl Queue {
+    pub(crate) async fn open(pool: PgPool) -> anyhow::Result<Self> {
+        let tenant = db::tenant::get_or_insert(&pool, "bench").await?.id;
+        let skills = vec!["shell".to_owned()];
+        let new = NewWorker {
+            name: "bench".to_owned(),
+            home: "/nowhere".to_owned(),
+            slots: 100,
+            skills: skills.clone(),
+            programs: Vec::new(),
+            providers: Vec::new(),
+            isolation: Isolation::Namespaced,
+        };
+        let worker = db::worker::insert(&pool, &new).await?;
+        Ok(Self {
+            pool,
+            tenant,
+            worker,
+            skills,
+        })
+    }
+
+    /// The same for jobs of another tenant.
+    pub(crate) fn of_tenant(&self, tenant: TenantId) -> Self {
+        Self {
+            tenant,
+            ..self.clone()
+        }
+    }
+
+    /// Accepts a job as `POST /v1/jobs` does; it is committed on return.
+    pub(crate) async fn enqueue(&self) -> sqlx::Result<JobId> {
+        let new = new_job();
+        let id = new.id;
+        db::job::insert(&self.pool, self.tenant, false, vec![new]).await?;
+        Ok(id)
+    }
+
+    /// Accepts a thousand jobs at once.
+    pub(crate) async fn enqueue_thousand(&self) -> sqlx::Result<()> {
+        let jobs = (0..THOUSAND).map(|_| new_job()).collect();
+        db::job::insert(&self.pool, self.tenant, false, jobs).await?;
+        Ok(())
+    }
+
+    /// Fills the queue with so many jobs.
+    pub(crate) async fn fill(&self, count: usize) -> anyhow::Result<()> {
+        let mut all = stream::iter(0..count.div_ceil(THOUSAND))
+            .map(|_| self.enqueue_thousand())
+            .buffer_unordered(CLIENTS);
+        while all.try_next().await?.is_some() {}
+        Ok(())
+    }
+
+    /// Takes up to `slots` jobs.
+    pub(crate) async fn claim(&self, slots: i64) -> sqlx::Result<Vec<Claimed>> {
+        db::claim::claim(&self.pool, self.worker, &self.skills, slots, true).await
+    }
+
+    /// Ends jobs that did nothing, with what a log has at least.
+    pub(crate) async fn finish(&self, claimed: Vec<Claimed>) -> anyhow::Result<()> {
+        let appends: Vec<_> = claimed.into_iter().map(|it| self.ending(it)).collect();
+        let good = db::log::append(&self.pool, &appends).await?;
+        ensure!(good.len() == appends.len(), "a lease was lost");
+        Ok(())
+    }
+
+    fn ending(&self, claimed: Claimed) -> Append {
+        let (lease, base) = (claimed.lease, claimed.last_seq);
+        let started = EventData::JobStarted(JobStarted {
+            attempt: claimed.job.attempt,
+            worker: self.worker,
+            skill_digest: claimed.job.skill_digest.clone(),
+            isolation: Some(Isolation::Namespaced),
+        });
+        let at = Utc::now().trunc_subsecs(6);
+        let (last, next) = finish(claimed.job, Outcome::Completed, at, JobResult::default());
+        Append {
+            lease,
+            base,
+            events: vec![started, last],
+            next,
+        }
+    }
+
+    /// Appends one event to the log of each of these jobs, in one statement, and goes on with them.
+    pub(crate) async fn append(
+        &self,
+        jobs: &mut [Claimed],
+        event: impl Fn() -> EventData,
+    ) -> anyhow::Result<()> {
+        let appends: Vec<_> = jobs
+            .iter()
+            .map(|claimed| Append {
+                lease: claimed.lease,
+                base: claimed.last_seq,
+                events: vec![event()],
+                next: Next::Continue,
+            })
+            .collect();
+        let good = db::log::append(&self.pool, &appends).await?;
+        ensure!(good.len() == jobs.len(), "a lease was lost");
+        jobs.iter_mut().for_each(|claimed| claimed.last_seq += 1);
+        Ok(())
+    }
+}
+
+fn new_job() -> NewJob {
+    NewJob {
+        id: JobId::new(),
+        target: Target::Skill("shell".to_owned()),
+        model: "script/bash".parse().expect("it is a model's name"),
+        seat: None,
+        needs: Needs::default(),
+        skill_version: None,
+        skill_digest: Some("0".repeat(64)),
+        request: JobRequest {
+            prompt: "Nothing to do.".to_owned(),
+            inputs: Vec::new(),
+            parameters: Map::new(),
+            hooks: Hooks::default(),
+            limits: Limits::DEFAULT,
+            max_attempts: 3,
+            priority: Priority::default(),
+            agent: None,
+            origin: None,
+        },
+        metadata: Map::new(),
+        retry_of: None,
+        run_at: None,
+        digest: "0".repeat(64),
+    }
+}

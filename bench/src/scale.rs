@@ -1,0 +1,29 @@
+//! How much is measured.
+
+use std::time::Duration;
+
+/// Half of it if it has to be quick.
+pub(crate) struct Scale {
+    divisor: u32,
+}
+
+impl Scale {
+    pub(crate) fn new(quick: bool) -> Self {
+        Self {
+            divisor: if quick { 2 } else { 1 },
+        }
+    }
+
+    pub(crate) fn count(&self, full: usize) -> usize {
+        full / self.divisor as usize
+    }
+
+    /// Rounds of which the median counts: odd, and never none.
+    pub(crate) fn rounds(&self, full: usize) -> usize {
+        self.count(full) | 1
+    }
+
+    pub(crate) fn lasting(&self, full: Duration) -> Duration {
+        full / self.divisor
+    }
+}

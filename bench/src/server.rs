@@ -1,0 +1,73 @@
+//! The one Postgres of a run: all that is compared is measured on it.
+
+use std::path::Path;
+
+use cli::postgres::{Postgres, Settings};
+use shared::db;
+use sqlx::PgPool;
+use tempfile::TempDir;
+
+use crate::process::{cpu_seconds_of_tree, parent_of};
+
+/// A private database server with the settings that users get, and a directory for what is measured.
+pub(crate) struct Server {
+    postgres: Postgres,
+    postmaster: u32,
+    // Last, so that it outlives those whose files are in it.
+    home: TempDir,
+}
+
+impl Server {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let home = tempfile::tempdir()?;
+        // The server may run as another user, who has to pass through.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+        std::fs::set_permissions(home.path(), open)?;
+        let directory = home.path().join("postgres");
+        let progress = |line: &str| eprintln!("{line}");
+        // Durable, as it would run for its users.
+        let settings = Settings { durable: true };
+        let cache = std::env::temp_dir();
+        let starting = move || Postgres::start(&directory, &cache, settings, &progress);
+        let postgres = tokio::task::spawn_blocking(starting).await??;
+        let pool = db::connect(&postgres.url("postgres"), "bench", 1).await?;
+        let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
+            .fetch_one(&pool)
+            .await?;
+        // The connection is still open, so its backend is there.
+        let postmaster = parent_of(backend.unsigned_abs())?;
+        pool.close().await;
+        Ok(Self {
+            postgres,
+            postmaster,
+            home,
+        })
+    }
+
+    /// The URL of a database that is there but empty.
+    pub(crate) async fn empty_database(&self, name: &str) -> anyhow::Result<String> {
+        db::create_database(&self.postgres.url("postgres"), name).await?;
+        Ok(self.postgres.url(name))
+    }
+
+    /// A database with the schema, and connections to it.
+    pub(crate) async fn database(
+        &self,
+        name: &str,
+        connections: u32,
+    ) -> anyhow::Result<(String, PgPool)> {
+        let url = self.empty_database(name).await?;
+        let pool = db::connect(&url, "bench", connections).await?;
+        db::migrate(&pool).await?;
+        Ok((url, pool))
+    }
+
+    /// Processor time of the server's processes.
+    pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        cpu_seconds_of_tree(self.postmaster)
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+}

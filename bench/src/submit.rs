@@ -1,0 +1,75 @@
+//! How soon a job begins that is sent over HTTP: from the request to its committed `job.started`.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use shared::db::EVENTS_CHANNEL;
+use shared::id::JobId;
+use sqlx::postgres::PgListener;
+use tokio::time::timeout;
+
+use crate::Bench;
+use crate::figure::{Figure, times};
+use crate::load::{Client, Pacing, paced};
+use crate::service::Service;
+
+/// Milliseconds at p50 and p99.
+const TARGETS: (f64, f64) = (3.0, 10.0);
+/// No job takes longer to begin, or something is broken.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let service = Service::with_worker(&bench.server, "submit").await?;
+    let client = Client::of(&service, "Nothing to do.")?;
+    // What is done once is not what we measure.
+    client.run_in_turn(50).await?;
+    let idle = delays(&service, &client, Pacing::idle(&bench.scale)).await?;
+    let steady = delays(&service, &client, Pacing::steady(&bench.scale)).await?;
+    let name = "submit over HTTP → job.started";
+    Ok([
+        times(&format!("{name}, idle"), &idle, Some(TARGETS)),
+        times(&format!("{name}, 300/s"), &steady, Some(TARGETS)),
+    ]
+    .concat())
+}
+
+/// From each request to the first notification that its job's log has grown: that of `job.started`, since
+/// accepting a job sends none. In milliseconds.
+async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
+    let mut listener = PgListener::connect_with(&service.pool).await?;
+    listener.listen(EVENTS_CHANNEL).await?;
+    let mut started = HashMap::new();
+    let submitting = paced(pacing, || {
+        let client = client.clone();
+        async move {
+            let sent_at = Instant::now();
+            Ok((client.submit().await?, sent_at))
+        }
+    });
+    let mut submitting = std::pin::pin!(submitting);
+    let sent = loop {
+        tokio::select! {
+            sent = &mut submitting => break sent?,
+            heard = listener.recv() => note(&mut started, heard?.payload()),
+        }
+    };
+    while !sent.iter().all(|(job, _)| started.contains_key(job)) {
+        let heard = timeout(PATIENCE, listener.recv()).await;
+        note(
+            &mut started,
+            heard.context("a job did not begin")??.payload(),
+        );
+    }
+    Ok(sent
+        .iter()
+        .map(|(job, sent_at)| started[job].duration_since(*sent_at).as_secs_f64() * 1e3)
+        .collect())
+}
+
+fn note(started: &mut HashMap<JobId, Instant>, payload: &str) {
+    let now = Instant::now();
+    for job in payload.split(',').filter_map(|job| job.parse().ok()) {
+        started.entry(job).or_insert(now);
+    }
+}

@@ -1,0 +1,33 @@
+//! Figures as a table of Markdown, for people who read about them.
+
+use std::io::Write;
+
+use crate::figure::{Figure, rounded};
+
+/// Prints those that have a target, other systems beside them.
+pub(crate) fn print(figures: &[Figure]) {
+    let mut stdout = std::io::stdout();
+    let mut line = |text: &str| {
+        // A reader that went away is no error of ours.
+        let _ = writeln!(stdout, "{text}");
+    };
+    line("| figure | here | target | beside it |");
+    line("|---|--:|--:|---|");
+    for figure in figures {
+        let Some(target) = figure.target.filter(|_| figure.of.is_none()) else {
+            continue;
+        };
+        let peers = figures.iter().filter(|it| it.name == figure.name);
+        let peers = peers.filter_map(|it| Some((it.of.as_deref()?, it.value)));
+        let beside: Vec<_> = peers
+            .chain(figure.limit.map(|limit| ("limit", limit)))
+            .map(|(whose, value)| format!("{whose}: {}", rounded(value)))
+            .collect();
+        let (name, unit, beside) = (&figure.name, &figure.unit, beside.join(", "));
+        let (value, sign) = (rounded(figure.value), figure.sign());
+        let target = rounded(target);
+        line(&format!(
+            "| {name} | {value} {unit} | {sign} {target} | {beside} |"
+        ));
+    }
+}

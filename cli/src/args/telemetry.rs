@@ -1,0 +1,26 @@
+use std::net::SocketAddr;
+
+use clap::{Args, ValueEnum};
+use shared::telemetry;
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+impl From<LogFormat> for telemetry::LogFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct MetricsListen {
+    /// Where to show metrics to whoever asks, e.g. 127.0.0.1:9420. The API shows them at /metrics to admins' keys, too
+    #[arg(long, env = "SKILLET_METRICS_LISTEN", value_name = "ADDRESS")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+}

@@ -1,0 +1,154 @@
+//! Where spans go: to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, by OTLP over HTTP. Without it there
+//! are none.
+//!
+//! The exporter never stands in anybody's way: spans wait in a bounded queue, on a thread of its own, and are thrown
+//! away when that is full.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use opentelemetry::{KeyValue, global};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{SpanExporter, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::resource::EnvResourceDetector;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+/// The longest that one request to the collector may take.
+const SEND_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the process waits at its end for the last spans to be sent.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
+/// The pause between two complaints about the collector.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(600);
+
+/// Sends spans for as long as it is there, and the last ones when it goes.
+pub(crate) struct Exporter(SdkTracerProvider);
+
+impl Exporter {
+    /// Begins, if there is a collector. Variables that make no sense are said, and leave traces off: what only looks
+    /// on must not keep a service from running.
+    pub(crate) fn start(runtime: &Handle) -> Option<Self> {
+        if !is_wanted() {
+            return None;
+        }
+        match build(runtime) {
+            Ok(provider) => {
+                global::set_text_map_propagator(TraceContextPropagator::new());
+                global::set_tracer_provider(provider.clone());
+                shared::telemetry::trace::enable();
+                Some(Self(provider))
+            }
+            Err(error) => {
+                tracing::warn!(error = format!("{error:#}"), "traces are off");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        // What cannot be sent now is lost, and the collector has been complained about.
+        let _ = self.0.shutdown_with_timeout(FLUSH_PATIENCE);
+    }
+}
+
+fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
+    let protocol = variable(&[
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+        "OTEL_EXPORTER_OTLP_PROTOCOL",
+    ]);
+    if let Some(other) = protocol.filter(|it| it != "http/protobuf") {
+        anyhow::bail!("the protocol {other} is not spoken here; http/protobuf is");
+    }
+    let courier = Courier {
+        runtime: runtime.clone(),
+        // A redirect would take the headers along, and there may be a key in them.
+        http: reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(SEND_PATIENCE)
+            .build()?,
+        complained_at: Mutex::default(),
+    };
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(courier)
+        .build()?;
+    let provider = SdkTracerProvider::builder()
+        .with_resource(resource())
+        .with_batch_exporter(exporter);
+    Ok(provider.build())
+}
+
+/// Who we are: what the variables say, and what they leave unsaid.
+fn resource() -> Resource {
+    Resource::builder_empty()
+        .with_service_name("skillet")
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .with_attribute(KeyValue::new("process.pid", i64::from(std::process::id())))
+        .with_detector(Box::new(EnvResourceDetector::new()))
+        .with_attributes(
+            variable(&["OTEL_SERVICE_NAME"]).map(|name| KeyValue::new("service.name", name)),
+        )
+        .build()
+}
+
+fn is_wanted() -> bool {
+    let is_disabled =
+        variable(&["OTEL_SDK_DISABLED"]).is_some_and(|it| it.eq_ignore_ascii_case("true"));
+    let goes_elsewhere = variable(&["OTEL_TRACES_EXPORTER"]).is_some_and(|it| it != "otlp");
+    let endpoint = variable(&[
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ]);
+    endpoint.is_some() && !is_disabled && !goes_elsewhere
+}
+
+/// The first of these variables that says something.
+fn variable(names: &[&str]) -> Option<String> {
+    let mut values = names.iter().filter_map(|name| std::env::var(name).ok());
+    values.find(|value| !value.is_empty())
+}
+
+/// Takes spans to the collector: on our runtime, because the exporter's thread has none.
+#[derive(Debug)]
+struct Courier {
+    runtime: Handle,
+    http: reqwest::Client,
+    complained_at: Mutex<Option<Instant>>,
+}
+
+#[async_trait]
+impl HttpClient for Courier {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let http = self.http.clone();
+        let sending = self
+            .runtime
+            .spawn(async move { http.send_bytes(request).await });
+        let sent = AbortOnDropHandle::new(sending).await?;
+        match &sent {
+            Ok(response) if response.status().is_success() => {}
+            Ok(response) => self.complain(&format!("status {}", response.status())),
+            Err(error) => self.complain(&error.to_string()),
+        }
+        sent
+    }
+}
+
+impl Courier {
+    /// Says that the collector does not take spans, once in a while.
+    fn complain(&self, error: &str) {
+        let mut at = self
+            .complained_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+            *at = Some(Instant::now());
+            tracing::warn!(error, "the collector does not take our spans");
+        }
+    }
+}

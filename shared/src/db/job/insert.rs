@@ -1,0 +1,236 @@
+//! Accepting jobs: one statement, however many there are.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+use sqlx::PgExecutor;
+use uuid::Uuid;
+
+use crate::db::JsonText;
+use crate::db::conversation::TakenSeat;
+use crate::event::{EventData, JobQueued};
+use crate::id::{JobId, TenantId};
+use crate::job::{Job, JobRequest, JobResult, Status, Target};
+use crate::model_name::ModelName;
+
+/// A job about to be accepted.
+pub struct NewJob {
+    /// Its identifier.
+    pub id: JobId,
+    /// What it runs.
+    pub target: Target,
+    /// The model that does the thinking.
+    pub model: ModelName,
+    /// Its place in a conversation, given by `db::conversation::join` in the same transaction.
+    pub seat: Option<TakenSeat>,
+    /// Which version of the skill, if the tenant uploaded it.
+    pub skill_version: Option<i32>,
+    /// SHA-256 of the skill, hexadecimal; none for an agent's job.
+    pub skill_digest: Option<String>,
+    /// What it needs of a worker that is not said by the name of its skill.
+    pub needs: Needs,
+    /// The rest of what was asked for.
+    pub request: JobRequest,
+    /// What the client attached.
+    pub metadata: Map<String, Value>,
+    /// The job of which this is a retry.
+    pub retry_of: Option<JobId>,
+    /// The earliest start; now if `None` or past, so that an early date is no priority.
+    pub run_at: Option<DateTime<Utc>>,
+    /// SHA-256 of the request, hexadecimal.
+    pub digest: String,
+}
+
+/// What a job needs of the worker that takes it.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// What must be installed, alternatives with `|` between them, for a skill that its tenant has uploaded.
+    pub programs: Option<Vec<String>>,
+    /// Whether its commands must reach hosts, for such a skill and for an agent.
+    pub network: bool,
+}
+
+/// Accepts jobs of a tenant, all or none, and returns them in their order: the requests, their places in the queue
+/// and the first entries of their logs. `counted` is what `db::submit_limit::take` said, in the same transaction.
+///
+/// It looks at no other table: planning it anew for each size of a batch would take longer than to run it.
+///
+/// Where the version of a skill is gone, the error is one of which `db::skill::is_held` holds.
+pub async fn insert(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    counted: bool,
+    jobs: Vec<NewJob>,
+) -> sqlx::Result<Vec<Job>> {
+    let rows = Rows::of(&jobs);
+    let created_at = sqlx::query_scalar!(
+        r#"
+        with new as materialized (
+            select * from unnest(
+                $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
+                $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
+                $20::json[]
+            ) as t (
+                id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
+                place, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
+                queued
+            )
+        ),
+        queued as (
+            insert into run (job_id, tenant_id, counted, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
+            select
+                id, $1, $2, skill,
+                case
+                    when is_blocked then 'blocked'::run_state
+                    when run_at > now() then 'scheduled'
+                    else 'ready'
+                end,
+                greatest(run_at, now()), greatest(run_at, now()) - head_start * interval '1 second', 1, needs_network,
+                conversation_id, place, string_to_array(needs, ' ')
+            from new
+        ),
+        logged as (
+            insert into job_event (job_id, seq, type, at, attempt, data)
+            select id, 1, $21, now(), 0, queued from new
+        ),
+        accepted as (
+            insert into job (
+                id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id,
+                place, skill_version, skill_digest
+            )
+            select
+                id, $1, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
+                place, skill_version, decode(skill_digest, 'hex')
+            from new
+        )
+        select now() as "now!"
+        "#,
+        tenant.0,
+        counted,
+        &rows.ids,
+        &rows.skills as &[Option<&str>],
+        &rows.agents as &[Option<&str>],
+        &rows.models,
+        &rows.requests as &[JsonText],
+        &rows.metadata as &[JsonText],
+        &rows.retries_of as &[Option<Uuid>],
+        &rows.agent_versions as &[Option<i32>],
+        &rows.conversations as &[Option<Uuid>],
+        &rows.places as &[Option<i32>],
+        &rows.are_blocked,
+        &rows.skill_versions as &[Option<i32>],
+        &rows.skill_digests as &[Option<&str>],
+        &rows.run_at as &[Option<DateTime<Utc>>],
+        &rows.head_starts,
+        &rows.need_network,
+        &rows.needs as &[Option<String>],
+        &rows.queued as &[JsonText],
+        rows.kind,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(jobs
+        .into_iter()
+        .map(|new| new.accepted(created_at))
+        .collect())
+}
+
+impl NewJob {
+    fn names(&self) -> (Option<&str>, Option<&str>) {
+        match &self.target {
+            Target::Skill(name) => (Some(name), None),
+            Target::Agent(name) => (None, Some(name)),
+        }
+    }
+
+    fn agent_version(&self) -> Option<i32> {
+        self.request.agent.as_ref().map(|agent| agent.version)
+    }
+
+    fn accepted(self, created_at: DateTime<Utc>) -> Job {
+        let agent_version = self.agent_version();
+        let (skill, agent) = match self.target {
+            Target::Skill(name) => (Some(name), None),
+            Target::Agent(name) => (None, Some(name)),
+        };
+        Job {
+            id: self.id,
+            status: Status::Queued,
+            skill,
+            skill_version: self.skill_version,
+            skill_digest: self.skill_digest,
+            agent,
+            agent_version,
+            conversation_id: self.seat.map(|it| it.seat.conversation),
+            model: self.model,
+            attempt: 0,
+            retry_of: self.retry_of,
+            created_at,
+            started_at: None,
+            finished_at: None,
+            result: JobResult::default(),
+            metadata: self.metadata,
+            queue: None,
+        }
+    }
+}
+
+/// One row a job, as the arrays that the statement takes.
+#[derive(Default)]
+struct Rows<'a> {
+    ids: Vec<Uuid>,
+    skills: Vec<Option<&'a str>>,
+    agents: Vec<Option<&'a str>>,
+    models: Vec<String>,
+    requests: Vec<JsonText>,
+    metadata: Vec<JsonText>,
+    retries_of: Vec<Option<Uuid>>,
+    agent_versions: Vec<Option<i32>>,
+    conversations: Vec<Option<Uuid>>,
+    places: Vec<Option<i32>>,
+    are_blocked: Vec<bool>,
+    skill_versions: Vec<Option<i32>>,
+    skill_digests: Vec<Option<&'a str>>,
+    run_at: Vec<Option<DateTime<Utc>>>,
+    head_starts: Vec<i64>,
+    need_network: Vec<bool>,
+    /// As words in a text: an array of arrays would have to be as wide in all rows.
+    needs: Vec<Option<String>>,
+    queued: Vec<JsonText>,
+    /// The type of the first entries.
+    kind: String,
+}
+
+impl<'a> Rows<'a> {
+    fn of(jobs: &'a [NewJob]) -> Self {
+        let mut rows = Self::default();
+        for job in jobs {
+            let (skill, agent) = job.names();
+            let digest = job.digest.clone();
+            let (kind, queued) = EventData::JobQueued(JobQueued { digest }).to_stored();
+            rows.kind = kind;
+            rows.ids.push(job.id.0);
+            rows.skills.push(skill);
+            rows.agents.push(agent);
+            rows.models.push(job.model.to_string());
+            rows.requests.push(JsonText::of(&job.request));
+            rows.metadata.push(JsonText::of(&job.metadata));
+            rows.retries_of.push(job.retry_of.map(|id| id.0));
+            rows.agent_versions.push(job.agent_version());
+            let seat = job.seat;
+            rows.conversations
+                .push(seat.map(|it| it.seat.conversation.0));
+            rows.places.push(seat.map(|it| it.seat.place));
+            rows.are_blocked.push(seat.is_some_and(|it| it.is_blocked));
+            rows.skill_versions.push(job.skill_version);
+            rows.skill_digests.push(job.skill_digest.as_deref());
+            rows.run_at.push(job.run_at);
+            let head_start = job.request.priority.head_start();
+            rows.head_starts.push(head_start.num_seconds());
+            rows.need_network.push(job.needs.network);
+            rows.needs
+                .push(job.needs.programs.as_ref().map(|all| all.join(" ")));
+            rows.queued.push(JsonText(queued));
+        }
+        rows
+    }
+}

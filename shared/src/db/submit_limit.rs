@@ -1,0 +1,200 @@
+//! How many jobs tenants may hand in, exact over all API processes.
+//!
+//! Only a tenant with limits pays for them: its jobs come in one after the other, by the lock of its row.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{PgConnection, PgExecutor, PgPool};
+use uuid::Uuid;
+
+use crate::id::TenantId;
+use crate::submit_limit::{Refusal, SubmitLimits, SubmitRate};
+
+/// How often it is looked at most whether a tenant's jobs have ended that are too many: the look takes time.
+const COUNT_PAUSE: TimeDelta = TimeDelta::seconds(1);
+
+/// Sets what a tenant may hand in; `false` if there is no such tenant.
+pub async fn put(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    limits: SubmitLimits,
+) -> sqlx::Result<bool> {
+    let rate = limits.submit_rate;
+    let done = sqlx::query!(
+        "insert into submit_limit (tenant_id, max_queued, per_minute, burst)
+         select id, $2, $3, $4
+         from tenant
+         where id = $1
+         on conflict (tenant_id) do update set
+             max_queued = $2, per_minute = $3, burst = $4, full_at = now(), room = 0, no_room_at = 'epoch'",
+        tenant.0,
+        limits.max_queued.map(to_stored),
+        rate.map(|rate| to_stored(rate.per_minute)),
+        rate.map(|rate| to_stored(rate.burst)),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Counts the unfinished jobs of a tenant that came when it had no such limit. One that comes in the very moment in
+/// which the limit is set may be missed.
+pub async fn count_earlier(db: &PgPool, tenant: TenantId) -> sqlx::Result<()> {
+    let mut last = Some(Uuid::nil());
+    while let Some(after) = last {
+        // Whoever works on a run has it for a moment only; to wait for it could be to wait in a circle.
+        last = sqlx::query_scalar!(
+            "with uncounted as materialized (
+                 select job_id from run
+                 where tenant_id = $1 and not counted and job_id > $2
+                 order by job_id
+                 limit 1000
+                 for update skip locked
+             ),
+             counted as (
+                 update run set counted = true from uncounted where run.job_id = uncounted.job_id
+             )
+             select job_id from uncounted order by job_id desc limit 1",
+            tenant.0,
+            after,
+        )
+        .fetch_optional(db)
+        .await?;
+    }
+    Ok(())
+}
+
+/// What a tenant may hand in; `None` if there is no such tenant.
+pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<SubmitLimits>> {
+    let row = sqlx::query!(
+        r#"select max_queued as "max_queued?", per_minute as "per_minute?", burst as "burst?"
+           from tenant
+           left join submit_limit on submit_limit.tenant_id = tenant.id
+           where tenant.id = $1"#,
+        tenant.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| limits(row.max_queued, row.per_minute, row.burst)))
+}
+
+/// Lets jobs of a tenant in, which are inserted in the same transaction, and says whether they are counted. Others of
+/// the tenant wait until it ends. Who is refused commits, too, so that not each request counts again.
+pub async fn take(
+    db: &mut PgConnection,
+    tenant: TenantId,
+    jobs: usize,
+) -> sqlx::Result<Result<bool, Refusal>> {
+    let Some(held) = lock(&mut *db, tenant).await? else {
+        return Ok(Ok(false));
+    };
+    let jobs = u32::try_from(jobs).unwrap_or(u32::MAX);
+    let SubmitLimits {
+        max_queued,
+        submit_rate,
+    } = held.limits;
+    let burst = submit_rate.map(|rate| rate.burst);
+    let most = burst.into_iter().chain(max_queued).min();
+    if let Some(most) = most.filter(|most| jobs > *most) {
+        return Ok(Err(Refusal::Never { most }));
+    }
+    let full_at = match submit_rate.map(|rate| rate.take(held.full_at, held.now, jobs)) {
+        Some(Err(wait)) => return Ok(Err(Refusal::TooFast(wait))),
+        Some(Ok(full_at)) => full_at,
+        None => held.full_at,
+    };
+    let mut room = held.room;
+    if let Some(most) = max_queued.filter(|_| room < jobs) {
+        let counted_again_at = held.no_room_at + COUNT_PAUSE;
+        if counted_again_at > held.now {
+            return Ok(Err(Refusal::TooMany(counted_again_at - held.now)));
+        }
+        room = most.saturating_sub(count(&mut *db, tenant, most).await?);
+        if room < jobs {
+            note_no_room(db, tenant).await?;
+            return Ok(Err(Refusal::TooMany(COUNT_PAUSE)));
+        }
+    }
+    sqlx::query!(
+        "update submit_limit set full_at = $2, room = $3 where tenant_id = $1",
+        tenant.0,
+        full_at,
+        to_stored(room.saturating_sub(jobs)),
+    )
+    .execute(db)
+    .await?;
+    Ok(Ok(max_queued.is_some()))
+}
+
+/// A tenant's row, which its reader has for itself.
+struct Held {
+    limits: SubmitLimits,
+    full_at: DateTime<Utc>,
+    room: u32,
+    no_room_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+}
+
+async fn lock(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<Held>> {
+    // The time after the row was free, which is not that of the transaction.
+    let row = sqlx::query!(
+        r#"with held as materialized (
+               select max_queued, per_minute, burst, full_at, room, no_room_at
+               from submit_limit
+               where tenant_id = $1
+               for update
+           )
+           select held.*, clock_timestamp() as "now!" from held"#,
+        tenant.0,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| Held {
+        limits: limits(row.max_queued, row.per_minute, row.burst),
+        full_at: row.full_at,
+        room: from_stored(row.room),
+        no_room_at: row.no_room_at,
+        now: row.now,
+    }))
+}
+
+async fn note_no_room(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update submit_limit set no_room_at = clock_timestamp() where tenant_id = $1",
+        tenant.0
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// How many of a tenant's jobs have not ended, up to `most`.
+async fn count(db: &mut PgConnection, tenant: TenantId, most: u32) -> sqlx::Result<u32> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*)::int as "count!"
+           from (select from run where tenant_id = $1 and counted limit $2) as unfinished"#,
+        tenant.0,
+        i64::from(most),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(from_stored(count))
+}
+
+fn limits(max_queued: Option<i32>, per_minute: Option<i32>, burst: Option<i32>) -> SubmitLimits {
+    let rate = per_minute.zip(burst).map(|(per_minute, burst)| SubmitRate {
+        per_minute: from_stored(per_minute),
+        burst: from_stored(burst),
+    });
+    SubmitLimits {
+        max_queued: max_queued.map(from_stored),
+        submit_rate: rate,
+    }
+}
+
+fn to_stored(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
+fn from_stored(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

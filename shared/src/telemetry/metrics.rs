@@ -1,0 +1,204 @@
+//! Numbers for operators, in the text that Prometheus reads. README.md says which there are.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, Utc};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry, Unit};
+use sqlx::PgPool;
+
+use crate::job::{Job, Outcome, Status};
+
+/// The media type of [`Metrics::render`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Values of one label that a client may choose; what is beyond them is [`OTHER`].
+const MAX_VALUES: usize = 100;
+
+/// Stands for the values of a label that are too many.
+const OTHER: &str = "other";
+
+/// Labels whose values we have written down.
+pub type Labels<const N: usize> = [(&'static str, &'static str); N];
+
+/// Durations by labels.
+pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// What this process counts. Clones count together.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Mutex<Registry>>,
+    pools: Arc<Mutex<Vec<(&'static str, PgPool)>>>,
+    connections: Family<Labels<2>, Gauge>,
+    ended: Family<Ended, Counter>,
+    durations: Durations<Labels<1>>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Ended {
+    skill: String,
+    outcome: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let metrics = Self {
+            registry: Arc::new(Mutex::new(Registry::with_prefix("skillet"))),
+            pools: Arc::default(),
+            connections: Family::default(),
+            ended: Family::default(),
+            durations: Family::new_with_constructor(long),
+        };
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        lock(&metrics.registry).register("build", "The program", version);
+        let connections = metrics.connections.clone();
+        metrics.add(
+            "database_connections",
+            "Connections to the database",
+            connections,
+        );
+        let ended = metrics.ended.clone();
+        metrics.add(
+            "jobs_ended",
+            "Jobs that have ended, by skill and outcome",
+            ended,
+        );
+        let durations = metrics.durations.clone();
+        metrics.seconds(
+            "job_duration",
+            "From the start of the first attempt to the end, by outcome",
+            durations,
+        );
+        metrics
+    }
+}
+
+impl Metrics {
+    /// Adds a metric, and gives it back. Its name gets the prefix `skillet_`, and a counter's the suffix `_total`.
+    pub fn add<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
+        lock(&self.registry).register(name, help, metric.clone());
+        metric
+    }
+
+    /// Adds a metric of durations, whose name gets the suffix `_seconds`.
+    pub fn seconds<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
+        lock(&self.registry).register_with_unit(name, help, Unit::Seconds, metric.clone());
+        metric
+    }
+
+    /// Adds what says for itself what there is to show, whenever someone asks.
+    pub fn collect(&self, collector: impl Collector) {
+        lock(&self.registry).register_collector(Box::new(collector));
+    }
+
+    /// Shows the connections of a part of this process.
+    pub fn watch(&self, part: &'static str, pool: &PgPool) {
+        lock(&self.pools).push((part, pool.clone()));
+    }
+
+    /// Counts the end of a job. Those of agents and of uploaded skills, which tenants name as they like, count
+    /// together.
+    pub fn job_ended(&self, job: &Job, outcome: Outcome, at: DateTime<Utc>) {
+        let skill = match (&job.skill, job.skill_version) {
+            (Some(_), Some(_)) => "(uploaded)",
+            (Some(name), None) => name,
+            (None, _) => "(agent)",
+        };
+        let ended = Ended {
+            skill: skill.to_owned(),
+            outcome: Status::from(outcome).as_str(),
+        };
+        self.ended.get_or_create(&ended).inc();
+        if let Some(started_at) = job.started_at {
+            let took = (at - started_at).as_seconds_f64().max(0.0);
+            let outcome = [("outcome", ended.outcome)];
+            self.durations.get_or_create(&outcome).observe(took);
+        }
+    }
+
+    /// All of it as text.
+    pub fn render(&self) -> String {
+        for (part, pool) in &*lock(&self.pools) {
+            let (all, idle) = (i64::from(pool.size()), pool.num_idle() as i64);
+            for (state, count) in [("idle", idle), ("used", all - idle)] {
+                let labels = [("part", *part), ("state", state)];
+                self.connections.get_or_create(&labels).set(count.max(0));
+            }
+        }
+        let mut text = String::new();
+        encode(&mut text, &lock(&self.registry)).expect("a string takes all");
+        text
+    }
+}
+
+/// Buckets from a hundredth of a millisecond to two minutes and a half: what a statement or a request takes.
+pub fn short() -> Histogram {
+    Histogram::new([
+        0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+        10.0, 60.0,
+    ])
+}
+
+/// Buckets from 10 ms to an hour: what a model or a job takes.
+pub fn long() -> Histogram {
+    Histogram::new([
+        0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
+        3600.0,
+    ])
+}
+
+/// Buckets of numbers of things, from one to five thousand.
+pub fn sizes() -> Histogram {
+    Histogram::new([
+        1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0,
+    ])
+}
+
+/// The values of a label that clients choose: the first ones stand for themselves, so that nobody can fill the
+/// memory with them.
+#[derive(Clone, Default)]
+pub struct Bounded {
+    known: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Bounded {
+    /// The value, or what stands for those that are too many.
+    pub fn admit(&self, value: &str) -> String {
+        let mut known = lock(&self.known);
+        if !known.contains(value) {
+            if known.len() >= MAX_VALUES {
+                return OTHER.to_owned();
+            }
+            known.insert(value.to_owned());
+        }
+        value.to_owned()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_cannot_make_more_values_of_a_label_than_there_may_be() {
+        let models = Bounded::default();
+        for number in 0..2 * MAX_VALUES {
+            models.admit(&number.to_string());
+        }
+        assert_eq!(models.admit("7"), "7");
+        assert_eq!(models.admit("150"), OTHER);
+        assert_eq!(lock(&models.known).len(), MAX_VALUES);
+    }
+}

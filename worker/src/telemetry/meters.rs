@@ -1,0 +1,173 @@
+//! What a worker counts. Labels are of few values: no job, no tenant, nothing that a client made up.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use shared::db::claim::Claimed;
+use shared::db::log::Next;
+use shared::event::{RetryCause, ToolOutcome};
+use shared::job::{Job, LoopStop, Outcome};
+use shared::telemetry::metrics::{Durations, Labels, Metrics, long, short, sizes};
+
+use super::model_call::ModelMeters;
+
+/// What a worker counts.
+pub(crate) struct Meters {
+    metrics: Metrics,
+    claims: Histogram,
+    claimed: Counter,
+    queued: Histogram,
+    retried: Family<Labels<1>, Counter>,
+    refused: Family<Labels<1>, Counter>,
+    tool_calls: Family<Labels<2>, Counter>,
+    tool_durations: Durations<Labels<1>>,
+    pub(super) models: ModelMeters,
+    pub(crate) log: LogMeters,
+    slots: Gauge,
+    slots_used: Gauge,
+}
+
+/// What the writer of the log counts.
+#[derive(Clone)]
+pub(crate) struct LogMeters {
+    writes: Histogram,
+    events: Histogram,
+    jobs: Histogram,
+}
+
+/// What became of a job with an attempt's end.
+#[derive(Clone, Copy)]
+pub(crate) enum Close {
+    Ended { outcome: Outcome, at: DateTime<Utc> },
+    Retried(RetryCause),
+    Waits,
+}
+
+impl From<&Next> for Close {
+    fn from(next: &Next) -> Self {
+        match *next {
+            Next::Finish { outcome, at, .. } => Self::Ended { outcome, at },
+            Next::Requeue { cause, .. } => Self::Retried(cause),
+            Next::Continue | Next::Wait | Next::Resume => Self::Waits,
+        }
+    }
+}
+
+impl Meters {
+    /// Meters that show among the metrics.
+    pub(crate) fn new(metrics: &Metrics) -> Self {
+        Self {
+            claims: metrics.seconds(
+                "claim_duration",
+                "Claims, those that found nothing included",
+                short(),
+            ),
+            claimed: metrics.add("attempts", "Attempts begun", Counter::default()),
+            queued: metrics.seconds(
+                "job_queue_duration",
+                "From when a job could have started to its first attempt",
+                long(),
+            ),
+            retried: metrics.add(
+                "attempts_retried",
+                "Attempts that ended before their job did, by cause",
+                Family::default(),
+            ),
+            refused: metrics.add(
+                "budget_refusals",
+                "Model calls not made for want of budget, by limit",
+                Family::default(),
+            ),
+            tool_calls: metrics.add(
+                "tool_calls",
+                "Calls of tools, by tool and outcome",
+                Family::default(),
+            ),
+            tool_durations: metrics.seconds(
+                "tool_call_duration",
+                "Calls of tools, by tool",
+                Family::new_with_constructor(long as fn() -> Histogram),
+            ),
+            models: ModelMeters::new(metrics),
+            log: LogMeters::new(metrics),
+            slots: metrics.add(
+                "worker_slots",
+                "Jobs that the worker may run at once",
+                Gauge::default(),
+            ),
+            slots_used: metrics.add(
+                "worker_slots_used",
+                "Jobs that the worker runs",
+                Gauge::default(),
+            ),
+            metrics: metrics.clone(),
+        }
+    }
+
+    /// So many slots are taken.
+    pub(crate) fn occupied(&self, used: usize, slots: i32) {
+        self.slots.set(slots.into());
+        self.slots_used.set(used as i64);
+    }
+
+    /// A claim was made.
+    pub(crate) fn claimed(&self, took: Duration, claimed: &[Claimed]) {
+        self.claims.observe(took.as_secs_f64());
+        self.claimed.inc_by(claimed.len() as u64);
+        for first in claimed.iter().filter(|it| it.job.attempt == 1) {
+            let waited = first.claimed_at - first.due_at;
+            self.queued.observe(waited.as_seconds_f64().max(0.0));
+        }
+    }
+
+    /// The last words of an attempt are written.
+    pub(crate) fn closed(&self, job: &Job, close: Close) {
+        match close {
+            Close::Ended { outcome, at } => self.metrics.job_ended(job, outcome, at),
+            Close::Retried(cause) => {
+                let cause = [("cause", cause.as_str())];
+                self.retried.get_or_create(&cause).inc();
+            }
+            Close::Waits => {}
+        }
+    }
+
+    /// A model was not asked, because of that limit.
+    pub(crate) fn refused(&self, limit: LoopStop) {
+        let limit = [("limit", limit.as_str())];
+        self.refused.get_or_create(&limit).inc();
+    }
+
+    /// A tool was called.
+    pub(crate) fn called(&self, tool: &'static str, outcome: ToolOutcome, took: Duration) {
+        let call = [("tool", tool), ("outcome", outcome.as_str())];
+        self.tool_calls.get_or_create(&call).inc();
+        let durations = self.tool_durations.get_or_create(&[("tool", tool)]);
+        durations.observe(took.as_secs_f64());
+    }
+}
+
+impl LogMeters {
+    fn new(metrics: &Metrics) -> Self {
+        Self {
+            writes: metrics.seconds(
+                "log_write_duration",
+                "Writes of the log, each for many jobs",
+                short(),
+            ),
+            events: metrics.add("log_write_events", "Events in one write", sizes()),
+            jobs: metrics.add("log_write_jobs", "Jobs in one write", sizes()),
+        }
+    }
+
+    /// A batch was written.
+    pub(crate) fn wrote(&self, took: Duration, jobs: usize, events: usize) {
+        self.writes.observe(took.as_secs_f64());
+        self.jobs.observe(jobs as f64);
+        self.events.observe(events as f64);
+    }
+}
