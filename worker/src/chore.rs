@@ -1,6 +1,5 @@
 //! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
-
 use chrono::TimeDelta;
 use sqlx::PgPool;
 
