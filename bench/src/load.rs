@@ -51,13 +51,6 @@ impl Client {
         Ok(job["id"].as_str().context("a job has an id")?.parse()?)
     }
 
-    /// Asks for the end of a job.
-    pub(crate) async fn cancel(&self, job: JobId) -> anyhow::Result<()> {
-        let request = self.http.post(format!("{}/{job}/cancel", self.url));
-        request.send().await?.error_for_status()?;
-        Ok(())
-    }
-
     /// Sends a job and returns when it has completed.
     pub(crate) async fn run(&self) -> anyhow::Result<()> {
         let request = self.http.post(&self.url).header("Prefer", "wait=30");
