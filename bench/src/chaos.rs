@@ -49,7 +49,12 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
         worlds: arguments.worlds.max(1),
     };
     let begun_at = Instant::now();
+    let mut told = 0;
     let progress = |summary: &Summary| {
+        for violation in &summary.violations[told..] {
+            eprintln!("\n{violation}");
+        }
+        told = summary.violations.len();
         eprint!(
             "\r{} of {} runs, {} violated ",
             summary.runs,
@@ -89,9 +94,6 @@ async fn rolling(setup: Setup, restarts: usize) -> anyhow::Result<()> {
 
 fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    for violation in &summary.violations {
-        writeln!(out, "{violation}\n")?;
-    }
     let seconds = begun_at.elapsed().as_secs();
     writeln!(out, "{} runs from seed {seed} in {seconds} s", summary.runs)?;
     writeln!(out, "{} jobs with {} events", summary.jobs, summary.events)?;
