@@ -170,9 +170,6 @@ async fn a_job_that_crashes_its_workers_does_not_hold_up_the_line() {
     let ended = service.finished(&second).await;
     assert_eq!(ended["text"], "Fine.", "{ended:#}\n{}", service.logs());
     let shown = shown(service.model.requests("poison").last().unwrap());
-    assert!(
-        shown[2].contains("may be there in part"),
-        "{shown:#?}"
-    );
+    assert!(shown[2].contains("may be there in part"), "{shown:#?}");
     assert_eq!(service.model.violations(), [""; 0]);
 }
