@@ -97,7 +97,8 @@ async fn a_skill_says_what_it_takes_and_makes() {
       "paused": false,
       "missing": [
         "a worker"
-      ]
+      ],
+      "programs": {}
     }
     "#);
     let unknown = Problem::of(service.request(Method::GET, "/v1/skills/ledge")).await;
