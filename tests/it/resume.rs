@@ -138,3 +138,40 @@ async fn a_drained_job_goes_on_elsewhere_without_a_turn_lost_or_an_attempt_burnt
     assert_eq!(ended["usage"]["iterations"], 7);
     assert_eq!(service.model.violations(), [""; 0]);
 }
+
+#[tokio::test]
+async fn an_attempt_that_cannot_begin_ends_the_job_with_what_those_before_it_came_to() {
+    let quick = ("SKILLET_WORKER_SILENCE", "1");
+    let mut service = Service::without_worker().await;
+    service.add_worker(&[quick]).await;
+    service.model.script(
+        "unconfigured",
+        [
+            Reply::text("First.").then_call("execute_bash", command("echo one")),
+            Reply::text("Then.").then_call("execute_bash", command("echo two; sleep 60")),
+        ],
+    );
+    let body = json!({"skill": "shell", "model": "anthropic/m", "prompt": "Go on. #unconfigured"});
+    let job = service.create(&body).await;
+    until(async || {
+        let events = service.events(&job).await;
+        let started = events
+            .iter()
+            .filter(|event| event["type"] == "tool.started");
+        started.count() == 2
+    })
+    .await;
+    service.workers[0].kill();
+    service
+        .add_worker(&[quick, ("ANTHROPIC_API_KEY", "")])
+        .await;
+
+    let ended = service.finished(&job).await;
+    assert_eq!(ended["error"]["code"], "model_not_configured", "{ended:#}");
+    assert_eq!(ended["text"], "Then.");
+    assert_eq!(ended["usage"]["iterations"], 2);
+    let events = service.events(&job).await;
+    let outcomes = outcomes(&events);
+    let outcomes: Vec<_> = outcomes.iter().map(|(outcome, _)| *outcome).collect();
+    assert_eq!(outcomes, ["ok", "cancelled"]);
+}

@@ -2,6 +2,7 @@
 
 mod end;
 mod files;
+mod left;
 mod prepare;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::telemetry;
 use crate::tool::McpTool;
 use crate::workspace::{Snapshots, Workspace};
 use end::End;
+use left::Left;
 use prepare::{Prepared, prepare};
 
 /// An attempt under way, as the loop and the tools see it.
@@ -181,7 +183,15 @@ async fn run_within(
         Err(error) => (End::Fault(error), None),
     };
     let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
-    let is_over = end::close(shop, span, log, &claimed, &clock, transcript, end).await;
+    let left = match transcript {
+        Some(transcript) => Ok(Left::of(transcript)),
+        None => Left::read(&shop.pool, &claimed).await,
+    };
+    let (left, end) = match left {
+        Ok(left) => (left, end),
+        Err(error) => (Left::default(), End::Fault(error.into())),
+    };
+    let is_over = end::close(shop, span, log, &claimed, &clock, left, end).await;
     // What a lost attempt saved is the next one's, and what a job of a conversation saved is the next job's;
     // what another ended job saved is nobody's.
     if is_over

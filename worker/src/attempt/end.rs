@@ -6,13 +6,14 @@ use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
 use shared::event::{
     ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
-    ToolCompleted, WaitReason,
+    WaitReason,
 };
 use shared::id::ApprovalId;
 use shared::job::{JobError, JobErrorCode, JobResult, LoopStop, Outcome};
 use shared::message::ToolCall;
 use shared::telemetry::trace::Span;
 
+use super::left::Left;
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
 use crate::model::ModelError;
@@ -20,7 +21,6 @@ use crate::run_loop::LoopError;
 use crate::shop::Shop;
 use crate::telemetry::Close;
 use crate::tool::ExecuteError;
-use crate::transcript::Transcript;
 
 /// Attempts that the provider may end before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
@@ -117,19 +117,19 @@ impl End {
     }
 }
 
-/// Writes the last entries of the lease, and returns whether the job is over with them. `transcript` is
-/// what the loop had, if it had begun.
+/// Writes the last entries of the lease, and returns whether the job is over with them. `left` is what there is,
+/// should it be.
 pub(super) async fn close(
     shop: &Shop,
     span: &Span,
     log: JobLog,
     claimed: &Claimed,
     clock: &Clock,
-    mut transcript: Option<Transcript>,
+    left: Left,
     end: End,
 ) -> bool {
     end.describe(span);
-    let unanswered = transcript.as_mut().map(unanswered).unwrap_or_default();
+    let Left { result, unanswered } = left;
     let (mut events, last, next) = match end {
         End::Lost => return false,
         End::Stopped(stop) => {
@@ -138,19 +138,14 @@ pub(super) async fn close(
             let result = JobResult {
                 stop_reason: Some(stop),
                 warnings,
-                ..result(transcript)
+                ..result
             };
             let (last, next) = finish(claimed.job.clone(), Outcome::Completed, clock.now(), result);
             (events, last, next)
         }
-        End::Failed(error) => fail(claimed, clock, transcript, error),
+        End::Failed(error) => fail(claimed, clock, result, error),
         End::Cancelled => {
-            let (last, next) = finish(
-                claimed.job.clone(),
-                Outcome::Cancelled,
-                clock.now(),
-                result(transcript),
-            );
+            let (last, next) = finish(claimed.job.clone(), Outcome::Cancelled, clock.now(), result);
             (Vec::new(), last, next)
         }
         End::Waiting(calls) => wait(claimed, clock, calls),
@@ -163,7 +158,7 @@ pub(super) async fn close(
         End::ModelOutage { message, .. } if claimed.model_outages + 1 >= MAX_MODEL_OUTAGES => fail(
             claimed,
             clock,
-            transcript,
+            result,
             JobErrorCode::ModelUnavailable.with(message),
         ),
         End::ModelOutage {
@@ -194,7 +189,7 @@ pub(super) async fn close(
                 fail(
                     claimed,
                     clock,
-                    transcript,
+                    result,
                     JobErrorCode::Internal.with("internal error"),
                 )
             } else {
@@ -229,24 +224,12 @@ fn is_database_outage(error: &anyhow::Error) -> bool {
     causes.any(shared::db::is_outage)
 }
 
-/// A result for each call that will have no other.
-fn unanswered(transcript: &mut Transcript) -> Vec<EventData> {
-    let calls = transcript.give_up();
-    let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
-    results.map(EventData::ToolCompleted).collect()
-}
-
 type LastWords = (Vec<EventData>, EventData, Next);
 
-fn fail(
-    claimed: &Claimed,
-    clock: &Clock,
-    transcript: Option<Transcript>,
-    error: JobError,
-) -> LastWords {
+fn fail(claimed: &Claimed, clock: &Clock, result: JobResult, error: JobError) -> LastWords {
     let result = JobResult {
         error: Some(error),
-        ..result(transcript)
+        ..result
     };
     let (last, next) = finish(claimed.job.clone(), Outcome::Failed, clock.now(), result);
     (Vec::new(), last, next)
@@ -284,12 +267,6 @@ fn wait(claimed: &Claimed, clock: &Clock, calls: Vec<ToolCall>) -> LastWords {
 
 fn doubled(pause: Duration, times: i16) -> Duration {
     pause.saturating_mul(1 << times.clamp(0, 10))
-}
-
-/// What a loop has made, however it ended.
-fn result(transcript: Option<Transcript>) -> JobResult {
-    let progress = transcript.map(|transcript| transcript.progress);
-    progress.unwrap_or_default().into_result()
 }
 
 fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
