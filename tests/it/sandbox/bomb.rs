@@ -37,7 +37,7 @@ print(count)"
     assert_eq!(reply["note"], note);
     assert_eq!(processes_named(&name), []);
     // Outside there may be more.
-    let many = "for i in {1..400}; do sleep 3 & done 2>&1; jobs -pr | wc -l";
+    let many = "for i in {1..400}; do sleep 60 & done 2>&1; jobs -pr | wc -l; kill $(jobs -p)";
     assert_eq!(plainly(many).await.stdout, b"400\n");
     let threads = python(
         "import threading, time

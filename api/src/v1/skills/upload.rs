@@ -103,6 +103,7 @@ pub(crate) async fn upload_skill(
 /// The archive, as far as it is not too large.
 async fn receive(form: &mut Multipart) -> Result<Bytes, ApiError> {
     let mut archive = None;
+    let mut is_too_large = false;
     while let Some(field) = form.next().await {
         let mut field = field.map_err(malformed)?;
         if field.name() != Some("file") || archive.is_some() {
@@ -119,10 +120,15 @@ async fn receive(form: &mut Multipart) -> Result<Bytes, ApiError> {
                 bytes.extend_from_slice(&chunk);
             }
         }
-        if size > MAX_PACKED_BYTES {
-            return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
-        }
+        is_too_large = size > MAX_PACKED_BYTES;
         archive = Some(bytes.freeze());
+        if size > MAX_READ_BYTES {
+            break;
+        }
+    }
+    // Only now, when the end of the form has been read, too.
+    if is_too_large {
+        return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
     }
     archive.ok_or_else(no_file)
 }
