@@ -62,12 +62,15 @@ impl FilePath {
         if text.contains(|char: char| char.is_control() || crate::asset::is_invisible(char)) {
             return Err(PathError::Invisible);
         }
-        if text.starts_with('/') || is_drive(text) {
+        if text.starts_with('/') {
             return Err(PathError::Absolute);
         }
         // `tar` writes both.
         let text = text.strip_suffix('/').unwrap_or(text);
         let text = text.strip_prefix("./").unwrap_or(text);
+        if is_drive(text) {
+            return Err(PathError::Absolute);
+        }
         if matches!(text, "." | "") {
             return Ok(None);
         }
@@ -171,6 +174,7 @@ mod tests {
             ("/etc/passwd", PathError::Absolute),
             ("/", PathError::Absolute),
             ("C:/a", PathError::Absolute),
+            ("./C:", PathError::Absolute),
             ("../a", PathError::Upwards),
             ("a/../b", PathError::Upwards),
             ("..", PathError::Upwards),
