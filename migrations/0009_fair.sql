@@ -176,7 +176,7 @@ begin
     from (
         select id
         from tenant
-        where lane = 'open' and virtual_time <= furthest and id <> all(taken_from)
+        where lane = 'open' and virtual_time < furthest and id <> all(taken_from)
           and (
               room(id, max_running, 1) = 0
               or not exists (select from run where tenant_id = tenant.id and state = 'ready')

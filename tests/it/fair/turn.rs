@@ -58,7 +58,8 @@ async fn who_was_idle_has_saved_nothing_up() {
     let field = Field::new().await;
     let [busy, idle] = [field.tenant("busy").await, field.tenant("idle").await];
     field.enqueue(busy, 100).await;
-    assert_eq!(field.claim(1).await[0].tenant, busy);
+    // It passes by the lane of whoever had the other jobs, and closes it: nobody is even with that one.
+    assert_eq!(field.claim(2).await.len(), 2);
     let bill = [(busy, 1000.0)];
     db::lane::charge(field.pool(), &bill).await.unwrap();
     field.enqueue(idle, 100).await;
