@@ -31,6 +31,13 @@ pub(crate) struct Service {
     environment: Vec<(String, String)>,
 }
 
+/// A client that takes a connection for each request: one that was idle while a test made something large may have
+/// been closed in the moment in which it is used again.
+fn client() -> reqwest::Client {
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
+    client.build().expect("the settings are valid")
+}
+
 impl Service {
     /// An API and one worker.
     pub(crate) async fn start() -> Self {
@@ -88,7 +95,7 @@ impl Service {
             .into();
         environment.extend(owned(more));
         let (api, url) = start_api(&environment, &home, "127.0.0.1:0");
-        let http = reqwest::Client::new();
+        let http = client();
         Self {
             url,
             key,
@@ -149,8 +156,6 @@ impl Service {
     pub(crate) fn restart_api(&mut self) {
         let address = self.url.trim_start_matches("http://").to_owned();
         (self.api, _) = start_api(&self.environment, &self.home, &address);
-        // The connections that were kept are dead.
-        self.http = reqwest::Client::new();
     }
 
     /// Starts another API beside the first, and says where.
