@@ -13,7 +13,7 @@ use shared::id::JobId;
 use sqlx::PgPool;
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, broadcast};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::frame::Frame;
 use crate::telemetry::Meters;
@@ -148,9 +148,13 @@ impl Hub {
     }
 
     async fn publish(&self, pool: &PgPool) {
+        let mut scans = interval(SCAN_INTERVAL);
+        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if timeout(SCAN_INTERVAL, self.woken.notified()).await.is_err() {
-                self.mark_all();
+            // However much there is to pass on: what nobody follows any more, or what was refused, goes then.
+            tokio::select! {
+                _ = scans.tick() => self.mark_all(),
+                () = self.woken.notified() => {}
             }
             let positions = self.take_positions();
             if positions.is_empty() {
