@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::db::{self, Steady};
 use sqlx::PgPool;
 use tokio::sync::Notify;
 
@@ -24,9 +25,11 @@ impl Doorbell {
 
     /// Passes the rings on until it is dropped.
     pub(crate) async fn run(self, pool: PgPool) {
+        let mut db = Steady::of(&pool);
         loop {
             self.rung.notified().await;
-            if let Err(error) = shared::db::run::notify_work(&pool).await {
+            if let Err(error) = notify(&mut db).await {
+                db.forget();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot notify workers"
@@ -35,4 +38,8 @@ impl Doorbell {
             }
         }
     }
+}
+
+async fn notify(db: &mut Steady) -> sqlx::Result<()> {
+    db::run::notify_work(db.get().await?).await
 }

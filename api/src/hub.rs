@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-use shared::db::{self, EVENTS_CHANNEL};
+use shared::db::{self, EVENTS_CHANNEL, Steady};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use sqlx::PgPool;
@@ -148,6 +148,7 @@ impl Hub {
     }
 
     async fn publish(&self, pool: &PgPool) {
+        let mut db = Steady::of(pool);
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -160,9 +161,10 @@ impl Hub {
             if positions.is_empty() {
                 continue;
             }
-            match db::event::follow(pool, &positions, EVENTS_PER_JOB).await {
+            match follow(&mut db, &positions).await {
                 Ok(events) => self.pass_on(&events),
                 Err(error) => {
+                    db.forget();
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
                         "cannot read events"
@@ -216,4 +218,8 @@ impl Hub {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn follow(db: &mut Steady, positions: &[(JobId, i64)]) -> sqlx::Result<Vec<JobEvent>> {
+    db::event::follow(db.get().await?, positions, EVENTS_PER_JOB).await
 }

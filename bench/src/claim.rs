@@ -78,8 +78,8 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
         .execute(&mut *reader)
         .await?;
     for _ in 0..DEQUEUED / 100 {
-        let claimed = queue.claim(100).await?;
-        queue.finish(claimed).await?;
+        let claimed = queue.claim(&pool, 100).await?;
+        queue.finish(&pool, claimed).await?;
     }
     let cost = cost(&queue).await?;
     reader.rollback().await?;
@@ -134,7 +134,7 @@ async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
     for _ in 0..CLAIMS {
         let before = read_so_far(&queue.pool).await?;
         let begun_at = Instant::now();
-        let claimed = queue.claim(SLOTS).await?;
+        let claimed = queue.claim(&queue.pool, SLOTS).await?;
         millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
         anyhow::ensure!(!claimed.is_empty(), "the queue ran dry");
         buffers.push((read_so_far(&queue.pool).await? - before) as f64);

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use shared::db::Steady;
 use sqlx::PgPool;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -121,12 +122,14 @@ async fn work(queue: &Queue) -> anyhow::Result<()> {
     for _ in 0..WORKERS {
         let queue = queue.clone();
         workers.spawn(async move {
+            // As workers do.
+            let (mut claiming, mut writing) = (Steady::of(&queue.pool), Steady::of(&queue.pool));
             loop {
-                let claimed = queue.claim(BATCH).await?;
+                let claimed = queue.claim(claiming.get().await?, BATCH).await?;
                 if claimed.is_empty() {
                     return anyhow::Ok(());
                 }
-                queue.finish(claimed).await?;
+                queue.finish(writing.get().await?, claimed).await?;
             }
         });
     }
@@ -137,7 +140,7 @@ async fn work(queue: &Queue) -> anyhow::Result<()> {
 async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
-        let pool = pool.clone();
+        let mut connection = pool.acquire().await?;
         workers.spawn(async move {
             loop {
                 let claimed: Vec<Uuid> = sqlx::query_scalar(
@@ -155,7 +158,7 @@ async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
                 )
                 .bind(BATCH)
                 .bind(Uuid::nil())
-                .fetch_all(&pool)
+                .fetch_all(&mut *connection)
                 .await?;
                 if claimed.is_empty() {
                     return anyhow::Ok(());
@@ -167,7 +170,7 @@ async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
                 )
                 .bind(&claimed)
                 .bind(RESULT)
-                .execute(&pool)
+                .execute(&mut *connection)
                 .await?;
             }
         });

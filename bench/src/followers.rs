@@ -37,9 +37,9 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let service = Service::start(&bench.server, "followers").await?;
     let queue = Queue::open(service.pool.clone()).await?;
     queue.fill(THOUSAND).await?;
-    let mut jobs = queue.claim(JOBS as i64).await?;
+    let mut jobs = queue.claim(&queue.pool, JOBS as i64).await?;
     let sample = delays(&service, &queue, &mut jobs, bench.scale.lasting(RUN)).await?;
-    let mut jobs = queue.claim((THOUSAND - JOBS) as i64).await?;
+    let mut jobs = queue.claim(&queue.pool, (THOUSAND - JOBS) as i64).await?;
     let each = kib_per_follower(&service, &queue, &mut jobs).await?;
     let name = "event committed → received by a follower, 1,000 events/s";
     let memory = "memory of the API for each of 10,000 followers";

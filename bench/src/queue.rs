@@ -14,7 +14,7 @@ use shared::hook::Hooks;
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobRequest, JobResult, Limits, Outcome, Priority, Target};
 use shared::sandbox::Isolation;
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 /// Jobs that are sent off before the first of them is there.
 const CLIENTS: usize = 8;
@@ -85,14 +85,22 @@ impl Queue {
     }
 
     /// Takes up to `slots` jobs.
-    pub(crate) async fn claim(&self, slots: i64) -> sqlx::Result<Vec<Claimed>> {
-        db::claim::claim(&self.pool, self.worker, &self.skills, slots, true).await
+    pub(crate) async fn claim(
+        &self,
+        db: impl PgExecutor<'_>,
+        slots: i64,
+    ) -> sqlx::Result<Vec<Claimed>> {
+        db::claim::claim(db, self.worker, &self.skills, slots, true).await
     }
 
     /// Ends jobs that did nothing, with what a log has at least.
-    pub(crate) async fn finish(&self, claimed: Vec<Claimed>) -> anyhow::Result<()> {
+    pub(crate) async fn finish(
+        &self,
+        db: impl PgExecutor<'_>,
+        claimed: Vec<Claimed>,
+    ) -> anyhow::Result<()> {
         let appends: Vec<_> = claimed.into_iter().map(|it| self.ending(it)).collect();
-        let good = db::log::append(&self.pool, &appends).await?;
+        let good = db::log::append(db, &appends).await?;
         ensure!(good.len() == appends.len(), "a lease was lost");
         Ok(())
     }

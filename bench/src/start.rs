@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use shared::db;
+use shared::db::{self, Steady};
 use shared::id::JobId;
 use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, mpsc};
@@ -73,9 +73,10 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
 
 /// Tells workers, one notification for all that came while the last was on its way, as the API does.
 async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
+    let mut ringing = Steady::of(&queue.pool);
     loop {
         bell.notified().await;
-        db::run::notify_work(&queue.pool).await?;
+        db::run::notify_work(ringing.get().await?).await?;
     }
 }
 
@@ -85,10 +86,11 @@ async fn handle(
     mut listener: PgListener,
     begun: mpsc::UnboundedSender<(JobId, Instant)>,
 ) -> anyhow::Result<()> {
+    let mut claiming = Steady::of(&queue.pool);
     let mut endings = JoinSet::new();
     loop {
         listener.recv().await?;
-        let claimed = queue.claim(SLOTS).await?;
+        let claimed = queue.claim(claiming.get().await?, SLOTS).await?;
         let at = Instant::now();
         for claimed in &claimed {
             begun.send((claimed.job.id, at))?;
@@ -98,7 +100,7 @@ async fn handle(
         }
         if !claimed.is_empty() {
             let queue = queue.clone();
-            endings.spawn(async move { queue.finish(claimed).await });
+            endings.spawn(async move { queue.finish(&queue.pool, claimed).await });
         }
     }
 }

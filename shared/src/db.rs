@@ -20,6 +20,7 @@ pub mod queue;
 pub mod run;
 pub mod secret;
 pub mod skill;
+mod steady;
 pub mod submit_limit;
 pub mod tenant;
 pub mod worker;
@@ -28,7 +29,9 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::{Connection, PgExecutor, PgPool};
+
+pub use steady::Steady;
 
 /// Says that a log has grown; the payload lists job ids, or is empty for "look at all".
 pub const EVENTS_CHANNEL: &str = "skillet_events";
@@ -39,6 +42,9 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// How long a request waits for a connection before it fails.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
+/// and to ask it each time costs as much as a small statement.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// The pause before the first connection is tried again.
 const CONNECT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -50,6 +56,15 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
     let pool = PgPoolOptions::new()
         .max_connections(max_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > TRUSTED_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         // A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer.
         .after_connect(|connection, _| {
             Box::pin(async move {

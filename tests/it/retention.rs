@@ -27,9 +27,9 @@ async fn age(service: &Service, job: &str, days: i64) -> String {
     let aged = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0));
     let past = "created_at = created_at - $3 * interval '1 day'";
     for change in [
-        format!(
-            "update job set id = $2, {past}, finished_at = finished_at - $3 * interval '1 day' where id = $1"
-        ),
+        format!("update job set id = $2, {past} where id = $1"),
+        "update job_end set job_id = $2, finished_at = finished_at - $3 * interval '1 day' where job_id = $1"
+            .to_owned(),
         "update run set job_id = $2 where job_id = $1".to_owned(),
         "update job_event set job_id = $2 where job_id = $1".to_owned(),
         format!(

@@ -171,7 +171,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         sandbox.starts(),
     );
     let meters = Meters::new(&metrics);
-    let (log, writing) = LogWriter::new(pool.clone(), meters.log.clone());
+    let (log, writing) = LogWriter::new(&pool, meters.log.clone());
     let writer = tokio::spawn(writing);
     let shop = Shop {
         pool,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use shared::db;
 use shared::db::worker::NewWorker;
+use shared::db::{self, Steady};
 use shared::id::WorkerId;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -64,6 +64,7 @@ pub(crate) async fn live(
             shop: &shop,
             worker,
             new: &new,
+            db: Steady::of(&shop.pool),
             work: &work,
             running: &running,
             ledger: Ledger::default(),
@@ -94,6 +95,8 @@ struct Life<'a> {
     shop: &'a Arc<Shop>,
     worker: WorkerId,
     new: &'a NewWorker,
+    /// What it claims through.
+    db: Steady,
     work: &'a Notify,
     running: &'a Running,
     ledger: Ledger,
@@ -109,6 +112,7 @@ impl Life<'_> {
         chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if let Err(error) = self.claim().await {
+                self.db.forget();
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
             }
             let used = self.attempts.len();
@@ -151,7 +155,7 @@ impl Life<'_> {
         }
         let begun_at = Instant::now();
         let claimed = db::claim::claim(
-            &self.shop.pool,
+            self.db.get().await?,
             self.worker,
             &self.new.skills,
             free as i64,

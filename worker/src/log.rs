@@ -19,6 +19,7 @@ use crate::secret::Redactor;
 use crate::telemetry::LogMeters;
 use batch::Batch;
 use curtain::Curtain;
+use shared::db::Steady;
 use shared::db::log::{Append, Lease, Next};
 use shared::event::EventData;
 
@@ -71,9 +72,9 @@ struct Position {
 
 impl LogWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
-    pub(crate) fn new(pool: PgPool, meters: LogMeters) -> (Self, impl Future<Output = ()>) {
+    pub(crate) fn new(pool: &PgPool, meters: LogMeters) -> (Self, impl Future<Output = ()> + use<>) {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
-        (Self { commands }, write(pool, meters, queue))
+        (Self { commands }, write(Steady::of(pool), meters, queue))
     }
 
     /// Opens the log of a job. `lost` is cancelled when the lease turns out to be lost.
@@ -167,7 +168,7 @@ impl JobLog {
     }
 }
 
-async fn write(pool: PgPool, meters: LogMeters, mut queue: mpsc::Receiver<Command>) {
+async fn write(mut db: Steady, meters: LogMeters, mut queue: mpsc::Receiver<Command>) {
     let mut positions = HashMap::new();
     while let Some(command) = queue.recv().await {
         let mut batch = Batch::default();
@@ -193,7 +194,7 @@ async fn write(pool: PgPool, meters: LogMeters, mut queue: mpsc::Receiver<Comman
             };
         }
         if !batch.is_empty() {
-            batch.commit(&pool, &meters, &mut positions).await;
+            batch.commit(&mut db, &meters, &mut positions).await;
         }
     }
 }
@@ -201,14 +202,14 @@ async fn write(pool: PgPool, meters: LogMeters, mut queue: mpsc::Receiver<Comman
 impl Batch {
     async fn commit(
         self,
-        pool: &PgPool,
+        db: &mut Steady,
         meters: &LogMeters,
         positions: &mut HashMap<Lease, Position>,
     ) {
         let (appends, waiting) =
             self.into_appends(|lease| positions.get(&lease).map(|position| position.last_seq));
         let begun_at = Instant::now();
-        let good = append_surely(pool, &appends, positions).await;
+        let good = append_surely(db, &appends, positions).await;
         let events = appends.iter().map(|append| append.events.len()).sum();
         meters.wrote(begun_at.elapsed(), appends.len(), events);
         for append in &appends {
@@ -238,13 +239,14 @@ impl Batch {
 /// Appends, and after an error tries again until the database has said what became of each job or
 /// every lease in the batch is lost.
 async fn append_surely(
-    pool: &PgPool,
+    db: &mut Steady,
     appends: &[Append],
     positions: &HashMap<Lease, Position>,
 ) -> Vec<Lease> {
-    match shared::db::log::append(pool, appends).await {
+    match append(db, appends).await {
         Ok(good) => return good,
         Err(error) => {
+            db.forget();
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "the log cannot be written, trying again"
@@ -258,19 +260,24 @@ async fn append_surely(
     };
     while !appends.iter().all(|append| lost(&append.lease)) {
         tokio::time::sleep(RETRY_PAUSE).await;
-        if let Ok(good) = append_again(pool, appends, positions).await {
-            return good;
+        match append_again(db, appends, positions).await {
+            Ok(good) => return good,
+            Err(_) => db.forget(),
         }
     }
     Vec::new()
 }
 
+async fn append(db: &mut Steady, appends: &[Append]) -> sqlx::Result<Vec<Lease>> {
+    shared::db::log::append(db.get().await?, appends).await
+}
+
 async fn append_again(
-    pool: &PgPool,
+    db: &mut Steady,
     appends: &[Append],
     positions: &HashMap<Lease, Position>,
 ) -> sqlx::Result<Vec<Lease>> {
-    let mut good = shared::db::log::append(pool, appends).await?;
+    let mut good = append(db, appends).await?;
     // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
     // way until just now.
     let others = appends
@@ -279,7 +286,7 @@ async fn append_again(
     let others: Vec<_> = others
         .filter_map(|append| Some((append, positions.get(&append.lease)?.attempt)))
         .collect();
-    let written = shared::db::log::list_written(pool, &others).await?;
+    let written = shared::db::log::list_written(db.get().await?, &others).await?;
     let leases = others.iter().map(|(append, _)| append.lease);
     good.extend(leases.filter(|lease| written.contains(&lease.job)));
     Ok(good)

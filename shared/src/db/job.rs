@@ -68,25 +68,26 @@ pub async fn list(
         Row,
         r#"
         select
-            job.id, job.skill, job.skill_version, encode(job.skill_digest, 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
-            coalesce(job.started_at, run.started_at) as started_at,
-            job.finished_at,
+            job.id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
+            coalesce(job_end.started_at, run.started_at) as started_at,
+            job_end.finished_at as "finished_at?",
             job.metadata as "metadata: Json<Map<String, Value>>",
-            job.result as "result: Json<JobResult>",
-            job.outcome as "outcome: Outcome",
+            job_end.result as "result?: Json<JobResult>",
+            job_end.outcome as "outcome?: Outcome",
             run.state::text as run_state,
             coalesce(run.attempt, (
                 select attempt from job_event where job_event.job_id = job.id order by seq desc limit 1
             ), 0) as "attempt!"
         from job
         left join run on run.job_id = job.id
+        left join job_end on job_end.job_id = job.id
         where job.tenant_id = $1
           and ($2::uuid[] is null or job.id = any($2))
           and ($3::uuid is null or job.id < $3)
           and ($4::text is null or job.skill = $4)
           and ($5::text is null or job.agent = $5)
           and ($6::text is null or $6 = coalesce(
-              job.outcome::text,
+              job_end.outcome::text,
               case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
           ))
           and ($8::uuid is null or job.conversation_id = $8)
@@ -134,7 +135,7 @@ pub async fn list_with_workspace(
         "select id from job
          where id = any($1)
            and (
-               outcome is null
+               not exists (select from job_end where job_end.job_id = job.id)
                or conversation_id is not null and not exists (
                    select from job as later
                    join job_event as event on event.job_id = later.id and event.type = 'workspace.saved'

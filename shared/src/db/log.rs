@@ -120,14 +120,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 entry.outcome, entry.moment, entry.result, entry.skill_digest
         ),
         finished as (
-            update job set
-                outcome = ended.outcome,
-                started_at = ended.started_at,
-                finished_at = ended.moment,
-                result = ended.result,
-                skill_digest = decode(ended.skill_digest, 'hex')
-            from ended
-            where job.id = ended.job_id
+            insert into job_end (job_id, outcome, started_at, finished_at, result, skill_digest)
+            select job_id, outcome, started_at, moment, result, decode(skill_digest, 'hex') from ended
         ),
         next as (
             select head.job_id

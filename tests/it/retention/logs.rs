@@ -58,7 +58,7 @@ async fn an_unfinished_job_keeps_its_log_however_old_and_its_week_loses_the_othe
     service.finished(&waits).await;
     forget(&mut service, &[]).await;
     assert!(!is_gone(&service, &job_path(&waits)).await);
-    let past = "update job set finished_at = finished_at - interval '31 days'";
+    let past = "update job_end set finished_at = finished_at - interval '31 days'";
     sqlx::query(past).execute(&service.pool).await.unwrap();
     forget(&mut service, &[]).await;
     assert!(is_gone(&service, &job_path(&waits)).await);

@@ -21,7 +21,7 @@ pub async fn lock_ended(
         Ended,
         "select case when skill_version is not null then skill end as own_skill
          from job
-         where tenant_id = $1 and id = $2 and outcome is not null
+         where tenant_id = $1 and id = $2 and exists (select from job_end where job_id = job.id)
          for update",
         tenant.0,
         id.0,
@@ -44,13 +44,17 @@ pub async fn lock_old(
     let inputs: Vec<_> = inputs.iter().map(|id| id.0).collect();
     // Who made the id may have had another clock.
     sqlx::query_scalar!(
-        r#"select id as "id: JobId" from job
-           where id > $1 and id < first_job_id($2::timestamptz + interval '1 day') and finished_at < $2
+        r#"select id as "id: JobId"
+           from job
+           join job_end on job_end.job_id = job.id
+           where id > $1 and id < first_job_id($2::timestamptz + interval '1 day') and job_end.finished_at < $2
              and (
                  conversation_id is null
                  or not exists (select from run where run.conversation_id = job.conversation_id)
                      and $2 > (
-                         select finished_at from job as latest
+                         select latest_end.finished_at
+                         from job as latest
+                         join job_end as latest_end on latest_end.job_id = latest.id
                          where latest.conversation_id = job.conversation_id
                          order by place desc
                          limit 1
@@ -62,7 +66,7 @@ pub async fn lock_old(
              )
            order by id
            limit $4
-           for update skip locked"#,
+           for update of job skip locked"#,
         after.0,
         cutoff,
         &inputs,
@@ -79,6 +83,9 @@ pub async fn delete(db: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<Vec<S
     sqlx::query_scalar!(
         r#"with gone as (
                delete from job where id = any($1)
+           ),
+           gone_with_it as (
+               delete from job_end where job_id = any($1)
            ),
            unanswered as (
                delete from approval where job_id = any($1)
