@@ -72,7 +72,10 @@ struct Position {
 
 impl LogWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
-    pub(crate) fn new(pool: &PgPool, meters: LogMeters) -> (Self, impl Future<Output = ()> + use<>) {
+    pub(crate) fn new(
+        pool: &PgPool,
+        meters: LogMeters,
+    ) -> (Self, impl Future<Output = ()> + use<>) {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
         (Self { commands }, write(Steady::of(pool), meters, queue))
     }
