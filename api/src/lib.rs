@@ -10,6 +10,7 @@ mod form;
 mod frame;
 mod health;
 mod hub;
+mod job_writer;
 pub mod metrics;
 mod name;
 pub mod openapi;
@@ -35,6 +36,8 @@ use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
 use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::{Config, SwaggerUi};
+
+pub use crate::job_writer::JobWriter;
 
 use crate::doorbell::Doorbell;
 use crate::fallback::Methods;
@@ -99,12 +102,15 @@ pub async fn run(
     }
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(doorbell.clone().run(pool.clone()));
+    let (writer, writing) = JobWriter::new(&pool);
+    background.spawn(writing);
 
     let document = openapi::document();
     let rendered = Data::new(Rendered::of(&document)?);
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let writer = Data::new(writer);
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
@@ -122,6 +128,7 @@ pub async fn run(
             .app_data(providers.clone())
             .app_data(hub.clone())
             .app_data(doorbell.clone())
+            .app_data(writer.clone())
             .app_data(meters.clone())
             .app_data(metrics.clone())
             .app_data(scrape.clone())

@@ -156,7 +156,7 @@ impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         match error {
             error if shared::db::skill::is_held(&error) => Self::SkillReplaced,
-            sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => Self::Unavailable(error.into()),
+            error if shared::db::is_outage(&error) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
     }

@@ -1,6 +1,9 @@
 //! The queue alone, without HTTP and without the loop: through the functions that API and workers call.
 
+use std::sync::Arc;
+
 use anyhow::ensure;
+use api::JobWriter;
 use chrono::{SubsecRound, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::Map;
@@ -15,6 +18,7 @@ use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobRequest, JobResult, Limits, Outcome, Priority, Target};
 use shared::sandbox::Isolation;
 use sqlx::{PgExecutor, PgPool};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Jobs that are sent off before the first of them is there.
 const CLIENTS: usize = 8;
@@ -25,6 +29,8 @@ pub(crate) const THOUSAND: usize = 1000;
 #[derive(Clone)]
 pub(crate) struct Queue {
     pub(crate) pool: PgPool,
+    writer: JobWriter,
+    _writing: Arc<AbortOnDropHandle<()>>,
     tenant: TenantId,
     worker: WorkerId,
     skills: Vec<String>,
@@ -44,8 +50,11 @@ impl Queue {
             isolation: Isolation::Namespaced,
         };
         let worker = db::worker::insert(&pool, &new).await?;
+        let (writer, writing) = JobWriter::new(&pool);
         Ok(Self {
             pool,
+            writer,
+            _writing: Arc::new(AbortOnDropHandle::new(tokio::spawn(writing))),
             tenant,
             worker,
             skills,
@@ -62,16 +71,13 @@ impl Queue {
 
     /// Accepts a job as `POST /v1/jobs` does; it is committed on return.
     pub(crate) async fn enqueue(&self) -> sqlx::Result<JobId> {
-        let new = new_job();
-        let id = new.id;
-        db::job::insert(&self.pool, self.tenant, false, vec![new]).await?;
-        Ok(id)
+        Ok(self.writer.insert(self.new_job()).await?.id)
     }
 
     /// Accepts a thousand jobs at once.
     pub(crate) async fn enqueue_thousand(&self) -> sqlx::Result<()> {
-        let jobs = (0..THOUSAND).map(|_| new_job()).collect();
-        db::job::insert(&self.pool, self.tenant, false, jobs).await?;
+        let jobs: Vec<_> = (0..THOUSAND).map(|_| self.new_job()).collect();
+        db::job::insert(&self.pool, false, &jobs).await?;
         Ok(())
     }
 
@@ -143,31 +149,32 @@ impl Queue {
         jobs.iter_mut().for_each(|claimed| claimed.last_seq += 1);
         Ok(())
     }
-}
 
-fn new_job() -> NewJob {
-    NewJob {
-        id: JobId::new(),
-        target: Target::Skill("shell".to_owned()),
-        model: "script/bash".parse().expect("it is a model's name"),
-        seat: None,
-        needs: Needs::default(),
-        skill_version: None,
-        skill_digest: Some("0".repeat(64)),
-        request: JobRequest {
-            prompt: "Nothing to do.".to_owned(),
-            inputs: Vec::new(),
-            parameters: Map::new(),
-            hooks: Hooks::default(),
-            limits: Limits::DEFAULT,
-            max_attempts: 3,
-            priority: Priority::default(),
-            agent: None,
-            origin: None,
-        },
-        metadata: Map::new(),
-        retry_of: None,
-        run_at: None,
-        digest: "0".repeat(64),
+    fn new_job(&self) -> NewJob {
+        NewJob {
+            id: JobId::new(),
+            tenant: self.tenant,
+            target: Target::Skill("shell".to_owned()),
+            model: "script/bash".parse().expect("it is a model's name"),
+            seat: None,
+            needs: Needs::default(),
+            skill_version: None,
+            skill_digest: Some("0".repeat(64)),
+            request: JobRequest {
+                prompt: "Nothing to do.".to_owned(),
+                inputs: Vec::new(),
+                parameters: Map::new(),
+                hooks: Hooks::default(),
+                limits: Limits::DEFAULT,
+                max_attempts: 3,
+                priority: Priority::default(),
+                agent: None,
+                origin: None,
+            },
+            metadata: Map::new(),
+            retry_of: None,
+            run_at: None,
+            digest: "0".repeat(64),
+        }
     }
 }

@@ -17,6 +17,7 @@ use super::request::CreateJob;
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::doorbell::Doorbell;
+use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 
 /// Jobs of a batch: they are stored in one statement, and answered at once.
@@ -66,6 +67,7 @@ pub(crate) async fn create_jobs(
     caller: Caller,
     body: Json<CreateJobs, MAX_BYTES>,
     pool: Data<PgPool>,
+    writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
@@ -89,6 +91,7 @@ pub(crate) async fn create_jobs(
     let intake = Intake {
         caller: &caller,
         pool: &pool,
+        writer: &writer,
         assets: &assets,
         catalog: &catalog,
         providers: &providers,

@@ -20,6 +20,7 @@ use crate::body::Json;
 use crate::doorbell::Doorbell;
 use crate::follower::Follower;
 use crate::hub::Hub;
+use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
@@ -52,6 +53,7 @@ pub(crate) async fn create_job(
     caller: Caller,
     body: Json<CreateJob>,
     pool: Data<PgPool>,
+    writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
@@ -75,6 +77,7 @@ pub(crate) async fn create_job(
     let intake = Intake {
         caller: &caller,
         pool: &pool,
+        writer: &writer,
         assets: &assets,
         catalog: &catalog,
         providers: &providers,

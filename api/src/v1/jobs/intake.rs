@@ -17,6 +17,7 @@ use sqlx::PgPool;
 
 use super::request::{CreateJob, Known, Parsed};
 use crate::auth::Caller;
+use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, FieldError};
 use crate::v1::skills;
 
@@ -27,6 +28,7 @@ const MAX_ERRORS: usize = 100;
 pub(super) struct Intake<'a> {
     pub(super) caller: &'a Caller,
     pub(super) pool: &'a PgPool,
+    pub(super) writer: &'a JobWriter,
     pub(super) assets: &'a AssetStore,
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,

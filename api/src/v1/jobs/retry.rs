@@ -87,6 +87,7 @@ pub(crate) async fn retry_job(
     };
     let new = NewJob {
         id,
+        tenant: caller.tenant,
         target,
         skill_version: before.skill_version,
         skill_digest: before.skill_digest,
@@ -102,13 +103,14 @@ pub(crate) async fn retry_job(
         run_at: None,
         digest: hex::encode(Sha256::digest(digest)),
     };
-    let jobs = db::job::insert(&mut *transaction, caller.tenant, counted, vec![new]).await?;
+    let inserted = db::job::insert(&mut *transaction, counted, std::slice::from_ref(&new));
+    let created_at = inserted.await?;
     transaction.commit().await?;
     if let Some(conversation) = before.conversation_id {
         db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
     }
     doorbell.ring();
-    Ok(answer(StatusCode::ACCEPTED, &jobs[0]))
+    Ok(answer(StatusCode::ACCEPTED, &new.accepted(created_at)))
 }
 
 /// What a job needs of a worker, and so does one like it.

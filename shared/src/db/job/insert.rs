@@ -16,6 +16,8 @@ use crate::model_name::ModelName;
 pub struct NewJob {
     /// Its identifier.
     pub id: JobId,
+    /// Whose it is.
+    pub tenant: TenantId,
     /// What it runs.
     pub target: Target,
     /// The model that does the thinking.
@@ -49,28 +51,27 @@ pub struct Needs {
     pub network: bool,
 }
 
-/// Accepts jobs of a tenant, all or none, and returns them in their order: the requests, their places in the queue
-/// and the first entries of their logs. `counted` is what `db::submit_limit::take` said, in the same transaction.
+/// Accepts jobs, all or none, and returns when: the requests, their places in the queue and the first entries of their
+/// logs. `counted` is what `db::submit_limit::take` said, in the same transaction, if they are one tenant's.
 ///
 /// It looks at no other table: planning it anew for each size of a batch would take longer than to run it.
 ///
 /// Where the version of a skill is gone, the error is one of which `db::skill::is_held` holds.
 pub async fn insert(
     db: impl PgExecutor<'_>,
-    tenant: TenantId,
     counted: bool,
-    jobs: Vec<NewJob>,
-) -> sqlx::Result<Vec<Job>> {
-    let rows = Rows::of(&jobs);
-    let created_at = sqlx::query_scalar!(
+    jobs: &[NewJob],
+) -> sqlx::Result<DateTime<Utc>> {
+    let rows = Rows::of(jobs);
+    sqlx::query_scalar!(
         r#"
         with new as materialized (
             select * from unnest(
-                $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
+                $1::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
                 $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
                 $20::json[]
             ) as t (
-                id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
+                tenant_id, id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
                 place, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
                 queued
             )
@@ -78,7 +79,7 @@ pub async fn insert(
         queued as (
             insert into run (job_id, tenant_id, counted, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
             select
-                id, $1, $2, skill,
+                id, tenant_id, $2, skill,
                 case
                     when is_blocked then 'blocked'::run_state
                     when run_at > now() then 'scheduled'
@@ -98,13 +99,13 @@ pub async fn insert(
                 place, skill_version, skill_digest
             )
             select
-                id, $1, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
+                id, tenant_id, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
                 place, skill_version, decode(skill_digest, 'hex')
             from new
         )
         select now() as "now!"
         "#,
-        tenant.0,
+        &rows.tenants,
         counted,
         &rows.ids,
         &rows.skills as &[Option<&str>],
@@ -127,11 +128,7 @@ pub async fn insert(
         rows.kind,
     )
     .fetch_one(db)
-    .await?;
-    Ok(jobs
-        .into_iter()
-        .map(|new| new.accepted(created_at))
-        .collect())
+    .await
 }
 
 impl NewJob {
@@ -146,7 +143,8 @@ impl NewJob {
         self.request.agent.as_ref().map(|agent| agent.version)
     }
 
-    fn accepted(self, created_at: DateTime<Utc>) -> Job {
+    /// The job that was made of it.
+    pub fn accepted(self, created_at: DateTime<Utc>) -> Job {
         let agent_version = self.agent_version();
         let (skill, agent) = match self.target {
             Target::Skill(name) => (Some(name), None),
@@ -177,6 +175,7 @@ impl NewJob {
 /// One row a job, as the arrays that the statement takes.
 #[derive(Default)]
 struct Rows<'a> {
+    tenants: Vec<Uuid>,
     ids: Vec<Uuid>,
     skills: Vec<Option<&'a str>>,
     agents: Vec<Option<&'a str>>,
@@ -208,6 +207,7 @@ impl<'a> Rows<'a> {
             let digest = job.digest.clone();
             let (kind, queued) = EventData::JobQueued(JobQueued { digest }).to_stored();
             rows.kind = kind;
+            rows.tenants.push(job.tenant.0);
             rows.ids.push(job.id.0);
             rows.skills.push(skill);
             rows.agents.push(agent);

@@ -1,5 +1,6 @@
 //! Storing requests as jobs, in one transaction, or in one statement where that is enough.
 
+use chrono::{DateTime, Utc};
 use shared::asset::AssetStore;
 use shared::db;
 use shared::db::asset::NewAsset;
@@ -22,11 +23,13 @@ impl Intake<'_> {
         let tenant = self.caller.tenant;
         let conversations: Vec<_> = candidates.iter().map(|it| it.parsed.conversation).collect();
         let joins = conversations.iter().any(Option::is_some);
-        let (mut jobs, inline): (Vec<_>, Vec<_>) = candidates.into_iter().map(new_job).unzip();
+        let (mut jobs, inline): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .map(|candidate| new_job(tenant, candidate))
+            .unzip();
         let has_inline = inline.iter().any(|files| !files.is_empty());
         if key.is_none() && !has_inline && !joins && !self.caller.has_submit_limit {
-            let jobs = db::job::insert(self.pool, tenant, false, jobs).await?;
-            return Ok(Stored::Now(jobs));
+            return Ok(Stored::Now(self.insert(jobs).await?));
         }
         let mut transaction = self.pool.begin().await?;
         let mut counted = false;
@@ -59,10 +62,25 @@ impl Intake<'_> {
                 return Ok(Stored::Wrong(wrong));
             }
         }
-        let jobs = db::job::insert(&mut *transaction, tenant, counted, jobs).await?;
+        let created_at = db::job::insert(&mut *transaction, counted, &jobs).await?;
         transaction.commit().await?;
+        let jobs = accepted(jobs, created_at);
         self.admit(&jobs).await?;
         Ok(Stored::Now(jobs))
+    }
+
+    /// Stores jobs that nothing else has to be written with.
+    async fn insert(&self, mut jobs: Vec<NewJob>) -> sqlx::Result<Vec<Job>> {
+        match &jobs[..] {
+            [_] => {
+                let alone = jobs.swap_remove(0);
+                Ok(vec![self.writer.insert(alone).await?])
+            }
+            _ => {
+                let created_at = db::job::insert(self.pool, false, &jobs).await?;
+                Ok(accepted(jobs, created_at))
+            }
+        }
     }
 
     /// The jobs before these may have ended meanwhile, without having seen them.
@@ -75,7 +93,12 @@ impl Intake<'_> {
     }
 }
 
-fn new_job(candidate: Candidate) -> (NewJob, Vec<Inline>) {
+fn accepted(jobs: Vec<NewJob>, created_at: DateTime<Utc>) -> Vec<Job> {
+    let jobs = jobs.into_iter();
+    jobs.map(|job| job.accepted(created_at)).collect()
+}
+
+fn new_job(tenant: TenantId, candidate: Candidate) -> (NewJob, Vec<Inline>) {
     let parsed = candidate.parsed;
     let Chosen {
         target,
@@ -85,6 +108,7 @@ fn new_job(candidate: Candidate) -> (NewJob, Vec<Inline>) {
     } = parsed.chosen;
     let job = NewJob {
         id: candidate.id,
+        tenant,
         target,
         skill_version,
         skill_digest,

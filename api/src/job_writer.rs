@@ -1,0 +1,88 @@
+//! Accepting jobs: those that come at the same time, from whoever they come, in one statement.
+//!
+//! There is no timer. While one batch is on its way to the database the next one grows; a job that comes alone is
+//! written alone, at once.
+
+use chrono::{DateTime, Utc};
+use shared::db::job::NewJob;
+use shared::db::{self, Steady};
+use shared::job::Job;
+use sqlx::PgPool;
+use tokio::sync::{mpsc, oneshot};
+
+/// Jobs that wait for the writer before those who bring more have to wait themselves.
+const QUEUE_LENGTH: usize = 1024;
+/// Jobs of one statement.
+const MAX_BATCH: usize = 100;
+
+/// Writes jobs one by one, which is done for many at once.
+#[derive(Clone)]
+pub struct JobWriter {
+    waiting: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    job: NewJob,
+    accepted: oneshot::Sender<sqlx::Result<Job>>,
+}
+
+impl JobWriter {
+    /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
+    pub fn new(pool: &PgPool) -> (Self, impl Future<Output = ()> + use<>) {
+        let (waiting, queue) = mpsc::channel(QUEUE_LENGTH);
+        (Self { waiting }, write(Steady::of(pool), queue))
+    }
+
+    /// Accepts a job that nothing else has to be written with; it is committed on return. Errors are those of
+    /// `db::job::insert`.
+    pub async fn insert(&self, job: NewJob) -> sqlx::Result<Job> {
+        let (accepted, answer) = oneshot::channel();
+        let sent = self.waiting.send(Waiting { job, accepted }).await;
+        sent.map_err(|_| sqlx::Error::PoolClosed)?;
+        answer.await.map_err(|_| sqlx::Error::PoolClosed)?
+    }
+}
+
+async fn write(mut db: Steady, mut queue: mpsc::Receiver<Waiting>) {
+    let mut batch = Vec::with_capacity(MAX_BATCH);
+    while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        let (jobs, askers): (Vec<_>, Vec<_>) =
+            batch.drain(..).map(|it| (it.job, it.accepted)).unzip();
+        for (answer, asker) in accept(&mut db, jobs).await.into_iter().zip(askers) {
+            // Who asked may have gone meanwhile.
+            let _ = asker.send(answer);
+        }
+    }
+}
+
+/// What became of each of them.
+async fn accept(db: &mut Steady, jobs: Vec<NewJob>) -> Vec<sqlx::Result<Job>> {
+    match insert(db, &jobs).await {
+        Ok(created_at) => jobs
+            .into_iter()
+            .map(|job| Ok(job.accepted(created_at)))
+            .collect(),
+        Err(error) if jobs.len() == 1 => vec![Err(error)],
+        Err(error) if db::is_outage(&error) => {
+            let outage = |_| Err(sqlx::Error::PoolTimedOut);
+            jobs.iter().map(outage).collect()
+        }
+        // There is something wrong with one of them, for which the others cannot help.
+        Err(_) => {
+            let mut answers = Vec::with_capacity(jobs.len());
+            for job in jobs {
+                let inserted = insert(db, std::slice::from_ref(&job)).await;
+                answers.push(inserted.map(|created_at| job.accepted(created_at)));
+            }
+            answers
+        }
+    }
+}
+
+async fn insert(db: &mut Steady, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>> {
+    let inserted = db::job::insert(db.get().await?, false, jobs).await;
+    if inserted.is_err() {
+        db.forget();
+    }
+    inserted
+}
