@@ -6,3 +6,4 @@ mod delete;
 mod list;
 mod place;
 mod retry;
+mod together;
