@@ -175,7 +175,7 @@ async fn run_within(
     };
     log.append(EventData::JobStarted(started)).await;
     let role = skill.and_then(|skill| {
-        let role = Role::of(&claimed, skill.as_deref());
+        let role = Role::of(&claimed, skill.as_ref());
         role.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
     });
     let (end, dialogue) = match role {
