@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use futures_util::stream::unfold;
+use futures_util::stream::try_unfold;
 use shared::db;
 use shared::id::JobId;
 use sqlx::PgPool;
@@ -69,11 +69,14 @@ impl Follower {
             if let Some(frame) = self.ready.pop_front() {
                 return Ok(Some(frame));
             }
+            // Whoever waits needs no room for what it has read.
+            self.ready = VecDeque::new();
             if self.has_ended {
                 return Ok(None);
             }
             let Some(live) = self.live.as_mut().filter(|_| self.position >= self.known) else {
-                self.catch_up().await?;
+                // Boxed, so that it takes no room from then on.
+                Box::pin(self.catch_up()).await?;
                 continue;
             };
             match live.recv().await {
@@ -123,26 +126,23 @@ impl Follower {
 
     /// The events as a body; with comments while there are none. An error ends it, and the client
     /// comes back with the last id it has.
-    pub(crate) fn into_body(
-        self,
-        with_deltas: bool,
-    ) -> impl Stream<Item = Result<Bytes, sqlx::Error>> {
-        unfold(Some(self), move |follower| async move {
-            let mut follower = follower?;
-            let next = async {
-                loop {
-                    match follower.next().await? {
-                        Some(frame) if frame.is_delta && !with_deltas => {}
-                        other => return sqlx::Result::Ok(other.map(|frame| frame.bytes)),
-                    }
-                }
+    pub(crate) fn into_body(self, with_deltas: bool) -> impl Stream<Item = sqlx::Result<Bytes>> {
+        try_unfold(self, move |mut follower| async move {
+            let next = follower.next_shown(with_deltas);
+            let bytes = match timeout(KEEP_ALIVE_INTERVAL, next).await {
+                Ok(next) => next?.map(|frame| frame.bytes),
+                Err(_) => Some(KEEP_ALIVE),
             };
-            match timeout(KEEP_ALIVE_INTERVAL, next).await {
-                Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(follower))),
-                Ok(Ok(None)) => None,
-                Ok(Err(error)) => Some((Err(error), None)),
-                Err(_) => Some((Ok(KEEP_ALIVE), Some(follower))),
-            }
+            Ok(bytes.map(|bytes| (bytes, follower)))
         })
+    }
+
+    async fn next_shown(&mut self, with_deltas: bool) -> sqlx::Result<Option<Frame>> {
+        loop {
+            match self.next().await? {
+                Some(frame) if frame.is_delta && !with_deltas => {}
+                next => return Ok(next),
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ const MAX_BACKTRACKS: usize = 100_000;
 /// A JSON Schema.
 #[derive(Clone)]
 pub struct Schema {
-    source: Value,
+    source: Arc<Value>,
     validator: Arc<Validator>,
 }
 
@@ -32,7 +32,7 @@ impl Schema {
         let options = jsonschema::options().with_pattern_options(patterns);
         let validator = options.build(&source).map_err(|error| error.to_string())?;
         Ok(Self {
-            source,
+            source: Arc::new(source),
             validator: Arc::new(validator),
         })
     }

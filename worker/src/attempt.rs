@@ -175,7 +175,7 @@ async fn run_within(
     };
     log.append(EventData::JobStarted(started)).await;
     let role = skill.and_then(|skill| {
-        let role = Role::of(&claimed, skill.as_deref());
+        let role = Role::of(&claimed, skill.as_ref());
         role.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
     });
     let (end, dialogue) = match role {
@@ -185,13 +185,14 @@ async fn run_within(
     let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
     let left = match transcript {
         Some(transcript) => Ok(Left::of(transcript)),
-        None => Left::read(&shop.pool, &claimed).await,
+        None => Box::pin(Left::read(&shop.pool, &claimed)).await,
     };
     let (left, end) = match left {
         Ok(left) => (left, end),
         Err(error) => (Left::default(), End::Fault(error.into())),
     };
-    let is_over = end::close(shop, span, log, &claimed, &clock, left, end).await;
+    let closing = end::close(shop, span, log, &claimed, &clock, left, end);
+    let is_over = Box::pin(closing).await;
     // What a lost attempt saved is the next one's, and what a job of a conversation saved is the next job's;
     // what another ended job saved is nobody's.
     if is_over
@@ -213,7 +214,9 @@ async fn carry_out(
     signals: &Signals,
     clock: &Clock,
 ) -> (End, Option<Dialogue>) {
-    let prepared = match signals.watch(prepare(shop, claimed, role, log)).await {
+    // Boxed, as all below: what is done only once has no room while the loop waits for its model.
+    let preparing = Box::pin(prepare(shop, claimed, role, log));
+    let prepared = match signals.watch(preparing).await {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(fault)) => return (fault.into(), None),
         Err(interrupt) => return (interrupt.into(), None),
@@ -252,7 +255,7 @@ async fn carry_out(
         deadline,
     };
     let looping = tokio::time::timeout_at(deadline.into(), work(&attempt, &mut dialogue));
-    let end = match signals.watch(looping).await {
+    let end = match signals.watch(Box::pin(looping)).await {
         Ok(Ok(Ok(stop))) => End::Stopped(stop),
         Ok(Ok(Err(error))) => error.into(),
         Ok(Err(_)) => {
@@ -323,5 +326,21 @@ impl Clock {
     fn now(&self) -> DateTime<Utc> {
         // As precise as the database keeps it, so that the log and the job say the same.
         (self.claimed_at + self.begun_at.elapsed()).trunc_subsecs(6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a future takes that has not begun, and so what it always takes.
+    fn size_of_future<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn an_attempt_has_no_room_for_what_it_does_only_once() {
+        let size = size_of_future(run);
+        assert!(size < 12 * 1024, "{size} bytes");
     }
 }

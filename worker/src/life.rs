@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use shared::db::worker::NewWorker;
 use shared::db::{self, Steady};
 use shared::id::WorkerId;
@@ -186,10 +187,8 @@ impl Life<'_> {
                     .begin(claimed.job.id, claimed.tenant, claimed.prepaid),
             );
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
-            self.attempts.spawn(async move {
-                attempt.await;
-                drop(guards);
-            });
+            // An `async` block would have room for the attempt twice.
+            self.attempts.spawn(attempt.map(|()| drop(guards)));
         }
         Ok(may_be_more)
     }

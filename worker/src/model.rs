@@ -20,6 +20,7 @@ mod script;
 pub(crate) mod wire_rules;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -48,7 +49,7 @@ pub struct Request<'a> {
     /// The system prompt.
     pub system: &'a str,
     /// The tools that it may call, by canonical name.
-    pub tools: &'a [ToolSpec],
+    pub tools: &'a [Arc<ToolSpec>],
     /// The transcript; user and assistant messages alternate, and a user message leads.
     pub messages: &'a [Message],
     /// The most tokens of the reply.

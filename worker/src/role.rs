@@ -1,5 +1,7 @@
 //! As what a model works: a skill or an agent, in the form that a loop needs.
 
+use std::sync::Arc;
+
 use shared::agent::AgentSettings;
 use shared::db::claim::Claimed;
 use shared::hook::Hooks;
@@ -34,14 +36,14 @@ pub(crate) struct Role {
 /// What the model is told of itself and its work.
 pub(crate) enum Brief {
     /// What to do, and how, and with which files.
-    Skill { instructions: String, files: Files },
+    Skill(Arc<Skill>),
     /// Who it is, and how it works, if there is anything to say of that.
     Agent { soul: String, instructions: String },
 }
 
 impl Role {
     /// The role in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
-    pub(crate) fn of(claimed: &Claimed, skill: Option<&Skill>) -> Option<Self> {
+    pub(crate) fn of(claimed: &Claimed, skill: Option<&Arc<Skill>>) -> Option<Self> {
         let agent = claimed.request.agent.as_ref();
         let role = match skill {
             Some(skill) => Some(Self {
@@ -68,7 +70,9 @@ impl Role {
     pub(crate) fn files(&self) -> Option<&Files> {
         let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
         match &self.brief {
-            Brief::Skill { files, .. } if reads && files.beside().next().is_some() => Some(files),
+            Brief::Skill(skill) if reads && skill.files.beside().next().is_some() => {
+                Some(&skill.files)
+            }
             _ => None,
         }
     }
@@ -92,13 +96,10 @@ impl Role {
     }
 }
 
-impl From<&Skill> for Role {
-    fn from(skill: &Skill) -> Self {
+impl From<&Arc<Skill>> for Role {
+    fn from(skill: &Arc<Skill>) -> Self {
         Self {
-            brief: Brief::Skill {
-                instructions: skill.instructions.clone(),
-                files: skill.files.clone(),
-            },
+            brief: Brief::Skill(skill.clone()),
             tools: skill.tools.clone(),
             hooks: skill.hooks.clone(),
             outputs: skill.outputs.clone(),

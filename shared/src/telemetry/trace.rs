@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use futures_util::future::Either;
 use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::propagation::Extractor;
 use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
@@ -109,13 +110,14 @@ impl Span {
     }
 
     /// Has what happens in the future happen within this span, its log lines included.
-    pub async fn around<F: Future>(&self, future: F) -> F::Output {
+    pub fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        // An `async` function would have room for the future twice.
         let Some(context) = &self.0 else {
-            return future.await;
+            return Either::Left(future);
         };
         let trace_id = context.span().span_context().trace_id();
         let lines = tracing::error_span!("trace", trace_id = %trace_id);
-        future.with_context(context.clone()).instrument(lines).await
+        Either::Right(future.with_context(context.clone()).instrument(lines))
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Known {
 /// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
 /// token has at least one.
 pub(super) fn input_bound(request: &Request<'_>, known: Known) -> u64 {
-    let tools: u64 = request.tools.iter().map(tool).sum();
+    let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
     let head = FRAME_TOKENS + request.system.len() as u64 + tools;
     let (counted, rest) = match known.measured {
         Some(measured) => {
@@ -79,6 +79,8 @@ fn part(part: &Part, window: Option<u32>) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bytes::Bytes;
     use serde_json::json;
     use shared::message::{AssistantMessage, Block, StopReason, Tokens};
@@ -100,11 +102,11 @@ mod tests {
     }
 
     fn bound(messages: &[Message], known: Known) -> u64 {
-        let tools = [ToolSpec {
+        let tools = [Arc::new(ToolSpec {
             name: "shell.exec".into(),
             description: "d".repeat(200),
             input_schema: json!({"type": "object"}),
-        }];
+        })];
         let request = Request {
             system: &"s".repeat(3_000),
             tools: &tools,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::model::ToolSpec;
 
@@ -16,7 +17,7 @@ pub(super) struct ToolNames {
 
 impl ToolNames {
     /// Gives each tool a wire name: its own if that is safe, or else one made from it.
-    pub(super) fn of(tools: &[ToolSpec]) -> Self {
+    pub(super) fn of(tools: &[Arc<ToolSpec>]) -> Self {
         // Safe names come first, so that no made-up name can take theirs.
         let mut taken: HashSet<String> = tools
             .iter()
@@ -93,10 +94,12 @@ mod tests {
         "tool.with.a.name.that.is.much.longer.than.sixty.four.characters.and.ends.in.b";
 
     fn names_of(names: &[&'static str]) -> ToolNames {
-        let spec = |name: &&'static str| ToolSpec {
-            name: (*name).into(),
-            description: String::new(),
-            input_schema: serde_json::Value::Null,
+        let spec = |name: &&'static str| {
+            Arc::new(ToolSpec {
+                name: (*name).into(),
+                description: String::new(),
+                input_schema: serde_json::Value::Null,
+            })
         };
         ToolNames::of(&names.iter().map(spec).collect::<Vec<_>>())
     }

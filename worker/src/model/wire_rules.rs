@@ -1,5 +1,7 @@
 //! For tests: what both wires demand of any transcript.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use shared::provider::{Provider, ProviderKind};
 
@@ -30,11 +32,11 @@ impl Wire {
 
     /// Renders a request with these messages, and says what its provider would refuse.
     pub(crate) fn faults(&self, messages: &[Message]) -> Vec<String> {
-        let tools = [ToolSpec {
+        let tools = [Arc::new(ToolSpec {
             name: "file.read".into(),
             description: "Reads.".into(),
             input_schema: json!({ "type": "object" }),
-        }];
+        })];
         let request = Request {
             system: "Be brief.",
             tools: &tools,

@@ -17,17 +17,19 @@ const MAX_NAMED: usize = 50;
 /// those that it begins with.
 pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
     match &role.brief {
-        Brief::Skill { instructions, .. } if !role.has_shell() => {
+        Brief::Skill(skill) if !role.has_shell() => {
             format!(
-                "{instructions}\n\n# Workspace\n\nInput files are in the workspace, by relative paths. {}{}",
+                "{}\n\n# Workspace\n\nInput files are in the workspace, by relative paths. {}{}",
+                skill.instructions,
                 finish(role),
                 skill_files(role)
             )
         }
-        Brief::Skill { instructions, .. } => {
+        Brief::Skill(skill) => {
             format!(
-                "{instructions}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
+                "{}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
                  Use relative paths; `/tmp` is there for what need not be kept. {} {}{}",
+                skill.instructions,
                 network(reachable),
                 finish(role),
                 skill_files(role)

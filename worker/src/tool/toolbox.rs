@@ -1,3 +1,6 @@
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use shared::hook::{Hooks, Rule};
 use shared::message::ToolCall;
 use shared::schema::Schema;
@@ -14,11 +17,21 @@ pub(crate) struct Toolbox {
 }
 
 struct Entry {
-    spec: ToolSpec,
-    schema: Schema,
+    form: Form,
     tool: Box<dyn Tool>,
     rule: Rule,
 }
+
+/// How a tool is called.
+#[derive(Clone)]
+struct Form {
+    spec: Arc<ToolSpec>,
+    schema: Schema,
+}
+
+/// Those of tools that have no secrets to name. They are the same in all jobs, and large: an agent that waits for
+/// its model should not have its own.
+static FORMS: LazyLock<Mutex<HashMap<ToolName, Form>>> = LazyLock::new(Mutex::default);
 
 /// Tools that cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -39,19 +52,20 @@ impl Toolbox {
         let mut entries: Vec<Entry> = Vec::with_capacity(names.len());
         for &name in names {
             let tool = super::open(name, secrets);
-            let spec = tool.spec();
-            if entries.iter().any(|entry| entry.spec.name == spec.name) {
+            let form = if secrets.is_empty() {
+                Form::shared(name, &*tool)
+            } else {
+                Form::of(name, &*tool)
+            }?;
+            if entries
+                .iter()
+                .any(|entry| entry.form.spec.name == form.spec.name)
+            {
                 return Err(ToolboxError::Duplicate(name));
             }
-            let schema = Schema::compile(spec.input_schema.clone());
-            let schema = schema.map_err(|problem| ToolboxError::Schema {
-                tool: name,
-                problem,
-            })?;
             entries.push(Entry {
-                rule: hooks.rule(&spec.name),
-                spec,
-                schema,
+                rule: hooks.rule(&form.spec.name),
+                form,
                 tool,
             });
         }
@@ -60,21 +74,20 @@ impl Toolbox {
 
     /// Adds a tool under the same rules, whose arguments are checked by that schema. Nobody has its name yet.
     pub(crate) fn add(&mut self, tool: Box<dyn Tool>, schema: Schema, hooks: &Hooks) {
-        let spec = tool.spec();
+        let spec = Arc::new(tool.spec());
         debug_assert!(self.entry(&spec.name).is_none(), "{} is new", spec.name);
         self.entries.push(Entry {
             rule: hooks.rule(&spec.name),
-            spec,
-            schema,
+            form: Form { spec, schema },
             tool,
         });
     }
 
     /// How the model sees them.
-    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+    pub(crate) fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.entries
             .iter()
-            .map(|entry| entry.spec.clone())
+            .map(|entry| entry.form.spec.clone())
             .collect()
     }
 
@@ -91,12 +104,12 @@ impl Toolbox {
             return Err(format!("the call was not run: {problem}"));
         }
         let entry = self.entry(&call.tool).ok_or_else(|| self.unknown(call))?;
-        if let Err(faults) = entry.schema.check(&call.input) {
+        if let Err(faults) = entry.form.schema.check(&call.input) {
             let faults = match redactor {
                 None => faults,
-                Some(redactor) => faults_without_secrets(&entry.schema, call, redactor),
+                Some(redactor) => faults_without_secrets(&entry.form.schema, call, redactor),
             };
-            return Err(explain(&entry.schema, &faults));
+            return Err(explain(&entry.form.schema, &faults));
         }
         Ok(&*entry.tool)
     }
@@ -123,17 +136,49 @@ impl Toolbox {
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.spec.name == name)
+        self.entries
+            .iter()
+            .find(|entry| entry.form.spec.name == name)
     }
 
     fn unknown(&self, call: &ToolCall) -> String {
-        let names = self.entries.iter().map(|entry| entry.spec.name.as_ref());
+        let names = self
+            .entries
+            .iter()
+            .map(|entry| entry.form.spec.name.as_ref());
         let known: Vec<_> = names.collect();
         format!(
             "there is no tool `{}`; there are: {}",
             call.tool,
             known.join(", ")
         )
+    }
+}
+
+impl Form {
+    fn of(name: ToolName, tool: &dyn Tool) -> Result<Self, ToolboxError> {
+        let spec = tool.spec();
+        match Schema::compile(spec.input_schema.clone()) {
+            Ok(schema) => Ok(Self {
+                spec: Arc::new(spec),
+                schema,
+            }),
+            Err(problem) => Err(ToolboxError::Schema {
+                tool: name,
+                problem,
+            }),
+        }
+    }
+
+    /// That of a tool without secrets.
+    fn shared(name: ToolName, tool: &dyn Tool) -> Result<Self, ToolboxError> {
+        let mut forms = FORMS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(form) = forms.get(&name) {
+            return Ok(form.clone());
+        }
+        let form = Self::of(name, tool)?;
+        forms.insert(name, form.clone());
+        Ok(form)
     }
 }
 
@@ -202,6 +247,19 @@ mod tests {
             }
         }
         assert!(toolbox.is_read_only("file.read") && !toolbox.is_read_only("file.write"));
+    }
+
+    #[test]
+    fn jobs_share_what_does_not_depend_on_their_secrets() {
+        let spec = |secrets: &[SecretNeed]| {
+            let tools = [ToolName::HttpRequest];
+            let toolbox = Toolbox::new(&tools, &Hooks::default(), secrets).unwrap();
+            toolbox.specs().remove(0)
+        };
+        let plain = spec(&[]);
+        let need = SecretNeed::parse("TOKEN").unwrap();
+        assert!(spec(&[need]).description.contains("{{secret:TOKEN}}"));
+        assert!(Arc::ptr_eq(&plain, &spec(&[])));
     }
 
     #[test]

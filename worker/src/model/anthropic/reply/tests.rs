@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use shared::message::Tokens;
 
 use super::*;
@@ -13,7 +15,7 @@ fn reply() -> Reply {
         description: String::new(),
         input_schema: Value::Null,
     };
-    Reply::new(ToolNames::of(&[spec]), "anthropic/x".into(), &[])
+    Reply::new(ToolNames::of(&[Arc::new(spec)]), "anthropic/x".into(), &[])
 }
 
 fn block_start(index: u64, block: &str) -> String {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use shared::message::{StopReason, Tokens, ToolCall};
 use shared::provider::MediaKind;
@@ -34,15 +36,15 @@ fn result(call_id: &str, text: &str, is_error: bool) -> Part {
     })
 }
 
-fn tools() -> Vec<ToolSpec> {
-    vec![ToolSpec {
+fn tools() -> Vec<Arc<ToolSpec>> {
+    vec![Arc::new(ToolSpec {
         name: "files.read".into(),
         description: "Reads.".into(),
         input_schema: json!({ "type": "object" }),
-    }]
+    })]
 }
 
-fn rendered(system: &str, tools: &[ToolSpec], messages: &[Message]) -> Value {
+fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
     let request = Request {
         system,
         tools,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -10,7 +12,11 @@ fn reply_after(messages: &[Message]) -> Reply {
         description: String::new(),
         input_schema: Value::Null,
     };
-    Reply::new(ToolNames::of(&[spec]), "openai/x".into(), messages)
+    Reply::new(
+        ToolNames::of(&[Arc::new(spec)]),
+        "openai/x".into(),
+        messages,
+    )
 }
 
 fn reply() -> Reply {

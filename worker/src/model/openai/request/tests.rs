@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use shared::message::{Block, StopReason, Tokens};
 use shared::provider::{Provider, ProviderKind};
@@ -51,7 +53,7 @@ fn reasoning(provider: Value) -> Block {
     }
 }
 
-fn rendered(system: &str, tools: &[ToolSpec], messages: &[Message]) -> Value {
+fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
     let request = Request {
         system,
         tools,
@@ -78,11 +80,11 @@ fn dialect() -> Dialect {
 
 #[test]
 fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
-    let tools = [ToolSpec {
+    let tools = [Arc::new(ToolSpec {
         name: "files.read".into(),
         description: "Reads.".into(),
         input_schema: json!({ "type": "object" }),
-    }];
+    })];
     let messages = [
         Message::User(vec![text("look"), file("a.png", "image/png")]),
         said(vec![
