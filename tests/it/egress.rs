@@ -7,6 +7,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::sandbox::FIRST;
 use crate::support::log::data;
 use crate::support::{Service, bash};
 
@@ -44,14 +45,25 @@ impl World {
 
     /// What the model is told of a command.
     async fn reply(&self, skill: &str, command: &str) -> Value {
-        let mut job = json!({"skill": skill, "model": "script/bash", "prompt": bash(command)});
+        self.replies(skill, &[command]).await.remove(0)
+    }
+
+    /// What it is told of those of one job.
+    async fn replies(&self, skill: &str, commands: &[&str]) -> Vec<Value> {
+        let prompt: Vec<_> = commands.iter().map(|command| bash(command)).collect();
+        let mut job = json!({"skill": skill, "model": "script/bash", "prompt": prompt.join("\n")});
         if skill == "caller" {
             job["parameters"] = json!({"url": format!("http://{}/", self.origin)});
         }
         let job = self.service.run(&job).await;
         let events = self.service.events(job["id"].as_str().unwrap()).await;
-        let completed = data(&events, "tool.completed")[0].clone();
-        serde_json::from_str(completed["output"].as_str().unwrap()).unwrap()
+        let completed = data(&events, "tool.completed");
+        let outputs = completed
+            .iter()
+            .map(|data| data["output"].as_str().unwrap());
+        outputs
+            .map(|output| serde_json::from_str(output).unwrap())
+            .collect()
     }
 }
 
@@ -128,6 +140,25 @@ async fn a_declared_host_is_reached_through_the_proxy_and_without_one() {
         "{direct:#}"
     );
     assert_eq!(direct.get("note"), None, "nothing was refused");
+}
+
+#[tokio::test]
+async fn commands_that_called_nobody_share_a_sandbox_and_its_way_out() {
+    let world = World::start(ANY).await;
+    let call = format!("echo $$; curl -sS http://{}/", world.origin);
+    let round = ["echo $$", &call, "echo $$"];
+    let replies = world.replies("caller", &round.repeat(3)).await;
+    let mut shared = 0;
+    for round in replies.chunks(3) {
+        let printed = |index: usize| round[index]["stdout"].as_str().unwrap();
+        let (number, page) = printed(1).split_once('\n').unwrap();
+        assert_eq!(page, PAGE, "{round:#?}");
+        shared += usize::from(number != FIRST);
+        // A connection is left.
+        assert_eq!(printed(2).trim(), FIRST, "{round:#?}");
+    }
+    // Not all of them need to have been quick.
+    assert!(shared > 0, "{replies:#?}");
 }
 
 #[tokio::test]

@@ -18,9 +18,11 @@ mod privilege;
 mod process;
 mod program;
 mod removal;
+mod reuse;
 mod text;
 mod user;
 
+pub(crate) use reuse::FIRST;
 use rustix::process::Pid;
 
 /// A name that nothing else on this machine has, also in another run of these tests.

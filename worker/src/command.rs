@@ -58,9 +58,9 @@ pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
 const DRAIN_GRACE: Duration = Duration::from_millis(200);
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Follows a command that was started to its end. It dies when this is dropped.
+/// Follows a command that was started to its end.
 pub(crate) async fn follow(
-    mut running: Running,
+    running: &mut Running,
     limits: CommandLimits,
     outlets: Outlets,
 ) -> Result<Finished, LaunchError> {

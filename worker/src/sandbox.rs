@@ -1,7 +1,7 @@
-//! Where commands of models run: a sandbox each, so that what a model wrote harms nobody.
+//! Where commands of models run: in sandboxes, so that what a model wrote harms nobody.
 //!
 //! `init` is the launcher, a process of its own that builds each sandbox from the inside; `launcher` and `running`
-//! are the worker's side of it; `spec` is what they say to each other. `underway` is what a job has. `probe` decides at start-up what this machine
+//! are the worker's side of it; `spec` is what they say to each other. `underway` is what a job has, and keeps for its next command. `probe` decides at start-up what this machine
 //! can do, by trying it.
 
 mod cgroup;
@@ -16,7 +16,6 @@ mod seccomp;
 mod spec;
 mod underway;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ use running::Idle;
 pub(crate) use running::{LaunchError, Running};
 pub(crate) use spec::{Ended, Limit, Limits};
 use spec::{Order, Setup};
-use underway::Spare;
+use underway::Home;
 pub(crate) use underway::Underway;
 
 use crate::command;
@@ -77,8 +76,8 @@ pub struct Sandbox {
     cgroups: Option<Cgroups>,
     identities: Option<Identities>,
     read_only: Vec<PathBuf>,
-    /// Sandboxes of all jobs that may wait for a command.
-    spares: Arc<Semaphore>,
+    /// Sandboxes of all jobs that may be kept for another command.
+    places: Arc<Semaphore>,
     starts: Histogram,
 }
 
@@ -98,8 +97,8 @@ pub(crate) struct Command<'a> {
     pub(crate) reads: bool,
 }
 
-/// Sandboxes that wait for a command, at about a megabyte each. The commands of other jobs wait for theirs.
-const MAX_SPARES: usize = 32;
+/// Sandboxes that are kept for another command, at about a megabyte each. Those of other jobs end with theirs.
+const MAX_KEPT: usize = 32;
 
 /// Where `node` looks for packages that the machine has, beside those that Debian brings: those of `npm install -g`.
 pub(crate) const NODE_PATH: &str =
@@ -127,7 +126,7 @@ impl Sandbox {
                 .then(Identities::available)
                 .flatten(),
             read_only,
-            spares: Arc::new(Semaphore::new(MAX_SPARES)),
+            places: Arc::new(Semaphore::new(MAX_KEPT)),
             starts: metrics::short(),
         }
     }
@@ -235,38 +234,27 @@ impl Sandbox {
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
-            Some(spare) => spare.run(&order, command.reads, owner).await.ok(),
+            Some(kept) => kept.run(&order, command.reads, owner).await.ok(),
             None => None,
         };
-        let running = match ready {
+        let mut running = match ready {
             Some(running) => running,
             // There was none, or something killed it.
             None => {
-                let idle = self.make(&setup, workspace).await?;
-                idle.run(&order, command.reads, owner).await?
+                let made = self.make(&setup, workspace).await?;
+                made.run(&order, command.reads, owner).await?
             }
         };
+        running.keep_at(Home {
+            underway: workspace.underway().clone(),
+            setup,
+            places: self.places.clone(),
+        });
         self.starts.observe(begun_at.elapsed().as_secs_f64());
-        if workspace.underway().is_second() {
-            self.provide(setup, workspace).await?;
-        }
         Ok(running)
     }
 
-    /// Has a sandbox made for the next command, while this one runs and the model thinks.
-    async fn provide(&self, setup: Setup, workspace: &Workspace) -> io::Result<()> {
-        if let Ok(place) = self.spares.clone().try_acquire_owned() {
-            let idle = self.make(&setup, workspace).await?;
-            workspace.underway().put(Spare {
-                setup,
-                idle,
-                _place: place,
-            });
-        }
-        Ok(())
-    }
-
-    async fn make(&self, setup: &Setup, workspace: &Workspace) -> io::Result<Idle> {
+    async fn make(&self, setup: &Setup, workspace: &Workspace) -> Result<Idle, LaunchError> {
         let cgroup = match &self.cgroups {
             Some(cgroups) => Some(cgroups.create(&setup.limits)?),
             None => None,
@@ -276,9 +264,8 @@ impl Sandbox {
             ..setup.clone()
         };
         let tracker = &workspace.underway().tracker;
-        self.launcher
-            .make(&setup, cgroup, workspace.job_directory()?, tracker)
-            .await
+        let directory = workspace.job_directory()?;
+        self.launcher.make(&setup, cgroup, directory, tracker).await
     }
 
     /// The variables of a command: those that all have, and its own.

@@ -39,7 +39,7 @@ async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
 /// Runs a round of jobs, all at once.
 async fn run(service: &Service, name: &str) {
     let command = format!(
-        "(exec -a {name} sleep 1000) & echo x | cat > \"/tmp/file-$RANDOM\"; [[ $$ -lt 10 ]] && echo fine"
+        "(exec -a {name} sleep 1000) & echo x | cat > \"/tmp/file-$RANDOM\"; [[ $$ -lt 100 ]] && echo fine"
     );
     let prompt = vec![bash(&command); COMMANDS].join("\n");
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});

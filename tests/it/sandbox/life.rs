@@ -170,12 +170,12 @@ fn kill_all(name: &str) -> usize {
     found.len()
 }
 
-fn exists(process: Pid) -> bool {
+pub(super) fn exists(process: Pid) -> bool {
     rustix::process::test_kill_process(process).is_ok()
 }
 
 /// The process that starts the first worker's commands.
-fn launcher(service: &Service) -> Pid {
+pub(super) fn launcher(service: &Service) -> Pid {
     let children = |parent: u32| {
         let path = format!("/proc/{parent}/task/{parent}/children");
         std::fs::read_to_string(path).unwrap_or_default()

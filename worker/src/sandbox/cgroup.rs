@@ -40,9 +40,19 @@ pub(super) struct Cgroups {
     next: Arc<AtomicU64>,
 }
 
-/// One command's.
+/// One sandbox's.
 pub(super) struct Cgroup {
     path: PathBuf,
+    before: Counted,
+}
+
+/// What it had counted when the last command ended.
+#[derive(Default)]
+struct Counted {
+    cpu_micros: u64,
+    peak_memory_bytes: u64,
+    /// What was still held: files that the system may forget.
+    memory_bytes: u64,
 }
 
 impl Cgroups {
@@ -85,12 +95,13 @@ impl Cgroups {
         })
     }
 
-    /// Makes one for a command.
+    /// Makes one for a sandbox.
     pub(super) fn create(&self, limits: &Limits) -> io::Result<Cgroup> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{COMMAND}{}-{number}", std::process::id());
         let cgroup = Cgroup {
             path: self.root.join(name),
+            before: Counted::default(),
         };
         fs::create_dir(&cgroup.path)?;
         let limit = || {
@@ -205,14 +216,19 @@ impl Cgroup {
     }
 
     /// Says what the cgroup knows better than the process that looked after the command.
-    pub(super) fn complete(&self, ended: &mut Ended) {
+    pub(super) fn complete(&mut self, ended: &mut Ended) {
         if let Some(micros) = self.value("cpu.stat", "usage_usec") {
-            ended.cpu = Duration::from_micros(micros);
+            let before = std::mem::replace(&mut self.before.cpu_micros, micros);
+            ended.cpu = Duration::from_micros(micros.saturating_sub(before));
         }
-        let peak = fs::read_to_string(self.path.join("memory.peak"));
-        if let Some(peak) = peak.ok().and_then(|text| text.trim().parse().ok()) {
-            ended.peak_memory_bytes = peak;
+        if let Some(peak) = self.number("memory.peak") {
+            // The highest of all commands until now. If it was an earlier one's, what is told of this one stays.
+            if peak > self.before.peak_memory_bytes {
+                ended.peak_memory_bytes = peak.saturating_sub(self.before.memory_bytes);
+                self.before.peak_memory_bytes = peak;
+            }
         }
+        self.before.memory_bytes = self.number("memory.current").unwrap_or(0);
         let reached = |file, name| self.value(file, name).is_some_and(|times| times > 0);
         if reached("memory.events", "oom_kill") {
             ended.limit = Some(Limit::Memory);
@@ -223,7 +239,7 @@ impl Cgroup {
     }
 
     /// How a command ended that the kernel killed with all its processes, also the one that would have told.
-    pub(super) fn killed(&self) -> Option<Ended> {
+    pub(super) fn killed(&mut self) -> Option<Ended> {
         let mut ended = Ended {
             exit_code: None,
             limit: None,
@@ -252,6 +268,12 @@ impl Cgroup {
         fs::write(self.path.join(file), value)
     }
 
+    /// The number that a file has.
+    fn number(&self, file: &str) -> Option<u64> {
+        let text = fs::read_to_string(self.path.join(file)).ok()?;
+        text.trim().parse().ok()
+    }
+
     /// A number of a file with a name and a number a line.
     fn value(&self, file: &str, name: &str) -> Option<u64> {
         let text = fs::read_to_string(self.path.join(file)).ok()?;
@@ -261,8 +283,40 @@ impl Cgroup {
 }
 
 impl Drop for Cgroup {
-    /// For a command that never began: no process is in it.
+    /// For a sandbox that never began: no process is in it.
     fn drop(&mut self) {
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_a_cgroup_counted_a_command_is_told_its_own_part() {
+        let home = tempfile::tempdir().unwrap();
+        let mut cgroup = Cgroup {
+            path: home.path().to_owned(),
+            before: Counted::default(),
+        };
+        let mut told = |micros: u64, peak: u64, held: u64| {
+            let write = |file: &str, text: String| fs::write(home.path().join(file), text).unwrap();
+            write("cpu.stat", format!("usage_usec {micros}\nuser_usec 1\n"));
+            write("memory.peak", format!("{peak}\n"));
+            write("memory.current", format!("{held}\n"));
+            let mut ended = Ended {
+                exit_code: Some(0),
+                limit: None,
+                cpu: Duration::ZERO,
+                peak_memory_bytes: 7,
+            };
+            cgroup.complete(&mut ended);
+            (ended.cpu.as_micros(), ended.peak_memory_bytes)
+        };
+        assert_eq!(told(1000, 500, 40), (1000, 500));
+        // It had less than the first, and how much only the one that looked after it knows.
+        assert_eq!(told(1300, 500, 60), (300, 7));
+        assert_eq!(told(1310, 900, 60), (10, 840));
     }
 }

@@ -1,10 +1,10 @@
-//! The launcher, `skillet sandbox-init`: a small process of one thread that forks each command, with nothing
+//! The launcher, `skillet sandbox-init`: a small process of one thread that forks each sandbox, with nothing
 //! in its memory or environment that a command could want.
 //!
-//! The worker starts it once and sends it, for each command, a message with three descriptors: the control
+//! The worker starts it once and sends it, for each sandbox, a message with three descriptors: the control
 //! channel, the job's directory, and what kind of sandbox is wanted. When that is ready, the command itself comes
-//! over the control channel. The channel is a lifeline, too: when the worker's end closes, everything of that
-//! command dies, also when the worker was killed.
+//! over the control channel, and after it another, if the first left nothing. The channel is a lifeline, too: when the
+//! worker's end closes, everything in that sandbox dies, also when the worker was killed.
 
 mod family;
 mod filesystem;
@@ -12,9 +12,11 @@ mod landlock;
 mod namespace;
 mod network;
 mod payload;
+mod remains;
 mod supervise;
 mod tree;
 mod unnamed;
+mod usage;
 mod watch;
 
 use std::convert::Infallible;
@@ -22,6 +24,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
@@ -37,9 +40,10 @@ use super::spec::{Report, Setup, SetupFailed, Step};
 use family::Family;
 use filesystem::Layout;
 pub(super) use filesystem::shows;
+use supervise::Supervisor;
 use watch::Watch;
 
-/// What does not change from command to command.
+/// What does not change from sandbox to sandbox.
 struct Prepared {
     layout: Layout,
     confined: BpfProgram,
@@ -110,7 +114,7 @@ fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
     Ok(serde_json::from_slice(&json)?)
 }
 
-/// From here on in a process of the command's own.
+/// From here on in a process of the sandbox's own.
 fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(Step::Begin))?;
     // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
@@ -136,7 +140,7 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             libc::EPERM,
         )));
     }
-    match setup.isolation {
+    let (family, filter, listeners) = match setup.isolation {
         Isolation::Namespaced => {
             namespace::make()?;
             // Only a child is in the new process namespace, as its first process.
@@ -147,20 +151,23 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             let listeners = network::listen(&setup.listeners).map_err(at(Step::Network))?;
             namespace::seal().map_err(at(Step::Privileges))?;
             set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
-            let family = Family::Namespace;
-            let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
-            let filter = &prepared.confined;
-            supervise::supervise(&control, &setup, filter, listeners, watch, family)
+            (Family::Namespace, &prepared.confined, listeners)
         }
         Isolation::Landlocked | Isolation::Off => {
             set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Begin))?;
             rustix::process::chdir("workspace").map_err(at(Step::Begin))?;
-            let family = Family::Descendants;
-            let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
-            let filter = &prepared.no_sockets;
-            supervise::supervise(&control, &setup, filter, Vec::new(), watch, family)
+            (Family::Descendants, &prepared.no_sockets, Vec::new())
         }
-    }
+    };
+    let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
+    let supervisor = Supervisor {
+        control: &control,
+        setup: &setup,
+        filter,
+        watch: Arc::new(watch),
+        family,
+    };
+    supervisor.serve(listeners)
 }
 
 /// Goes on twice: with the child's number in the parent, with `None` in the child.

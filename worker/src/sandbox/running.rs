@@ -1,4 +1,4 @@
-//! A sandbox from the worker's side: made, then given its command, then ended.
+//! A sandbox from the worker's side: made, then given a command, then kept for another or ended.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,10 +22,11 @@ use tokio_util::task::TaskTracker;
 use super::cgroup::Cgroup;
 use super::channel;
 use super::spec::{Ended, Order, Report, SetupFailed};
+use super::underway::Home;
 
 /// How long everything of a command may take to die. After it the worker goes on without knowing.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);
-/// Reports of one sandbox: two at most.
+/// Reports of one sandbox that are not heard yet: the end of a command, and that of all.
 const REPORTS: usize = 2;
 
 /// Why a command did not run.
@@ -39,12 +40,13 @@ pub(crate) enum LaunchError {
     Io(#[from] io::Error),
 }
 
-/// A sandbox that waits for its command. All of it goes when this is dropped.
+/// A sandbox that waits for a command. All of it goes when this is dropped.
 pub(crate) struct Idle {
     control: Arc<UnixStream>,
     reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
+    listeners: Vec<TcpListener>,
     kill: CancellationToken,
-    kill_on_drop: DropGuard,
+    _kill_on_drop: DropGuard,
 }
 
 /// A command in its sandbox. Everything of it dies when this is dropped.
@@ -52,46 +54,47 @@ pub(crate) struct Running {
     input: Option<Sender>,
     output: Option<(Receiver, Receiver)>,
     listeners: Vec<TcpListener>,
-    reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
-    kill: CancellationToken,
-    _kill_on_drop: DropGuard,
+    sandbox: Option<Idle>,
+    /// Where the sandbox goes when this is dropped, if it may.
+    home: Option<Home>,
+    is_reusable: bool,
 }
 
 impl Idle {
-    /// Holds the worker's end of a sandbox's control channel. `tracker` knows when all of it is gone.
-    pub(super) fn hold(
+    /// Holds the worker's end of a sandbox's control channel, when it is ready. `tracker` knows when all of it is gone.
+    pub(super) async fn hold(
         control: OwnedFd,
         cgroup: Option<Cgroup>,
         tracker: &TaskTracker,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, LaunchError> {
         let control = Arc::new(register(control)?);
-        let (heard, reports) = mpsc::channel(REPORTS);
+        let (heard, mut reports) = mpsc::channel(REPORTS);
         let kill = CancellationToken::new();
+        let kill_on_drop = kill.clone().drop_guard();
         let lifeline = Lifeline {
             control: control.clone(),
             kill: kill.clone(),
-            cgroup,
         };
-        tracker.spawn(lifeline.hold(heard));
+        tracker.spawn(lifeline.hold(cgroup, heard));
+        let (Report::Ready, listeners) = next(&mut reports).await? else {
+            return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+        };
         Ok(Self {
             control,
             reports,
-            kill_on_drop: kill.clone().drop_guard(),
+            listeners: listeners.into_iter().map(Into::into).collect(),
             kill,
+            _kill_on_drop: kill_on_drop,
         })
     }
 
-    /// Gives it its command, when it is ready. `owner` is the user that it runs as, if that is not ours.
+    /// Gives it a command. `owner` is the user that it runs as, if that is not ours.
     pub(super) async fn run(
-        mut self,
+        self,
         order: &Order,
         reads: bool,
         owner: Option<u32>,
-    ) -> Result<Running, LaunchError> {
-        let listeners = match next(&mut self.reports).await? {
-            (Report::Ready, listeners) => listeners.into_iter().map(Into::into).collect(),
-            _ => return Err(io::Error::from(io::ErrorKind::InvalidData).into()),
-        };
+    ) -> io::Result<Running> {
         let (stdout, their_stdout) = pipe(owner)?;
         let (stderr, their_stderr) = pipe(owner)?;
         let (input, their_stdin) = if reads {
@@ -100,6 +103,8 @@ impl Idle {
         } else {
             (None, None)
         };
+        let listeners: io::Result<_> = self.listeners.iter().map(TcpListener::try_clone).collect();
+        let listeners = listeners?;
         let written = in_memory(order)?;
         let mut descriptors = vec![their_stdout.as_fd(), their_stderr.as_fd(), written.as_fd()];
         descriptors.extend(their_stdin.as_ref().map(AsFd::as_fd));
@@ -109,14 +114,19 @@ impl Idle {
             input,
             output: Some((stdout, stderr)),
             listeners,
-            reports: self.reports,
-            kill: self.kill,
-            _kill_on_drop: self.kill_on_drop,
+            sandbox: Some(self),
+            home: None,
+            is_reusable: false,
         })
     }
 }
 
 impl Running {
+    /// Has the sandbox kept there when this is dropped, if the command has ended by then and left it as new.
+    pub(super) fn keep_at(&mut self, home: Home) {
+        self.home = Some(home);
+    }
+
     /// What it reads on standard input, if it was started to read.
     pub(crate) fn take_input(&mut self) -> Option<Sender> {
         self.input.take()
@@ -131,22 +141,41 @@ impl Running {
         self.output.take().expect("output is taken once")
     }
 
-    /// The sockets that listen inside.
+    /// The sockets that listen inside. They are to be served no longer than this is held: the next command has them, too.
     pub(crate) fn take_listeners(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.listeners)
     }
 
     /// Waits for its end.
     pub(crate) async fn ended(&mut self) -> Result<Ended, LaunchError> {
-        match next(&mut self.reports).await? {
-            (Report::Ended(ended), _) => Ok(ended),
+        let Some(sandbox) = &mut self.sandbox else {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        };
+        match next(&mut sandbox.reports).await? {
+            (Report::Ended { ended, is_reusable }, _) => {
+                self.is_reusable = is_reusable;
+                Ok(ended)
+            }
             _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
         }
     }
 
     /// Has everything of it die. `ended` says when that is done.
     pub(crate) fn kill(&self) {
-        self.kill.cancel();
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.kill.cancel();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A sandbox that is about to die takes no other command along.
+        let is_fit = |sandbox: &Idle| self.is_reusable && !sandbox.kill.is_cancelled();
+        let fit = self.sandbox.take().filter(is_fit);
+        if let (Some(sandbox), Some(home)) = (fit, self.home.take()) {
+            home.keep(sandbox);
+        }
     }
 }
 
@@ -164,14 +193,13 @@ async fn next(
 struct Lifeline {
     control: Arc<UnixStream>,
     kill: CancellationToken,
-    cgroup: Option<Cgroup>,
 }
 
 impl Lifeline {
     /// Passes reports on until then.
-    async fn hold(self, heard: mpsc::Sender<(Report, Vec<OwnedFd>)>) {
+    async fn hold(self, mut cgroup: Option<Cgroup>, heard: mpsc::Sender<(Report, Vec<OwnedFd>)>) {
         {
-            let reporting = self.pass_on(&heard);
+            let reporting = self.pass_on(&mut cgroup, &heard);
             tokio::pin!(reporting);
             tokio::select! {
                 () = &mut reporting => {}
@@ -183,30 +211,34 @@ impl Lifeline {
                 }
             }
         }
-        if let Some(cgroup) = self.cgroup {
+        if let Some(cgroup) = cgroup {
             cgroup.remove().await;
         }
     }
 
-    async fn pass_on(&self, heard: &mpsc::Sender<(Report, Vec<OwnedFd>)>) {
+    async fn pass_on(
+        &self,
+        cgroup: &mut Option<Cgroup>,
+        heard: &mpsc::Sender<(Report, Vec<OwnedFd>)>,
+    ) {
         let receive = || channel::receive(&*self.control);
-        let mut has_ended = false;
         while let Ok(Some(message)) = self.control.async_io(Interest::READABLE, receive).await {
             let Ok(mut report) = serde_json::from_slice(&message.bytes) else {
                 return;
             };
-            if let Report::Ended(ended) = &mut report {
-                has_ended = true;
-                if let Some(cgroup) = &self.cgroup {
-                    cgroup.complete(ended);
-                }
+            if let (Report::Ended { ended, is_reusable }, Some(cgroup)) =
+                (&mut report, &mut *cgroup)
+            {
+                cgroup.complete(ended);
+                *is_reusable &= ended.limit.is_none();
             }
             // Nobody listens to a command that was dropped.
             let _ = heard.try_send((report, message.descriptors));
         }
-        let killed = self.cgroup.as_ref().and_then(Cgroup::killed);
-        if let Some(ended) = killed.filter(|_| !has_ended) {
-            let _ = heard.try_send((Report::Ended(ended), Vec::new()));
+        // If that was told before, nobody hears it twice.
+        if let Some(ended) = cgroup.as_mut().and_then(Cgroup::killed) {
+            let is_reusable = false;
+            let _ = heard.try_send((Report::Ended { ended, is_reusable }, Vec::new()));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use shared::sandbox::Isolation;
 
-/// A sandbox to be made, for one command.
+/// A sandbox to be made, for one command after the other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// How the command is confined.
@@ -70,7 +70,7 @@ impl Limits {
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
-/// What comes back, in order: `Ready`, and when the command was ordered, `Ended`; or `Failed` instead of either.
+/// What comes back, in order: `Ready`, and when a command was ordered, `Ended`; or `Failed` instead of either.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
     /// Everything is set up. The listeners' descriptors come along.
@@ -78,7 +78,11 @@ pub(crate) enum Report {
     /// It could not be set up.
     Failed(SetupFailed),
     /// The command has ended, and nothing of it runs any more.
-    Ended(Ended),
+    Ended {
+        ended: Ended,
+        /// Whether the sandbox is as new and waits for another command.
+        is_reusable: bool,
+    },
 }
 
 /// A step of the set-up that this machine does not allow.

@@ -1,58 +1,70 @@
 //! What of a job is under way in sandboxes.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::running::Idle;
 use super::spec::Setup;
 
 /// The sandboxes of one job: those whose command runs, and one that is ready for the next.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Underway {
     /// Knows of each until all of it is gone.
     pub(super) tracker: TaskTracker,
-    spare: Mutex<Option<Spare>>,
-    has_begun: AtomicBool,
+    kept: Arc<Mutex<Option<Kept>>>,
 }
 
-/// A sandbox that was made before there was a command for it.
-pub(super) struct Spare {
+/// A sandbox between two commands.
+struct Kept {
+    setup: Setup,
+    idle: Idle,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Where a sandbox is kept after a command that left it as new.
+pub(super) struct Home {
+    pub(super) underway: Underway,
     pub(super) setup: Setup,
-    pub(super) idle: Idle,
-    pub(super) _place: OwnedSemaphorePermit,
+    /// Sandboxes of all jobs that may be kept.
+    pub(super) places: Arc<Semaphore>,
 }
 
 impl Underway {
-    /// The sandbox that is ready, if it is such a one.
+    /// The sandbox that is kept, if it is such a one.
     pub(super) fn take(&self, setup: &Setup) -> Option<Idle> {
-        let spare = self.slot().take()?;
-        (spare.setup == *setup).then_some(spare.idle)
-    }
-
-    /// Keeps a sandbox for the next command.
-    pub(super) fn put(&self, spare: Spare) {
-        *self.slot() = Some(spare);
-    }
-
-    /// Whether there was a command before. Where there were two, there will be more.
-    pub(super) fn is_second(&self) -> bool {
-        self.has_begun.swap(true, Ordering::Relaxed)
+        let kept = self.kept().take()?;
+        (kept.setup == *setup).then_some(kept.idle)
     }
 
     /// Waits until nothing is left. Nothing may begin from now on.
     pub(crate) async fn quiet(&self) {
-        drop(self.slot().take());
+        // In this order: nothing is kept once it is closed.
         self.tracker.close();
+        drop(self.kept().take());
         self.tracker.wait().await;
     }
 
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Spare>> {
+    fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
         // Nothing that could panic happens under the lock.
-        self.spare
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home {
+    /// Keeps it in the place of whichever was kept before, or lets it end if there is no place.
+    pub(super) fn keep(self, idle: Idle) {
+        let Ok(place) = self.places.try_acquire_owned() else {
+            return;
+        };
+        let mut kept = self.underway.kept();
+        if !self.underway.tracker.is_closed() {
+            *kept = Some(Kept {
+                setup: self.setup,
+                idle,
+                _place: place,
+            });
+        }
     }
 }

@@ -127,7 +127,7 @@ async fn follow(
             attempt.log.append(EventData::ToolOutput(output)).await;
         }
     };
-    let follow = async { tokio::join!(command::follow(running, limits, outlets), show).0 };
+    let follow = async { tokio::join!(command::follow(&mut running, limits, outlets), show).0 };
     match attempt.egress {
         None => follow.await,
         Some(egress) => tokio::select! {

@@ -121,6 +121,8 @@ fn limit(setup: &Setup) -> io::Result<()> {
         (Resource::Nofile, limits.open_files),
         (Resource::Data, limits.data_bytes),
         (Resource::Fsize, limits.file_bytes),
+        // A queue of messages outlives all processes, and there is no list of them.
+        (Resource::Msgqueue, 0),
     ];
     // Counted in this user namespace, or for a user of its own. Where neither is, others would be counted in.
     let is_own_user = setup.isolation == Isolation::Namespaced || setup.identity.is_some();

@@ -1,0 +1,65 @@
+//! Waiting for the processes of a command, and what they took.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+/// What those took that were waited for, and those that they had waited for themselves.
+#[derive(Default)]
+pub(super) struct Usage {
+    pub(super) cpu: Duration,
+    /// The most that any one of them had.
+    pub(super) peak_memory_bytes: u64,
+}
+
+/// What came of waiting.
+pub(super) enum Waited {
+    /// One has ended, with that status (wait(2)).
+    Ended(Pid, i32),
+    /// Some are there, and none has ended.
+    NotYet,
+    /// There are none. As whoever loses its parent becomes our child, there are no descendants either.
+    Nobody,
+}
+
+impl Usage {
+    /// Waits for a child if `blocking`, or looks whether one has ended.
+    ///
+    /// It tells of that child alone: what getrusage(2) says of children is the sum of all commands.
+    pub(super) fn wait(&mut self, blocking: bool) -> Waited {
+        // Also those that send their parent no signal.
+        let options = libc::__WALL | if blocking { 0 } else { libc::WNOHANG };
+        let mut status = 0;
+        // SAFETY: it is a structure of numbers, of which zero is one.
+        #[expect(unsafe_code)]
+        let mut taken: libc::rusage = unsafe { std::mem::zeroed() };
+        loop {
+            // SAFETY: both outlive the call, which writes no more than they hold.
+            #[expect(unsafe_code)]
+            let pid = unsafe { libc::wait4(-1, &raw mut status, options, &raw mut taken) };
+            if let Some(pid) = Pid::from_raw(pid.max(0)) {
+                self.add(&taken);
+                return Waited::Ended(pid, status);
+            }
+            if pid == 0 {
+                return Waited::NotYet;
+            }
+            if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                return Waited::Nobody;
+            }
+        }
+    }
+
+    fn add(&mut self, taken: &libc::rusage) {
+        self.cpu += duration(taken.ru_utime) + duration(taken.ru_stime);
+        // In KiB.
+        let most = taken.ru_maxrss.unsigned_abs() * 1024;
+        self.peak_memory_bytes = self.peak_memory_bytes.max(most);
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec.unsigned_abs())
+        + Duration::from_micros(time.tv_usec.unsigned_abs())
+}
