@@ -26,6 +26,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
+use shared::db;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
@@ -91,7 +92,7 @@ pub async fn run(
         master_keys,
         threads,
     } = settings;
-    shared::db::event::ensure_partitions(&pool).await?;
+    db::through_outage(|| db::event::ensure_partitions(&pool)).await?;
     metrics.watch("api", &pool);
     let meters = Meters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());

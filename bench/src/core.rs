@@ -6,7 +6,9 @@
 use std::time::Instant;
 
 use shared::db::Steady;
+use shared::db::claim::Claimed;
 use sqlx::PgPool;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -122,18 +124,31 @@ async fn work(queue: &Queue) -> anyhow::Result<()> {
     for _ in 0..WORKERS {
         let queue = queue.clone();
         workers.spawn(async move {
-            // As workers do.
-            let (mut claiming, mut writing) = (Steady::of(&queue.pool), Steady::of(&queue.pool));
-            loop {
-                let claimed = queue.claim(claiming.get().await?, BATCH).await?;
-                if claimed.is_empty() {
-                    return anyhow::Ok(());
-                }
-                queue.finish(writing.get().await?, claimed).await?;
-            }
+            // As in a worker, the log is written by a task of its own, through a connection of its own.
+            let (claimed, mut running) = mpsc::channel(1);
+            tokio::try_join!(claim(&queue, claimed), finish(&queue, &mut running)).map(drop)
         });
     }
     all(workers).await
+}
+
+async fn claim(queue: &Queue, claimed: mpsc::Sender<Vec<Claimed>>) -> anyhow::Result<()> {
+    let mut db = Steady::of(&queue.pool);
+    loop {
+        let batch = queue.claim(db.get().await?, BATCH).await?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        claimed.send(batch).await?;
+    }
+}
+
+async fn finish(queue: &Queue, running: &mut mpsc::Receiver<Vec<Claimed>>) -> anyhow::Result<()> {
+    let mut db = Steady::of(&queue.pool);
+    while let Some(batch) = running.recv().await {
+        queue.finish(db.get().await?, batch).await?;
+    }
+    Ok(())
 }
 
 /// The least that two workers have to do for the same jobs.

@@ -1,8 +1,7 @@
 //! Whole jobs over HTTP: sent, run and ended, with their log and their result.
 //!
 //! One model call is one of `script/bash`, which answers without a network: so the figure is what Skillet itself
-//! costs. The same over a provider's wire stands beside it, with the model's own time on the same processors. Ten turns go
-//! over that wire, since a tool that starts no process is nothing that `script/bash` calls.
+//! costs. The same over a provider's wire stands beside it, with the model's own time on the same processors.
 
 use std::time::{Duration, Instant};
 
@@ -27,10 +26,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     model.script_with("once", |_| Reply::text("There is nothing to do."));
     model.script_with("ten", |request| match request.turn() + 1 {
         TURNS => Reply::text("I have looked often enough."),
-        turn => Reply::call(
-            "file_list",
-            json!({"path": ".", "pattern": format!("*.{turn}")}),
-        ),
+        turn => Reply::call("file_list", list(turn)),
     });
     let mut service = Service::start(&bench.server, "jobs").await?;
     service
@@ -63,29 +59,31 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let name = format!("whole jobs, {name}, {CLIENTS} clients");
         many(bench, &service, &client, &name).await
     };
-    let commands = (1..TURNS).map(|turn| format!("```bash\ntrue {turn}\n```\n"));
-    let commands: String = commands.collect();
-    let [rate, costs @ ..] = measure("one model call", scripted("Nothing to do.")).await?;
+    let blocks = |block: fn(usize) -> String| (1..TURNS).map(block).collect::<String>();
+    let commands = blocks(|turn| format!("```bash\ntrue {turn}\n```\n"));
+    let lists = blocks(|turn| format!("```call file_list\n{}\n```\n", list(turn)));
+    let [rate, costs @ ..] = measure("one model call", scripted("shell", "Nothing to do.")).await?;
     figures.push(rate.at_least(1500.0));
     figures.extend(costs);
     figures.extend(measure("one model call over a provider's wire", asked("#once")).await?);
-    let [rate, costs @ ..] = measure("ten turns over a provider's wire", asked("#ten")).await?;
+    let [rate, costs @ ..] = measure("ten turns", scripted("filesystem", &lists)).await?;
     figures.push(rate.at_least(400.0));
     figures.extend(costs);
-    figures.extend(
-        measure(
-            "ten turns with nine sandboxed commands",
-            scripted(&commands),
-        )
-        .await?,
-    );
+    figures.extend(measure("ten turns over a provider's wire", asked("#ten")).await?);
+    let sandboxed = scripted("shell", &commands);
+    figures.extend(measure("ten turns with nine sandboxed commands", sandboxed).await?);
     let violations = model.violations();
     anyhow::ensure!(violations.is_empty(), "{}", violations.join("\n"));
     Ok(figures)
 }
 
-fn scripted(prompt: &str) -> Value {
-    json!({"skill": "shell", "model": "script/bash", "prompt": prompt})
+fn scripted(skill: &str, prompt: &str) -> Value {
+    json!({"skill": skill, "model": "script/bash", "prompt": prompt})
+}
+
+/// What a call asks that needs no process: in each turn something else.
+fn list(turn: usize) -> Value {
+    json!({"path": ".", "pattern": format!("*.{turn}")})
 }
 
 fn asked(marker: &str) -> Value {

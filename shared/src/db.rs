@@ -45,8 +45,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
 /// and to ask it each time costs as much as a small statement.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-/// The pause before the first connection is tried again.
-const CONNECT_PAUSE: Duration = Duration::from_millis(100);
+/// The pause before what failed for want of a server is tried again.
+const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens a pool. `name` shows in `pg_stat_activity`. A server that is just restarting is waited for.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPool, sqlx::Error> {
@@ -72,13 +72,22 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
                 Ok(())
             })
         });
+    through_outage(|| pool.clone().connect_with(options.clone())).await
+}
+
+/// Tries again while the server is out of reach, which it is while it restarts, for as long as a request waits for a
+/// connection.
+pub async fn through_outage<T, F>(work: impl Fn() -> F) -> sqlx::Result<T>
+where
+    F: Future<Output = sqlx::Result<T>>,
+{
     let begun_at = Instant::now();
     loop {
-        match pool.clone().connect_with(options.clone()).await {
+        match work().await {
             Err(error) if is_outage(&error) && begun_at.elapsed() < ACQUIRE_TIMEOUT => {
-                tokio::time::sleep(CONNECT_PAUSE).await;
+                tokio::time::sleep(OUTAGE_PAUSE).await;
             }
-            connected => return connected,
+            done => return done,
         }
     }
 }
