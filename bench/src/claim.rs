@@ -1,4 +1,4 @@
-//! What a claim reads: it must not grow with the backlog, nor with what was dequeued before.
+//! What a claim reads: it must not grow with the backlog or the tenants, nor with what was dequeued before.
 //!
 //! Counted are the buffers of tables and indexes, as `explain (analyze, buffers)` does, by the statistics that
 //! Postgres keeps of each relation: so it is the claim that workers run which is measured, whatever it looks like.
@@ -13,6 +13,7 @@ use crate::figure::{Figure, median};
 use crate::queue::Queue;
 
 const SMALL: usize = 1_000;
+const FEW_TENANTS: usize = 1_000;
 const LARGE: usize = 1_000_000;
 const TENANTS: usize = 10_000;
 const DEQUEUED: usize = 60_000;
@@ -36,10 +37,14 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     settle(&pool).await?;
     let small = cost(&queue).await?;
 
-    for number in 0..TENANTS {
-        let tenant = db::tenant::get_or_insert(&pool, &format!("tenant-{number}")).await?;
-        queue.of_tenant(tenant.id).enqueue().await?;
-    }
+    // To take jobs of ten tenants costs more than to take ten of one, however many there are.
+    let (_, few) = bench.server.database("claim_few", 1).await?;
+    let few = Queue::open(few).await?;
+    enqueue_of_tenants(&few, FEW_TENANTS).await?;
+    settle(&few.pool).await?;
+    let small_of_many = cost(&few).await?;
+
+    enqueue_of_tenants(&queue, TENANTS).await?;
     multiply(&pool, LARGE / TENANTS).await?;
     settle(&pool).await?;
     let large = cost(&queue).await?;
@@ -55,13 +60,27 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         );
         [target.into_iter().fold(figure, Figure::at_most), time]
     };
-    let target = Some(small.buffers * FACTOR);
+    let target = |base: &Cost| Some(base.buffers * FACTOR);
     Ok([
-        figure("1 k jobs", &small, None),
-        figure("1 M jobs of 10 k tenants", &large, target),
-        figure("60 k dequeued under a held snapshot", &held, target),
+        figure("1 k jobs of a tenant", &small, None),
+        figure("1 k jobs of 1 k tenants", &small_of_many, None),
+        figure("1 M jobs of 10 k tenants", &large, target(&small_of_many)),
+        figure(
+            "60 k of a tenant dequeued under a held snapshot",
+            &held,
+            target(&small),
+        ),
     ]
     .concat())
+}
+
+/// A job of each of so many tenants.
+async fn enqueue_of_tenants(queue: &Queue, count: usize) -> anyhow::Result<()> {
+    for number in 0..count {
+        let tenant = db::tenant::get_or_insert(&queue.pool, &format!("tenant-{number}")).await?;
+        queue.of_tenant(tenant.id).enqueue().await?;
+    }
+    Ok(())
 }
 
 /// The same small backlog, after many others went while someone could still see them.

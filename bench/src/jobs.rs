@@ -54,24 +54,30 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         )
         .at_most(5.0),
     );
-    let measure = async |name: &str, body| {
+    let measure = async |name: &str, turns: usize, body| {
         let client = Client::with(&service, body)?;
+        let job = client.run().await?;
+        anyhow::ensure!(
+            job["usage"]["iterations"] == turns,
+            "not {turns} turns: {job}"
+        );
         let name = format!("whole jobs, {name}, {CLIENTS} clients");
         many(bench, &service, &client, &name).await
     };
     let blocks = |block: fn(usize) -> String| (1..TURNS).map(block).collect::<String>();
     let commands = blocks(|turn| format!("```bash\ntrue {turn}\n```\n"));
-    let lists = blocks(|turn| format!("```call file_list\n{}\n```\n", list(turn)));
-    let [rate, costs @ ..] = measure("one model call", scripted("shell", "Nothing to do.")).await?;
+    let lists = blocks(|turn| format!("```call file.list\n{}\n```\n", list(turn)));
+    let [rate, costs @ ..] =
+        measure("one model call", 1, scripted("shell", "Nothing to do.")).await?;
     figures.push(rate.at_least(1500.0));
     figures.extend(costs);
-    figures.extend(measure("one model call over a provider's wire", asked("#once")).await?);
-    let [rate, costs @ ..] = measure("ten turns", scripted("filesystem", &lists)).await?;
+    figures.extend(measure("one model call over a provider's wire", 1, asked("#once")).await?);
+    let [rate, costs @ ..] = measure("ten turns", TURNS, scripted("filesystem", &lists)).await?;
     figures.push(rate.at_least(400.0));
     figures.extend(costs);
-    figures.extend(measure("ten turns over a provider's wire", asked("#ten")).await?);
+    figures.extend(measure("ten turns over a provider's wire", TURNS, asked("#ten")).await?);
     let sandboxed = scripted("shell", &commands);
-    figures.extend(measure("ten turns with nine sandboxed commands", sandboxed).await?);
+    figures.extend(measure("ten turns with nine sandboxed commands", TURNS, sandboxed).await?);
     let violations = model.violations();
     anyhow::ensure!(violations.is_empty(), "{}", violations.join("\n"));
     Ok(figures)

@@ -51,15 +51,15 @@ impl Client {
         Ok(job["id"].as_str().context("a job has an id")?.parse()?)
     }
 
-    /// Sends a job and returns when it has completed.
-    pub(crate) async fn run(&self) -> anyhow::Result<()> {
+    /// Sends a job and returns it when it has completed.
+    pub(crate) async fn run(&self) -> anyhow::Result<Value> {
         let request = self.http.post(&self.url).header("Prefer", "wait=30");
         let job: Value = request.json(&self.body).send().await?.json().await?;
         ensure!(
             job["status"] == "completed" && job["stop_reason"] == "end_turn",
             "a job did not complete: {job}"
         );
-        Ok(())
+        Ok(job)
     }
 
     /// How long each of `count` jobs takes that follow one another, in milliseconds.
