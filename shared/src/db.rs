@@ -44,7 +44,7 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
 /// and to ask it each time costs as much as a small statement.
-const TRUSTED_FOR: Duration = Duration::from_secs(1);
+const TRUSTED_FOR: Duration = Duration::from_millis(100);
 /// The pause before what failed for want of a server is tried again.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 

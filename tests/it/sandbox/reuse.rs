@@ -19,7 +19,9 @@ const LOOK: &str = "set -- /proc/[0-9]*; echo $# processes; tail -qn +2 /proc/sy
     stat -c %a /dev/shm; tail -qn +2 /proc/net/tcp /proc/net/unix; grep -E '^Sig|^Cpus_allowed:' /proc/self/status; \
     ulimit -a; ulimit -Ha; umask; pwd; nice; ionice; env; trap; ls /proc/self/fd | wc -l; read line; echo \"[$line]\"";
 /// How often commands are tried, two of which make up what a job may: on a busy machine any may be slow.
-const TIMES: usize = 5;
+const TIMES: usize = 8;
+/// Jobs that try it, at most.
+const MOST_JOBS: usize = 10;
 const CLAUDE: &str = "anthropic/claude-test";
 
 /// Runs commands of one job, one right after the other.
@@ -95,7 +97,6 @@ async fn a_command_that_was_slow_or_left_something_is_followed_by_one_in_a_new_s
         "sleep 0.4; echo done",
         "echo x > /dev/shm/file && echo done",
         "chmod 700 /dev/shm && echo done",
-        "prlimit --pid 1 --nofile=100 && echo done",
         "renice -n 19 -p 1 > /dev/null && echo done",
         "ionice -c 3 -p 1 && echo done",
         "chrt --idle -p 0 1 && echo done",
@@ -112,11 +113,6 @@ accepted = listener.accept()[0]
 accepted.close()
 peer.recv(1)
 peer.close()",
-        // Memory that is open in nothing but sockets that are on their way through each other.
-        "file = os.memfd_create('held')
-os.write(file, bytes(1 << 20))
-one, other = socket.socketpair()
-socket.send_fds(one, [b'x'], [file, one.fileno(), other.fileno()])",
     ];
     let left = programs.map(|program| python(&format!("{program}\nprint('done')")));
     for command in own.map(str::to_owned).into_iter().chain(left) {
@@ -125,6 +121,20 @@ socket.send_fds(one, [b'x'], [file, one.fileno(), other.fileno()])",
             assert_eq!(seen, new, "{command}");
         }
     }
+    // Memory that is open in nothing but sockets that are on their way through each other, until the kernel finds them.
+    let held = python(
+        "file = os.memfd_create('held')
+os.write(file, bytes(1 << 20))
+one, other = socket.socketpair()
+socket.send_fds(one, [b'x'], [file, one.fileno(), other.fileno()])
+print('done')",
+    );
+    for (_, seen) in tried(&service, &held).await {
+        assert_eq!(seen, new);
+    }
+    let reply = run(&service, "prlimit --pid 1 --nofile=100").await;
+    let refusal = reply["stderr"].as_str().unwrap();
+    assert!(refusal.contains("not permitted"), "{reply:#}");
     // What nobody could find again cannot be made.
     let queue = "call(240, b'queue', os.O_CREAT | os.O_RDWR, 0o600, 0)";
     let reply = run(&service, &python(queue)).await;
@@ -142,7 +152,7 @@ async fn a_commands_time_and_memory_are_its_own_whatever_ran_before_in_its_sandb
     let burn = python(
         "import time
 held = bytearray(40 << 20)
-while time.process_time() < 0.06:
+while time.process_time() < 0.05:
     pass",
     );
     let burn = format!("echo $PPID; {burn}");
@@ -150,19 +160,24 @@ while time.process_time() < 0.06:
         let mut service = Service::without_worker().await;
         service.add_worker(&[("SKILLET_SANDBOX", isolation)]).await;
         let prompt = format!("{}\n{}\n", bash(&burn), bash("echo $PPID $$")).repeat(TIMES);
-        let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
-        let job = service.create(&job).await;
-        service.finished(&job).await;
-        let replies = replies(&service, &job).await;
+        let request = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
         // Outside of namespaces, who looks after a command is another process in another sandbox.
         let is_shared = |pair: &[Value]| {
             let [first, second] = [0, 1].map(|index| pair[index]["stdout"].as_str().unwrap());
             second.starts_with(first.trim()) && !second.trim().ends_with(&format!("1 {FIRST}"))
         };
-        assert!(
-            replies.chunks(2).any(is_shared),
-            "{isolation}: {replies:#?}"
-        );
+        let mut jobs = 0;
+        let job = loop {
+            let job = service.create(&request).await;
+            service.finished(&job).await;
+            let replies = replies(&service, &job).await;
+            if replies.chunks(2).any(is_shared) {
+                break job;
+            }
+            // On a busy machine all may be slow.
+            jobs += 1;
+            assert!(jobs < MOST_JOBS, "{isolation}: {replies:#?}");
+        };
         let events = service.events(&job).await;
         let used = data(&events, "tool.completed").into_iter().map(|data| {
             let number = |field: &str| data["usage"][field].as_u64().unwrap();
@@ -171,7 +186,7 @@ while time.process_time() < 0.06:
         let used: Vec<_> = used.collect();
         for pair in used.chunks(2) {
             let [(burnt_ms, held_mib), (cpu_ms, mib)] = [pair[0], pair[1]];
-            assert!(burnt_ms >= 60 && (40..80).contains(&held_mib), "{used:?}");
+            assert!(burnt_ms >= 50 && (40..80).contains(&held_mib), "{used:?}");
             assert!(cpu_ms < 40 && mib < 20, "{used:?}");
         }
     }

@@ -137,6 +137,9 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     };
     rules.insert(libc::SYS_socket, socket);
     rules.insert(libc::SYS_socketpair, socketpair);
+    // The limits of others: those of the worker, too, where nothing but Landlock is between it and its own user.
+    let others = any_of([argument(0, SeccompCmpOp::Ne, 0)])?;
+    rules.insert(libc::SYS_prlimit64, others);
     // What is typed into a terminal is obeyed by whoever reads it.
     let terminal = [libc::TIOCSTI, libc::TIOCLINUX]
         .map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request as u32)));

@@ -1,8 +1,8 @@
 //! What a command could leave in its sandbox that does not end with its processes.
 //!
 //! All else that they had is gone when the last of them has been waited for: memory, open files and those without a
-//! name, locks, timers. Mounts, the host name and sysctls they cannot change, without capabilities; keys are denied
-//! by the filter of system calls, POSIX message queues by a limit of zero. Files in the job's own directories are
+//! name, locks, timers. Mounts, the host name and sysctls they cannot change, without capabilities; keys and the
+//! limits of others are denied by the filter of system calls, POSIX message queues by a limit of zero. Files in the job's own directories are
 //! meant to stay.
 
 use std::fs;
@@ -24,8 +24,6 @@ pub(super) struct Remains {
 /// What the next command inherits from this process, and the last could change, being of the same user.
 #[derive(PartialEq, Eq)]
 struct Inherited {
-    /// As setrlimit(2) has them; lowered by prlimit(2).
-    limits: String,
     processors: CpuSet,
     /// Policy and priority, as sched_getattr(2) fills it in.
     scheduling: [u8; SCHEDULING_BYTES],
@@ -82,7 +80,6 @@ impl Inherited {
             return Err(io::Error::last_os_error());
         }
         Ok(Self {
-            limits: fs::read_to_string("/proc/self/limits")?,
             processors: sched_getaffinity(None)?,
             scheduling,
             // SAFETY: it takes two numbers.
