@@ -85,8 +85,9 @@ impl Traces {
                 *descriptors.entry(kind).or_default() += 1;
             }
         }
-        // The pool opens and closes connections as it sees fit.
-        let connections = "select count(*) from pg_stat_activity where datname = current_database() and application_name <> 'test'";
+        // The worker opens and closes connections as it sees fit.
+        let connections = "select count(*) from pg_stat_activity
+            where datname = current_database() and application_name = 'skillet worker'";
         let connections: i64 = sqlx::query_scalar(connections)
             .fetch_one(&service.pool)
             .await

@@ -19,7 +19,7 @@ const LOOK: &str = "set -- /proc/[0-9]*; echo $# processes; tail -qn +2 /proc/sy
     stat -c %a /dev/shm; tail -qn +2 /proc/net/tcp /proc/net/unix; grep -E '^Sig|^Cpus_allowed:' /proc/self/status; \
     ulimit -a; ulimit -Ha; umask; pwd; nice; ionice; env; trap; ls /proc/self/fd | wc -l; read line; echo \"[$line]\"";
 /// How often commands are tried, two of which make up what a job may: on a busy machine any may be slow.
-const TIMES: usize = 8;
+const TIMES: usize = 5;
 /// Jobs that try it, at most.
 const MOST_JOBS: usize = 10;
 const CLAUDE: &str = "anthropic/claude-test";
@@ -77,10 +77,15 @@ async fn a_quick_command_that_left_nothing_is_followed_by_another_in_its_sandbox
         &stay,
     ];
     for command in commands {
-        let tried = tried(&service, command).await;
-        assert!(tried.iter().any(|(is_same, _)| *is_same), "{command}");
-        for (_, seen) in tried {
-            assert_eq!(seen, new, "{command}");
+        let mut jobs = 0;
+        let mut was_same = false;
+        while !was_same {
+            assert!(jobs < MOST_JOBS, "{command}");
+            jobs += 1;
+            for (is_same, seen) in tried(&service, command).await {
+                was_same |= is_same;
+                assert_eq!(seen, new, "{command}");
+            }
         }
     }
     assert_eq!(processes_named(&name), []);

@@ -77,9 +77,7 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
         let mut stream = Vec::new();
         let request = get(&format!("/v1/jobs/{id}/stream")).header("Last-Event-ID", after);
         read_stream(request.send().await?, &mut stream, usize::MAX).await;
-        let path = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
-        let (_, page) = send_surely(&get(&path)).await;
-        let pages = page["data"].as_array().context("a page of events")?.clone();
+        let pages = pages(client, &id, after).await?;
         job.replays.push(Replay {
             after,
             stream,
@@ -102,6 +100,24 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
         });
     }
     Ok(())
+}
+
+/// A job's log after an entry, page by page.
+async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Value>> {
+    let mut all = Vec::new();
+    let mut path = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
+    loop {
+        let (_, page) = send_surely(&client.request(Method::GET, &path)).await;
+        let events = page["data"].as_array().context("a page of events")?;
+        if events.is_empty() {
+            return Ok(all);
+        }
+        all.extend(events.iter().cloned());
+        let next = page["next_after"]
+            .as_i64()
+            .context("where the next begins")?;
+        path = format!("/v1/jobs/{id}/events?after={next}&limit=1000");
+    }
 }
 
 /// Which processes began the attempts.
