@@ -6,18 +6,16 @@ use anyhow::ensure;
 use api::JobWriter;
 use chrono::{SubsecRound, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use serde_json::Map;
 use shared::db;
 use shared::db::claim::Claimed;
-use shared::db::job::{Needs, NewJob};
 use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobStarted};
-use shared::hook::Hooks;
 use shared::id::{JobId, TenantId, WorkerId};
-use shared::job::{JobRequest, JobResult, Limits, Outcome, Priority, Target};
+use shared::job::{JobResult, Outcome};
 use shared::sandbox::Isolation;
 use sqlx::{PgExecutor, PgPool};
+use tests::new_job::new_job;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Jobs that are sent off before the first of them is there.
@@ -71,12 +69,12 @@ impl Queue {
 
     /// Accepts a job as `POST /v1/jobs` does; it is committed on return.
     pub(crate) async fn enqueue(&self) -> sqlx::Result<JobId> {
-        Ok(self.writer.insert(self.new_job()).await?.id)
+        Ok(self.writer.insert(new_job(self.tenant)).await?.id)
     }
 
     /// Accepts a thousand jobs at once.
     pub(crate) async fn enqueue_thousand(&self) -> sqlx::Result<()> {
-        let jobs: Vec<_> = (0..THOUSAND).map(|_| self.new_job()).collect();
+        let jobs: Vec<_> = (0..THOUSAND).map(|_| new_job(self.tenant)).collect();
         db::job::insert(&self.pool, false, &jobs).await?;
         Ok(())
     }
@@ -148,33 +146,5 @@ impl Queue {
         ensure!(good.len() == jobs.len(), "a lease was lost");
         jobs.iter_mut().for_each(|claimed| claimed.last_seq += 1);
         Ok(())
-    }
-
-    fn new_job(&self) -> NewJob {
-        NewJob {
-            id: JobId::new(),
-            tenant: self.tenant,
-            target: Target::Skill("shell".to_owned()),
-            model: "script/bash".parse().expect("it is a model's name"),
-            seat: None,
-            needs: Needs::default(),
-            skill_version: None,
-            skill_digest: Some("0".repeat(64)),
-            request: JobRequest {
-                prompt: "Nothing to do.".to_owned(),
-                inputs: Vec::new(),
-                parameters: Map::new(),
-                hooks: Hooks::default(),
-                limits: Limits::DEFAULT,
-                max_attempts: 3,
-                priority: Priority::default(),
-                agent: None,
-                origin: None,
-            },
-            metadata: Map::new(),
-            retry_of: None,
-            run_at: None,
-            digest: "0".repeat(64),
-        }
     }
 }

@@ -2,4 +2,5 @@
 
 pub mod chaos;
 pub mod model_server;
+pub mod new_job;
 pub mod process;

@@ -4,12 +4,8 @@ use std::collections::HashSet;
 
 use api::JobWriter;
 use futures_util::future::join_all;
-use serde_json::Map;
 use shared::db;
-use shared::db::job::{Needs, NewJob};
-use shared::hook::Hooks;
-use shared::id::{JobId, TenantId};
-use shared::job::{JobRequest, Limits, Priority, Target};
+use tests::new_job::new_job;
 
 use crate::support::Service;
 
@@ -50,32 +46,4 @@ async fn they_take_few_statements_and_what_is_wrong_with_one_keeps_no_other_out(
     }
     drop(writer);
     writing.await.unwrap();
-}
-
-fn new_job(tenant: TenantId) -> NewJob {
-    NewJob {
-        id: JobId::new(),
-        tenant,
-        target: Target::Skill("shell".to_owned()),
-        model: "script/bash".parse().unwrap(),
-        seat: None,
-        skill_version: None,
-        skill_digest: None,
-        needs: Needs::default(),
-        request: JobRequest {
-            prompt: "Nothing to do.".to_owned(),
-            inputs: Vec::new(),
-            parameters: Map::new(),
-            hooks: Hooks::default(),
-            limits: Limits::DEFAULT,
-            max_attempts: 3,
-            priority: Priority::default(),
-            agent: None,
-            origin: None,
-        },
-        metadata: Map::new(),
-        retry_of: None,
-        run_at: None,
-        digest: "0".repeat(64),
-    }
 }

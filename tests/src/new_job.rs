@@ -1,0 +1,36 @@
+//! A job that does nothing, as the API stores it.
+
+use serde_json::Map;
+use shared::db::job::{Needs, NewJob};
+use shared::hook::Hooks;
+use shared::id::{JobId, TenantId};
+use shared::job::{JobRequest, Limits, Priority, Target};
+
+/// Such a job of the skill `shell`.
+pub fn new_job(tenant: TenantId) -> NewJob {
+    NewJob {
+        id: JobId::new(),
+        tenant,
+        target: Target::Skill("shell".to_owned()),
+        model: "script/bash".parse().expect("it is a model's name"),
+        seat: None,
+        needs: Needs::default(),
+        skill_version: None,
+        skill_digest: Some("0".repeat(64)),
+        request: JobRequest {
+            prompt: "Nothing to do.".to_owned(),
+            inputs: Vec::new(),
+            parameters: Map::new(),
+            hooks: Hooks::default(),
+            limits: Limits::DEFAULT,
+            max_attempts: 3,
+            priority: Priority::default(),
+            agent: None,
+            origin: None,
+        },
+        metadata: Map::new(),
+        retry_of: None,
+        run_at: None,
+        digest: "0".repeat(64),
+    }
+}
