@@ -87,7 +87,12 @@ pub(super) fn every_call_has_one_result(job: &JobHistory, faults: &mut Vec<Strin
     }
     let unknown = results.keys();
     faults.extend(unknown.map(|id| format!("the result of {id} is of a call that nobody made")));
+    // A call that was denied is told of by each attempt that comes to it, and run by none.
+    let denied = job.of_type("tool.completed");
+    let denied = denied.filter(|event| event["data"]["outcome"] == "denied");
+    let denied: HashSet<_> = denied.map(|event| &event["data"]["call_id"]).collect();
     let started = job.of_type("tool.started");
+    let started = started.filter(|event| !denied.contains(&event["data"]["call_id"]));
     let mut starts: HashMap<&str, usize> = HashMap::new();
     started.for_each(|event| {
         *starts

@@ -149,6 +149,14 @@ fn calls_without_a_result_and_with_two_are_found() {
     assert_found(&invented, "the call c was started, and no reply made it");
     let again = faults_of_log(|events| events.insert(10, events[9].clone()));
     assert_found(&again, "the call b was started 2 times");
+    let denied = faults_of_log(|events| {
+        events[10]["data"]["outcome"] = json!("denied");
+        events.insert(10, events[9].clone());
+    });
+    assert!(
+        !denied.iter().any(|fault| fault.contains("started")),
+        "{denied:?}"
+    );
 }
 
 #[test]
