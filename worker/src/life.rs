@@ -139,9 +139,10 @@ impl Life<'_> {
         }
     }
 
-    /// Claims for the free slots and begins what it got, until there is no more to take.
+    /// Claims for the free slots and begins what it got, until there is no more to take. Who drains would take what it
+    /// has just handed back.
     async fn claim(&mut self) -> sqlx::Result<()> {
-        while self.claim_once().await? {}
+        while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
         Ok(())
     }
 
