@@ -65,11 +65,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         figure("1 k jobs of a tenant", &small, None),
         figure("1 k jobs of 1 k tenants", &small_of_many, None),
         figure("1 M jobs of 10 k tenants", &large, target(&small_of_many)),
-        figure(
-            "60 k of a tenant dequeued under a held snapshot",
-            &held,
-            target(&small),
-        ),
+        figure("60 k dequeued under a held snapshot", &held, target(&small)),
     ]
     .concat())
 }

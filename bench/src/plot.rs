@@ -17,6 +17,8 @@ const BARS: (f64, f64) = (470.0, 930.0);
 const VALUES: f64 = 945.0;
 const HEAD: f64 = 92.0;
 const ROW: f64 = 27.0;
+/// Labels of the axis for which there is room.
+const MOST_LABELS: i32 = 8;
 const BAR: f64 = 13.0;
 
 const INK: &str = "#1f2430";
@@ -122,6 +124,10 @@ impl<'a> Chart<'a> {
                 r#"<line x1="{x:.1}" y1="{}" x2="{x:.1}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>"#,
                 HEAD - 8.0
             );
+            // Where there are many, each third is enough.
+            if self.axis.1 - self.axis.0 > MOST_LABELS && power % 3 != 0 {
+                continue;
+            }
             let label = match power {
                 0 => "target".to_owned(),
                 1.. => format!("{} ×", 1_u64 << power),
@@ -155,7 +161,7 @@ impl<'a> Chart<'a> {
             INK,
             "limit of machine and Postgres",
         );
-        x += 215.0;
+        x += 240.0;
         for (name, colour) in systems {
             circle(svg, (x + 6.0, 47.5), colour);
             text(svg, (x + 17.0, 52.0), "start", INK, name);
