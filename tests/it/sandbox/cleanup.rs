@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::{processes_named, unique};
 use crate::support::log::data;
@@ -26,13 +28,14 @@ async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
     let name = unique("left");
     // What is made once and kept is there after the first round.
     run(&service, &name).await;
-    let before = Traces::of(&service, &name).await;
+    let before = Traces::at_rest(&service, &name).await;
     assert!(before.descriptors.contains_key("socket"), "{before:?}");
     for _ in 1..ROUNDS {
         run(&service, &name).await;
     }
-    until(async || Traces::of(&service, &name).await == before).await;
+    assert_eq!(Traces::at_rest(&service, &name).await, before);
     assert_eq!(before.processes, 0);
+    assert_eq!(before.children, 1, "the launcher");
     assert_eq!(before.workspaces, [""; 0]);
 }
 
@@ -71,6 +74,19 @@ struct Traces {
 }
 
 impl Traces {
+    /// Those that stay: a job's end is told before the last of it is gone.
+    async fn at_rest(service: &Service, name: &str) -> Self {
+        let mut before = Self::of(service, name).await;
+        let mut unchanged = 0;
+        while unchanged < 10 {
+            sleep(Duration::from_millis(200)).await;
+            let now = Self::of(service, name).await;
+            unchanged = if now == before { unchanged + 1 } else { 0 };
+            before = now;
+        }
+        before
+    }
+
     async fn of(service: &Service, name: &str) -> Self {
         let worker = service.workers[0].id();
         let children = children(worker);
