@@ -90,7 +90,6 @@ pub(crate) async fn list_jobs(
         ));
     }
     let filter = db::job::Filter {
-        ids: None,
         status,
         skill,
         agent,
