@@ -16,6 +16,12 @@ pub(crate) struct FileForm {
     file: Vec<u8>,
 }
 
+/// The bytes of a file.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "for the documentation; the bytes are streamed")]
+pub(crate) struct FileContent(Vec<u8>);
+
 /// The form has other parts, or none.
 pub(crate) fn no_file() -> ApiError {
     ApiError::Malformed("the form must have exactly one part, named `file`".to_owned())

@@ -1,5 +1,6 @@
 //! The OpenAPI document, generated from the handlers.
 
+mod header;
 mod union;
 
 use std::borrow::Cow;
@@ -48,6 +49,7 @@ pub fn document() -> OpenApi {
         .openapi(base)
         .service(crate::routes::v1())
         .split_for_parts();
+    header::deny_null(&mut document.paths);
     if let Some(components) = &mut document.components {
         union::name_variants(components);
     }

@@ -1,5 +1,6 @@
 //! The OpenAPI document: what it promises, and that the service keeps it.
 
+mod client;
 mod docs;
 mod document;
 mod response;

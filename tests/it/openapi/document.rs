@@ -200,12 +200,13 @@ async fn files_and_streams_are_declared_as_such() {
     assert_eq!(form["required"], json!(["file"]));
 
     let download = of("get_asset_content");
-    let content = &download["responses"]["200"]["content"];
-    assert!(
-        content["application/octet-stream"].is_object(),
-        "{content:#}"
-    );
+    for status in ["200", "206"] {
+        let content = &download["responses"][status]["content"]["application/octet-stream"];
+        assert_eq!(content["schema"]["format"], "binary", "{download:#}");
+    }
     assert_eq!(parameters(download, "header"), ["Range"].into());
+    let range = &download["parameters"].as_array().unwrap()[1];
+    assert_eq!(range["schema"], json!({"type": "string"}), "{range:#}");
 
     let stream = of("stream_job");
     let events = &stream["responses"]["200"]["content"]["text/event-stream"]["schema"];

@@ -13,6 +13,7 @@ use shared::id::AssetId;
 use sqlx::PgPool;
 
 use crate::auth::Caller;
+use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
 /// Downloads a file, or a range of it.
@@ -22,9 +23,9 @@ use crate::problem::{ApiError, Problem};
         ("Range" = Option<String>, Header, description = "One range of bytes (RFC 9110, section 14)"),
     ),
     responses(
-        (status = 200, description = "The content", body = Vec<u8>, content_type = "application/octet-stream",
+        (status = 200, description = "The content", body = inline(FileContent), content_type = "application/octet-stream",
             headers(("ETag" = String, description = "SHA-256 of the content, in quotes"))),
-        (status = 206, description = "The range", body = Vec<u8>, content_type = "application/octet-stream"),
+        (status = 206, description = "The range", body = inline(FileContent), content_type = "application/octet-stream"),
         (status = 304, description = "`If-None-Match` names the content"),
         (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
