@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
+use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;
 use shared::db::{self, Steady};
 use shared::id::WorkerId;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +73,7 @@ pub(crate) async fn live(
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
+            may_be_ready: true,
             had_room: true,
         };
         let mut search = JoinSet::new();
@@ -103,7 +105,10 @@ struct Life<'a> {
     ledger: Ledger,
     dead: CancellationToken,
     shutdown: &'a Shutdown,
-    attempts: JoinSet<()>,
+    /// Each says whether its end may let another job of its tenant begin.
+    attempts: JoinSet<bool>,
+    /// Whether there may be jobs to take that the last claim did not see or had no slot for.
+    may_be_ready: bool,
     had_room: bool,
 }
 
@@ -124,9 +129,12 @@ impl Life<'_> {
                 () = self.dead.cancelled() => break,
                 () = self.shutdown.drain.cancelled() => break self.drain().await,
                 // Before what may be ready all the time.
-                _ = chores.tick() => self.do_chores().await,
-                Some(ended) = self.attempts.join_next() => report(ended),
-                () = self.work.notified(), if !is_full => {}
+                _ = chores.tick() => {
+                    self.do_chores().await;
+                    self.may_be_ready = true;
+                }
+                Some(ended) = self.attempts.join_next() => self.note(ended),
+                () = self.work.notified(), if !is_full => self.may_be_ready = true,
             }
         }
         self.dead.cancel();
@@ -146,13 +154,13 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Returns whether there may be more.
+    /// Returns whether there may be more at once.
     async fn claim_once(&mut self) -> sqlx::Result<bool> {
         while let Some(ended) = self.attempts.try_join_next() {
-            report(ended);
+            self.note(ended);
         }
         let free = self.new.slots as usize - self.attempts.len();
-        if free == 0 || !self.has_room() {
+        if !self.may_be_ready || free == 0 || !self.has_room() {
             return Ok(false);
         }
         let begun_at = Instant::now();
@@ -165,9 +173,10 @@ impl Life<'_> {
         )
         .await?;
         self.shop.meters.claimed(begun_at.elapsed(), &claimed);
-        // A tenant that is alone gets all that it can at once, and is charged nothing in advance.
-        let may_be_more = claimed.iter().any(|claimed| claimed.prepaid > 0.0);
+        self.may_be_ready = claimed.len() >= free;
+        let may_be_more = claimed.iter().any(takes_turns);
         for claimed in claimed {
+            let makes_room = takes_turns(&claimed);
             let signals = Signals {
                 cancel: CancellationToken::new(),
                 lost: self.dead.child_token(),
@@ -189,9 +198,23 @@ impl Life<'_> {
             );
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             // An `async` block would have room for the attempt twice.
-            self.attempts.spawn(attempt.map(|()| drop(guards)));
+            self.attempts.spawn(attempt.map(move |()| {
+                drop(guards);
+                makes_room
+            }));
         }
+        self.may_be_ready |= may_be_more;
         Ok(may_be_more)
+    }
+
+    fn note(&mut self, ended: Result<bool, JoinError>) {
+        match ended {
+            Ok(makes_room) => self.may_be_ready |= makes_room,
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "an attempt panicked"
+            ),
+        }
     }
 
     /// Whether the disk has room for more jobs. The log says so when that changes.
@@ -261,11 +284,8 @@ impl Life<'_> {
     }
 }
 
-fn report(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(
-            error = &error as &dyn std::error::Error,
-            "an attempt panicked"
-        );
-    }
+/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has none gets
+/// all that it can at once, and is charged nothing in advance.
+fn takes_turns(claimed: &Claimed) -> bool {
+    claimed.prepaid > 0.0
 }
