@@ -16,6 +16,9 @@ const TOLD: [&str; 5] = [
     "refused 422 invalid_request /prompt",
 ];
 
+/// What `run` ends with where there is no registry of packages.
+const CANNOT_INSTALL: i32 = 69;
+
 #[tokio::test]
 async fn a_client_in_typescript_is_generated_and_compiles_and_works() {
     if has_program("npm") && has_program("node") {
@@ -40,6 +43,11 @@ async fn run(language: &str) {
         .output()
         .await
         .unwrap();
+    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
+    if output.status.code() == Some(CANNOT_INSTALL) && !must {
+        eprintln!("left out: what the client is made with cannot be installed here");
+        return;
+    }
     let told = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{errors}");
