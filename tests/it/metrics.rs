@@ -2,7 +2,7 @@
 
 mod exposition;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, StatusCode};
 use rustix::process::Signal;
@@ -143,6 +143,23 @@ async fn a_worker_counts_what_its_jobs_did() {
     assert!(after["skillet_log_write_events_sum"] > after["skillet_log_write_jobs_sum"]);
     assert!(after[r#"skillet_database_connections{part="worker",state="idle"}"#] > 0.0);
     until(async || scrape(&url).await["skillet_worker_slots_used"] == 0.0).await;
+}
+
+#[tokio::test]
+async fn a_worker_looks_for_jobs_when_there_may_be_some() {
+    const JOBS: u32 = 40;
+    let mut service = Service::without_worker().await;
+    let url = service.add_measured_worker().await;
+    let claims = async || scrape(&url).await["skillet_claim_duration_seconds_count"];
+    let (before, begun_at) = (claims().await, Instant::now());
+    for _ in 0..JOBS {
+        let job = service.create_shell("true").await;
+        service.finished(&job).await;
+    }
+    // One for each that was called out, and one a second. The end of a job lets none of this tenant begin.
+    let most = f64::from(JOBS) * 1.25 + begun_at.elapsed().as_secs_f64();
+    let made = claims().await - before;
+    assert!(made <= most, "{made} claims, more than {most}");
 }
 
 #[tokio::test]
