@@ -15,12 +15,16 @@ pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;
 
+/// Whether nothing may be left out, as in CI.
+pub(crate) fn is_all_required() -> bool {
+    std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all")
+}
+
 /// Whether a program that a test needs is there. Where nothing may be left out, its absence is a failure.
 pub(crate) fn has_program(name: &str) -> bool {
     let found = worker_programs(name);
-    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
     assert!(
-        found || !must,
+        found || !is_all_required(),
         "this test needs `{name}`, and SKILLET_TEST_REQUIRE=all"
     );
     if !found {
@@ -33,9 +37,8 @@ pub(crate) fn has_program(name: &str) -> bool {
 /// not to be is a failure.
 pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
-    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
     assert!(
-        is_root || !must,
+        is_root || !is_all_required(),
         "this test needs to be root, and SKILLET_TEST_REQUIRE=all"
     );
     if !is_root {

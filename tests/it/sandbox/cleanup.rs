@@ -16,6 +16,9 @@ const JOBS: usize = 50;
 const ROUNDS: usize = 5;
 /// Of each job, one after the other.
 const COMMANDS: usize = 4;
+/// Looks, one after the other, that show the same when nothing goes on.
+const EQUAL_LOOKS: usize = 10;
+const MOST_LOOKS: usize = 300;
 
 #[tokio::test]
 async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
@@ -78,13 +81,16 @@ impl Traces {
     async fn at_rest(service: &Service, name: &str) -> Self {
         let mut before = Self::of(service, name).await;
         let mut unchanged = 0;
-        while unchanged < 10 {
+        for _ in 0..MOST_LOOKS {
             sleep(Duration::from_millis(200)).await;
             let now = Self::of(service, name).await;
             unchanged = if now == before { unchanged + 1 } else { 0 };
             before = now;
+            if unchanged == EQUAL_LOOKS {
+                return before;
+            }
         }
-        before
+        panic!("there is no rest: {before:?}");
     }
 
     async fn of(service: &Service, name: &str) -> Self {

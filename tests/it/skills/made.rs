@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::problem::Problem;
-use crate::support::{Service, has_program};
+use crate::support::{Service, has_program, is_all_required};
 
 /// Where jobs find programs. The developer's own may be others.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -30,9 +30,12 @@ pub(super) struct Made {
 /// out, that is a failure.
 pub(super) async fn can_run(service: &Service, skill: &str, programs: &[&str]) -> bool {
     let (_, found) = service.get(&format!("/v1/skills/{skill}")).await;
-    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
     let available = found["available"] == true;
-    assert!(available || !must, "{skill} lacks {}", found["missing"]);
+    assert!(
+        available || !is_all_required(),
+        "{skill} lacks {}",
+        found["missing"]
+    );
     if !available {
         eprintln!("left out: {skill} lacks {}", found["missing"]);
     }
@@ -44,9 +47,8 @@ pub(super) async fn can_run(service: &Service, skill: &str, programs: &[&str]) -
 pub(super) async fn has_module(service: &Service, skill: &str, name: &str) -> bool {
     let (_, found) = service.get(&format!("/v1/skills/{skill}")).await;
     let has_it = found["programs"].get(name).is_some();
-    let must = std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all");
     assert!(
-        has_it || !must,
+        has_it || !is_all_required(),
         "this test needs {name}, and SKILLET_TEST_REQUIRE=all"
     );
     if !has_it {
