@@ -26,12 +26,11 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
@@ -59,7 +58,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// What an API process is given.
 pub struct Settings {
     /// Connections to the database.
-    pub pool: PgPool,
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where `/metrics` needs no key.

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use shared::db;
-use sqlx::{Connection, PgConnection, PgPool};
+use shared::db::{self, Pool};
+use sqlx::{Connection, PgConnection};
 
 use crate::Bench;
 use crate::figure::{Figure, median};
@@ -102,7 +102,7 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
 }
 
 /// Makes so many jobs of each that is there, whatever their rows look like.
-async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
+async fn multiply(pool: &Pool, factor: usize) -> anyhow::Result<()> {
     let factor = i32::try_from(factor)?;
     let mut connection = pool.acquire().await?;
     sqlx::query(
@@ -112,7 +112,7 @@ async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
          where state = 'ready'",
     )
     .bind(factor)
-    .execute(&mut *connection)
+    .execute(&mut connection)
     .await?;
     for statement in [
         "insert into run
@@ -126,13 +126,13 @@ async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
          join job on job.id = copy.old,
          lateral jsonb_populate_record(job, jsonb_build_object('id', copy.new)) as made",
     ] {
-        sqlx::query(statement).execute(&mut *connection).await?;
+        sqlx::query(statement).execute(&mut connection).await?;
     }
     Ok(())
 }
 
 /// Leaves nothing for autovacuum to do while we count: its reading would be the claim's.
-async fn settle(pool: &PgPool) -> anyhow::Result<()> {
+async fn settle(pool: &Pool) -> anyhow::Result<()> {
     for statement in [
         "alter table run set (autovacuum_enabled = off)",
         "alter table job set (autovacuum_enabled = off)",
@@ -161,7 +161,7 @@ async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
 }
 
 /// Buffers of all tables and indexes of this database that were ever looked at.
-async fn read_so_far(pool: &PgPool) -> anyhow::Result<i64> {
+async fn read_so_far(pool: &Pool) -> anyhow::Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()")
         .execute(pool)
         .await?;

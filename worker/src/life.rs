@@ -29,13 +29,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long they have to say that they go when that is over.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+/// The most that chores may take before the next claim; what is left of them is done a second later.
+const CHORES_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after the database failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Lives until told to end. A worker that was declared dead ends its work and goes on under a new id.
 pub(crate) async fn live(
     shop: Arc<Shop>,
-    database_url: &str,
     new: NewWorker,
     keep: Keep,
     shutdown: Shutdown,
@@ -59,8 +60,8 @@ pub(crate) async fn live(
             }
         };
         let dead = CancellationToken::new();
-        let heartbeat =
-            Heartbeat::start(database_url.to_owned(), worker, shop.silence, dead.clone())?;
+        let db = Steady::of(&shop.pool);
+        let heartbeat = Heartbeat::start(db, worker, shop.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let life = Life {
             shop: &shop,
@@ -117,9 +118,14 @@ impl Life<'_> {
         let mut chores = interval(POLL_INTERVAL);
         chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if let Err(error) = self.claim().await {
-                self.db.forget();
-                tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+            let dead = self.dead.clone();
+            match dead.run_until_cancelled(self.claim()).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.db.forget();
+                    tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+                }
+                None => break,
             }
             let used = self.attempts.len();
             self.shop.meters.occupied(used, self.new.slots);
@@ -192,9 +198,9 @@ impl Life<'_> {
                 has_tenant_budget: signals.has_tenant_budget.clone(),
             };
             let guards = (
-                self.running.enter(claimed.job.id, ears),
+                self.running.enter(claimed.lease, ears),
                 self.ledger
-                    .begin(claimed.job.id, claimed.tenant, claimed.prepaid),
+                    .begin(claimed.lease, claimed.tenant, claimed.prepaid),
             );
             let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
             // An `async` block would have room for the attempt twice.
@@ -239,22 +245,33 @@ impl Life<'_> {
         Ok(())
     }
 
+    /// Whoever tells the worker to end need not wait for them.
     async fn do_chores(&self) {
         let done = async {
             self.charge().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
-            let held = held.iter().map(|run| run.job);
-            let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
+            let held = held.iter().map(|run| run.lease);
+            let lost = held.filter(|lease| !self.running.knows(*lease));
+            let lost: Vec<_> = lost.map(|lease| lease.job).collect();
             if chore::do_all(self.shop, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
             Ok::<_, sqlx::Error>(())
         };
-        if let Err(error) = done.await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "cannot do the chores");
+        let done = timeout(CHORES_TIMEOUT, done);
+        tokio::select! {
+            () = self.dead.cancelled() => {}
+            () = self.shutdown.drain.cancelled() => {}
+            done = done => match done {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "cannot do the chores");
+                }
+                Err(_) => tracing::warn!("the chores took too long"),
+            },
         }
     }
 

@@ -8,9 +8,8 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, route};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::asset::{Asset, AssetStore, BlobRange};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::AssetId;
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::form::FileContent;
@@ -34,7 +33,7 @@ use crate::problem::{ApiError, Problem};
 #[route("/assets/{asset_id}/content", method = "GET", method = "HEAD")]
 pub(crate) async fn get_asset_content(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     asset: Path<AssetId>,
     request: HttpRequest,

@@ -2,10 +2,9 @@ use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::is_terminal;
 use shared::id::JobId;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use super::find;
@@ -47,7 +46,7 @@ struct StreamJob {
 #[get("/jobs/{job_id}/stream")]
 pub(crate) async fn stream_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     hub: Data<Hub>,
     job: Path<JobId>,
     query: Query<StreamJob>,
