@@ -1,9 +1,12 @@
 //! A connection to the database whose other end does not answer any more, without an error: all others work.
 
+use std::time::Duration;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use shared::db::Pool;
+use shared::db::{self, Pool};
 use sqlx::AssertSqlSafe;
+use tokio::time::timeout;
 
 use crate::support::log::{assert_whole, data};
 use crate::support::{Service, bash, until};
@@ -20,6 +23,16 @@ impl StoppedBackend {
             .fetch_one(pool)
             .await
             .unwrap();
+        Self::with_id(pid)
+    }
+
+    /// Stops the one that serves this connection.
+    async fn of(connection: &mut db::Connection) -> Self {
+        let pid = sqlx::query_scalar("select pg_backend_pid()");
+        Self::with_id(pid.fetch_one(connection).await.unwrap())
+    }
+
+    fn with_id(pid: i32) -> Self {
         let pid = Pid::from_raw(pid).unwrap();
         kill_process(pid, Signal::STOP).unwrap();
         Self(pid)
@@ -32,9 +45,10 @@ impl Drop for StoppedBackend {
     }
 }
 
+/// What the statements begin with, of which the server shows no more.
 const APPEND: &str = "with entry as materialized";
-const CLAIM: &str = "from claim($1";
-const INSERT_JOB: &str = "insert into job (";
+const CLAIM: &str = "(run).job_id as";
+const INSERT_JOB: &str = "with new as materialized";
 
 #[tokio::test]
 async fn a_job_ends_although_the_writer_of_the_log_got_no_answer() {
@@ -142,7 +156,7 @@ async fn an_entry_that_the_database_refuses_fails_its_own_job_and_no_other() {
     let [call] = data(&events, "tool.completed")[..] else {
         panic!("{events:#?}")
     };
-    assert_eq!(call["outcome"], "unknown");
+    assert_eq!(call["outcome"], "cancelled");
     let ended = service.finished(&other).await;
     assert_eq!(
         (&ended["status"], &ended["attempt"]),
@@ -150,4 +164,41 @@ async fn an_entry_that_the_database_refuses_fails_its_own_job_and_no_other() {
         "{ended:#}"
     );
     assert_whole(&service.events(&other).await);
+}
+
+#[tokio::test]
+async fn connections_that_do_not_answer_are_replaced_in_their_pool() {
+    let service = Service::without_worker().await;
+    let pool = db::connect(&service.database_url, "test", 1).await.unwrap();
+    let moment = Duration::from_millis(100);
+
+    let mut connection = pool.acquire().await.unwrap();
+    let _stopped = StoppedBackend::of(&mut connection).await;
+    timeout(moment, db::ping(&mut connection))
+        .await
+        .unwrap_err();
+    drop(connection);
+    db::ping(&pool).await.unwrap();
+
+    let mut transaction = pool.begin().await.unwrap();
+    let _stopped = StoppedBackend::of(&mut transaction).await;
+    timeout(moment, transaction.commit()).await.unwrap_err();
+    db::ping(&pool).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_dropped_is_undone_and_lets_go_of_its_locks() {
+    let service = Service::without_worker().await;
+    let pool = db::connect(&service.database_url, "test", 1).await.unwrap();
+    let mut transaction = pool.begin().await.unwrap();
+    let change = "update tenant set name = 'changed' where name = 'default'";
+    let changed = sqlx::query(change)
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    assert_eq!(changed.rows_affected(), 1);
+    drop(transaction);
+    // Through another pool: nobody asks the first connection for anything.
+    let changed = sqlx::query(change).execute(&service.pool).await.unwrap();
+    assert_eq!(changed.rows_affected(), 1);
 }

@@ -31,6 +31,8 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
 /// The most that chores may take before the next claim; what is left of them is done a second later.
 const CHORES_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a worker that leaves tries to say so.
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after the database failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
@@ -82,13 +84,9 @@ pub(crate) async fn live(
         life.live().await;
         search.shutdown().await;
         drop(heartbeat);
-        if let Err(error) = db::worker::stop(&shop.pool, worker).await {
-            // Others will notice.
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot say that this worker has ended"
-            );
-        }
+        // Or others will notice.
+        let stopping = db::worker::stop(&shop.pool, worker);
+        tell(stopping, "cannot say that this worker has ended").await;
     }
     beside.shutdown().await;
     Ok(())
@@ -145,12 +143,7 @@ impl Life<'_> {
         }
         self.dead.cancel();
         while self.attempts.join_next().await.is_some() {}
-        if let Err(error) = self.charge().await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot charge tenants"
-            );
-        }
+        tell(self.charge(), "cannot charge tenants").await;
     }
 
     /// Claims for the free slots and begins what it got, until there is no more to take. Who drains would take what it
@@ -278,12 +271,8 @@ impl Life<'_> {
     /// Lets jobs come to a boundary, for a while, then makes them go.
     async fn drain(&mut self) {
         tracing::info!(jobs = self.attempts.len(), "leaving");
-        if let Err(error) = db::worker::drain(&self.shop.pool, self.worker).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot say that this worker leaves"
-            );
-        }
+        let draining = db::worker::drain(&self.shop.pool, self.worker);
+        tell(draining, "cannot say that this worker leaves").await;
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
         tokio::select! {
             () = all_ended => return,
@@ -298,6 +287,17 @@ impl Life<'_> {
                 "left jobs behind; others take them over"
             );
         }
+    }
+}
+
+/// Tells the database something that it can do without: whoever leaves does not wait long for it.
+async fn tell(telling: impl Future<Output = sqlx::Result<()>>, failure: &'static str) {
+    match timeout(TELL_TIMEOUT, telling).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
+        }
+        Err(_) => tracing::warn!("{failure}: no answer"),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod batch;
 mod curtain;
+mod position;
 mod refused;
 mod writer;
 
@@ -17,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 use crate::secret::Redactor;
 use crate::telemetry::LogMeters;
 use curtain::Curtain;
+use position::Position;
 use shared::db::Pool;
 use shared::db::log::{Lease, Next};
 use shared::event::EventData;
-use writer::{Position, Writer};
+use writer::Writer;
 
 /// Commands that wait for the writer before those who bring more have to wait themselves.
 const QUEUE_LENGTH: usize = 1024;

@@ -163,29 +163,29 @@ impl Drop for Connection {
         let Raw::Pooled(connection) = &mut self.raw else {
             return;
         };
-        let Some(connection) = connection.take() else {
+        let Some(mut connection) = connection.take() else {
             return;
         };
         match Handle::try_current() {
             Ok(runtime) if !self.is_broken => {
-                let returning = return_to_pool(connection, self.in_transaction);
-                runtime.spawn(timeout(RETURN_TIMEOUT, returning));
+                if self.in_transaction {
+                    runtime.spawn(undo(connection));
+                } else {
+                    runtime.spawn(timeout(RETURN_TIMEOUT, connection.return_to_pool()));
+                }
             }
             _ => drop(connection.detach()),
         }
     }
 }
 
-async fn return_to_pool(mut connection: PoolConnection<Postgres>, in_transaction: bool) {
-    if in_transaction
-        && sqlx::raw_sql("rollback")
-            .execute(&mut *connection)
-            .await
-            .is_err()
-    {
+/// Ends the transaction of a connection and returns it. The locks of the transaction are free then.
+async fn undo(mut connection: PoolConnection<Postgres>) {
+    let undoing = sqlx::raw_sql("rollback").execute(&mut *connection);
+    if let Ok(Ok(_)) = timeout(RETURN_TIMEOUT, undoing).await {
+        let _ = timeout(RETURN_TIMEOUT, connection.return_to_pool()).await;
+    } else {
         // The server undoes a transaction whose connection is gone.
         drop(connection.detach());
-        return;
     }
-    connection.return_to_pool().await;
 }

@@ -1,35 +1,25 @@
 //! The task that commits what all jobs of this process have to say.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use shared::db::log::{Append, Lease, Next};
 use shared::db::{self, Pool, Steady};
-use shared::id::JobId;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::batch::Batch;
+use super::position::Positions;
 use super::{Command, LeaseLost, refused};
 use crate::telemetry::LogMeters;
 
 /// The pause before a write is tried again after an outage; the lease ends the tries.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the log of a job stands.
-pub(super) struct Position {
-    pub(super) last_seq: i64,
-    pub(super) attempt: i32,
-    pub(super) lost: CancellationToken,
-}
-
 /// Writes the open logs.
 pub(super) struct Writer {
     pool: Pool,
     db: Steady,
     meters: LogMeters,
-    /// By job, so that of two leases of a job only the newer has an open log.
-    positions: HashMap<JobId, (Lease, Position)>,
+    positions: Positions,
 }
 
 impl Writer {
@@ -38,7 +28,7 @@ impl Writer {
             pool: pool.clone(),
             db: Steady::of(pool),
             meters,
-            positions: HashMap::new(),
+            positions: Positions::default(),
         }
     }
 
@@ -49,7 +39,7 @@ impl Writer {
             let mut next = Some(command);
             while let Some(command) = next {
                 match command {
-                    Command::Open { lease, position } => self.open(lease, position),
+                    Command::Open { lease, position } => self.positions.open(lease, position),
                     Command::Write {
                         lease,
                         events,
@@ -69,42 +59,21 @@ impl Writer {
         }
     }
 
-    /// Opens a log, and closes that of another lease of the job: only the newest can be good.
-    fn open(&mut self, lease: Lease, position: Position) {
-        match self.positions.get(&lease.job) {
-            Some((newer, _)) if newer.number > lease.number => position.lost.cancel(),
-            _ => {
-                let before = self.positions.insert(lease.job, (lease, position));
-                if let Some((_, superseded)) = before {
-                    superseded.lost.cancel();
-                }
-            }
-        }
-    }
-
-    /// Where the log of that very lease stands, if it is open.
-    fn position(&self, lease: Lease) -> Option<&Position> {
-        let (open, position) = self.positions.get(&lease.job)?;
-        (*open == lease).then_some(position)
-    }
-
     async fn commit(&mut self, batch: Batch) {
-        let last_seq = |lease| Some(self.position(lease)?.last_seq);
+        let last_seq = |lease| Some(self.positions.get(lease)?.last_seq);
         let (appends, waiting) = batch.into_appends(last_seq);
         let begun_at = Instant::now();
         let good = self.append_surely(&appends).await;
         let events = appends.iter().map(|append| append.events.len()).sum();
         self.meters.wrote(begun_at.elapsed(), appends.len(), events);
         for append in &appends {
-            let is_good = good.contains(&append.lease);
-            if is_good && matches!(append.next, Next::Continue) {
-                if let Some((_, position)) = self.positions.get_mut(&append.lease.job) {
-                    position.last_seq += append.events.len() as i64;
-                }
-            } else if let Some((_, position)) = self.positions.remove(&append.lease.job)
-                && !is_good
-            {
-                position.lost.cancel();
+            let lease = append.lease;
+            if !good.contains(&lease) {
+                self.positions.lose(lease);
+            } else if matches!(append.next, Next::Continue) {
+                self.positions.advance(lease, append.events.len());
+            } else {
+                self.positions.close(lease);
             }
         }
         for (lease, written) in waiting {
@@ -165,10 +134,7 @@ impl Writer {
                     "the log cannot be written, trying again"
                 );
             }
-            let is_lost = |append: &Append| {
-                let position = self.position(append.lease);
-                position.is_none_or(|position| position.lost.is_cancelled())
-            };
+            let is_lost = |append: &Append| self.positions.is_lost(append.lease);
             if appends.iter().all(is_lost) {
                 return Ok(Vec::new());
             }
@@ -192,7 +158,7 @@ impl Writer {
             .iter()
             .filter(|append| !good.contains(&append.lease));
         let others: Vec<_> = others
-            .filter_map(|append| Some((append, self.position(append.lease)?.attempt)))
+            .filter_map(|append| Some((append, self.positions.get(append.lease)?.attempt)))
             .collect();
         good.extend(db::log::list_written(self.db.get().await?, &others).await?);
         Ok(good)
