@@ -66,9 +66,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ApiError::field("", "must be an object"));
     }
-    if let Some(path) = nul::find(bytes) {
+    if let Some(place) = nul::find(bytes) {
         return Err(ApiError::field(
-            pointer(&path),
+            place,
             "must not contain the character NUL (U+0000)",
         ));
     }

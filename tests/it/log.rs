@@ -189,8 +189,8 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
         isolation: Isolation::Namespaced,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
-    let claimed = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
-    let [claimed] = &claimed.unwrap()[..] else {
+    let claims = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
+    let [Ok(claimed)] = &claims.unwrap()[..] else {
         panic!("there is one job")
     };
     let append = |event, next| Append {

@@ -33,6 +33,7 @@ mod openapi;
 mod outage;
 mod outputs;
 mod queue;
+mod releases;
 mod resume;
 mod retention;
 mod sandbox;

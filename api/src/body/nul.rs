@@ -4,10 +4,13 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_path_to_error::{Path, Track};
+use serde_path_to_error::Track;
 
-/// Where in a JSON body the first text with a NUL is. A body that is no JSON has none: reading it says what is wrong.
-pub(super) fn find(bytes: &[u8]) -> Option<Path> {
+use super::pointer;
+
+/// A pointer to the first text of a JSON body that has a NUL, or to the object that has one in a name. A body that is no
+/// JSON has none: reading it says what is wrong.
+pub(super) fn find(bytes: &[u8]) -> Option<String> {
     // JSON has no NUL but as this escape. Nearly all bodies end here.
     let mut after_backslash = bytes.split(|byte| *byte == b'\\').skip(1);
     if !after_backslash.any(|rest| rest.starts_with(b"u0000")) {
@@ -17,7 +20,14 @@ pub(super) fn find(bytes: &[u8]) -> Option<Path> {
     let mut track = Track::new();
     let json = serde_path_to_error::Deserializer::new(&mut json, &mut track);
     let error = Texts.deserialize(json).err()?;
-    (error.is_data() && error.to_string().starts_with(FOUND)).then(|| track.path())
+    if !error.to_string().starts_with(FOUND) {
+        return None;
+    }
+    let place = pointer(&track.path());
+    let object = place
+        .split_once('\0')
+        .and_then(|(before, _)| before.rsplit_once('/'));
+    Some(object.map_or(place.clone(), |(object, _)| object.to_owned()))
 }
 
 const FOUND: &str = "a text has a NUL";
@@ -83,10 +93,9 @@ impl<'de> Visitor<'de> for Texts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::pointer;
 
     fn found(json: &str) -> Option<String> {
-        find(json.as_bytes()).map(|path| pointer(&path))
+        find(json.as_bytes())
     }
 
     #[test]

@@ -30,8 +30,7 @@ pub(crate) async fn hand_back(shop: &Shop, unreadable: UnreadableJob, lost: Canc
         claimed_at,
         ..
     } = unreadable;
-    let error = &unreadable.error as &dyn std::error::Error;
-    tracing::warn!(job = %job.id, error, "a job was written by another release");
+    tell(&job, &unreadable.error);
     let ends = unreadable.cancel_requested || is_last(unreadable.unreadable);
     let left = match ends {
         true => Left::read(&shop.pool, &job).await,
@@ -90,6 +89,12 @@ pub(super) fn last_words(
         run_at,
     });
     (event, Next::Requeue { cause, run_at })
+}
+
+/// Tells the operator.
+fn tell(job: &Job, error: &UnreadableRow) {
+    let error = error as &dyn std::error::Error;
+    tracing::warn!(job = %job.id, error, "a job was written by another release");
 }
 
 fn is_last(earlier: i16) -> bool {
