@@ -1,5 +1,7 @@
 //! JSON bodies whose errors name the field.
 
+mod nul;
+
 use actix_web::dev::Payload;
 use actix_web::web::BytesMut;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
@@ -63,6 +65,12 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // A list of values would otherwise pass for an object, field by field.
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ApiError::field("", "must be an object"));
+    }
+    if let Some(place) = nul::find(bytes) {
+        return Err(ApiError::field(
+            place,
+            "must not contain the character NUL (U+0000)",
+        ));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {

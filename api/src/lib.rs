@@ -15,6 +15,7 @@ pub mod metrics;
 mod name;
 pub mod openapi;
 pub mod problem;
+mod query;
 mod routes;
 mod telemetry;
 mod v1;
@@ -140,7 +141,11 @@ pub async fn run(
             .wrap(from_fn(problem::render))
             .wrap(TracingLogger::default())
             .wrap(from_fn(telemetry::observe))
-            .service(routes::v1().wrap(from_fn(auth::authenticate)))
+            .service(
+                routes::v1()
+                    .wrap(from_fn(query::refuse_nul))
+                    .wrap(from_fn(auth::authenticate)),
+            )
             .service(health::healthz)
             .service(health::readyz)
             .service(

@@ -94,7 +94,8 @@ impl Queue {
         db: impl PgExecutor<'_>,
         slots: i64,
     ) -> sqlx::Result<Vec<Claimed>> {
-        db::claim::claim(db, self.worker, &self.skills, slots, true).await
+        let claims = db::claim::claim(db, self.worker, &self.skills, slots, true);
+        Ok(claims.await?.into_iter().flatten().collect())
     }
 
     /// Ends jobs that did nothing, with what a log has at least.

@@ -24,6 +24,7 @@ pub mod schema;
 pub mod secret;
 pub mod skill;
 pub mod sse;
+pub mod stored;
 pub mod submit_limit;
 pub mod telemetry;
 pub mod tool;

@@ -114,7 +114,7 @@ async fn add_worker(pool: &Pool, skills: &[&str]) -> WorkerId {
 async fn claim(pool: &Pool, worker: WorkerId, slots: i64) -> Vec<Claimed> {
     let skills = sqlx::query_scalar("select skills from worker where id = $1");
     let skills: Vec<String> = skills.bind(worker.0).fetch_one(pool).await.unwrap();
-    db::claim::claim(pool, worker, &skills, slots, true)
-        .await
-        .unwrap()
+    let claims = db::claim::claim(pool, worker, &skills, slots, true).await;
+    let claimed = claims.unwrap().into_iter().map(Result::unwrap);
+    claimed.collect()
 }

@@ -188,10 +188,14 @@ async fn claim(service: &Service) -> Claimed {
         isolation: Isolation::Namespaced,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
-    let claimed = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
-    let mut claimed = claimed.unwrap();
-    assert_eq!(claimed.len(), 1);
-    claimed.remove(0)
+    let mut claims = db::claim::claim(&service.pool, worker, &new.skills, 1, true)
+        .await
+        .unwrap();
+    assert_eq!(claims.len(), 1);
+    let Ok(claimed) = claims.remove(0) else {
+        panic!("it can be read")
+    };
+    claimed
 }
 
 #[tokio::test]

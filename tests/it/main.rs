@@ -34,6 +34,7 @@ mod outage;
 mod outputs;
 mod pooler;
 mod queue;
+mod releases;
 mod resume;
 mod retention;
 mod sandbox;

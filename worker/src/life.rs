@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use shared::db::claim::Claimed;
+use shared::db::claim::{Claim, Claimed, UnreadableJob};
 use shared::db::worker::NewWorker;
 use shared::db::{self, Steady};
 use shared::id::WorkerId;
@@ -174,36 +174,60 @@ impl Life<'_> {
         self.shop.meters.claimed(begun_at.elapsed(), &claimed);
         self.may_be_ready = claimed.len() >= free;
         let may_be_more = claimed.iter().any(takes_turns);
-        for claimed in claimed {
-            let makes_room = takes_turns(&claimed);
-            let signals = Signals {
-                cancel: CancellationToken::new(),
-                lost: self.dead.child_token(),
-                drain: self.shutdown.drain.clone(),
-                leave: self.shutdown.leave.clone(),
-                has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
-            };
-            if claimed.cancel_requested {
-                signals.cancel.cancel();
+        for claim in claimed {
+            let makes_room = takes_turns(&claim);
+            match claim {
+                Ok(claimed) => self.begin(claimed, makes_room),
+                Err(unreadable) => self.hand_back(*unreadable, makes_room),
             }
-            let ears = Ears {
-                cancel: signals.cancel.clone(),
-                has_tenant_budget: signals.has_tenant_budget.clone(),
-            };
-            let guards = (
-                self.running.enter(claimed.lease, ears),
-                self.ledger
-                    .begin(claimed.lease, claimed.tenant, claimed.prepaid),
-            );
-            let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
-            // An `async` block would have room for the attempt twice.
-            self.attempts.spawn(attempt.map(move |()| {
-                drop(guards);
-                makes_room
-            }));
         }
         self.may_be_ready |= may_be_more;
         Ok(may_be_more)
+    }
+
+    /// Begins an attempt.
+    fn begin(&mut self, claimed: Claimed, makes_room: bool) {
+        let signals = Signals {
+            cancel: CancellationToken::new(),
+            lost: self.dead.child_token(),
+            drain: self.shutdown.drain.clone(),
+            leave: self.shutdown.leave.clone(),
+            has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
+        };
+        if claimed.cancel_requested {
+            signals.cancel.cancel();
+        }
+        let ears = Ears {
+            cancel: signals.cancel.clone(),
+            has_tenant_budget: signals.has_tenant_budget.clone(),
+        };
+        let guards = (
+            self.running.enter(claimed.lease, ears),
+            self.ledger
+                .begin(claimed.lease, claimed.tenant, claimed.prepaid),
+        );
+        let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
+        // An `async` block would have room for the attempt twice.
+        self.attempts.spawn(attempt.map(move |()| {
+            drop(guards);
+            makes_room
+        }));
+    }
+
+    /// Hands back a job that this release cannot read.
+    fn hand_back(&mut self, unreadable: UnreadableJob, makes_room: bool) {
+        let (shop, lost) = (self.shop.clone(), self.dead.child_token());
+        let lease = unreadable.lease;
+        let guards = (
+            self.running.enter(lease, Ears::default()),
+            self.ledger
+                .begin(lease, unreadable.tenant, unreadable.prepaid),
+        );
+        self.attempts.spawn(async move {
+            attempt::hand_back(&shop, unreadable, lost).await;
+            drop(guards);
+            makes_room
+        });
     }
 
     fn note(&mut self, ended: Result<bool, JoinError>) {
@@ -303,6 +327,10 @@ async fn tell(telling: impl Future<Output = sqlx::Result<()>>, failure: &'static
 
 /// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has none gets
 /// all that it can at once, and is charged nothing in advance.
-fn takes_turns(claimed: &Claimed) -> bool {
-    claimed.prepaid > 0.0
+fn takes_turns(claim: &Claim) -> bool {
+    let prepaid = match claim {
+        Ok(claimed) => claimed.prepaid,
+        Err(unreadable) => unreadable.prepaid,
+    };
+    prepaid > 0.0
 }

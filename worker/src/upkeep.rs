@@ -136,13 +136,16 @@ async fn forget_jobs(
     let (mut last, mut count) = (Some(JobId(Uuid::nil())), 0);
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
-        let old = db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        let mut old =
+            db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        last = old.last().copied();
+        let taken = db::job::list_taken_again(&mut transaction, cutoff, &old).await?;
+        old.retain(|job| !taken.contains(job));
         let blobs = db::job::delete(&mut transaction, &old).await?;
         db::event_week::forget(&mut transaction, &old).await?;
         transaction.commit().await?;
         release(pool, assets, blobs).await?;
         count += old.len();
-        last = old.last().copied();
     }
     if count > 0 {
         tracing::info!(jobs = count, "forgot jobs that ended long ago");

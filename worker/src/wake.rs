@@ -25,6 +25,7 @@ pub(crate) struct Running {
 }
 
 /// How a job hears what comes from outside.
+#[derive(Default)]
 pub(crate) struct Ears {
     pub(crate) cancel: CancellationToken,
     pub(crate) has_tenant_budget: Arc<AtomicBool>,

@@ -6,7 +6,7 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
-use shared::db::agent::Put;
+use shared::db::agent::{Put, StoredAgent};
 use shared::db::{self, Pool};
 use shared::provider::Providers;
 use shared::skill::is_name;
@@ -81,8 +81,8 @@ pub(crate) async fn get_agent(
     if !is_name(&name) {
         return Err(absent);
     }
-    let agent = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
-    agent.map(actix_web::web::Json).ok_or(absent)
+    let stored = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
+    read(stored.ok_or(absent)?).map(actix_web::web::Json)
 }
 
 /// Removes an agent. Of `default`, the built-in one comes back.
@@ -130,8 +130,28 @@ pub(crate) async fn list_agents(
     let ListAgents { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let after = cursor::text(cursor.as_deref())?;
-    let agents = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(agents, limit, |agent| {
-        agent.name.clone()
-    })))
+    let stored = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
+    let page = Page::of(stored, limit, |agent| agent.name.clone());
+    // Who asks for one by its name is told why it cannot be read.
+    let agents = page.data.into_iter().filter_map(|stored| read(stored).ok());
+    Ok(actix_web::web::Json(Page {
+        data: agents.collect(),
+        next_cursor: page.next_cursor,
+    }))
+}
+
+/// The agent as it is stored, or the error that says that another release has stored it.
+pub(crate) fn read(stored: StoredAgent) -> Result<Agent, ApiError> {
+    let (name, version) = (stored.name.clone(), stored.version);
+    stored.read().map_err(|error| {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(agent = name, version, error, "an agent cannot be read");
+        ApiError::Conflict {
+            code: "agent_unreadable",
+            detail: format!(
+                "this release cannot read version {version} of the agent `{name}`, which another release stored; \
+                 update the service, or put the agent again"
+            ),
+        }
+    })
 }

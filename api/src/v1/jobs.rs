@@ -78,16 +78,6 @@ pub(crate) async fn list_jobs(
     } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let before = cursor::id(cursor.as_deref())?;
-    // The database takes no text with a NUL.
-    if [&skill, &agent]
-        .into_iter()
-        .flatten()
-        .any(|name| name.contains('\0'))
-    {
-        return Err(ApiError::Malformed(
-            "`skill` and `agent` are names without control characters".to_owned(),
-        ));
-    }
     let filter = db::job::Filter {
         status,
         skill,

@@ -108,7 +108,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 crashes = run.crashes + (entry.turn is not distinct from 'crash')::int::smallint,
                 drains = run.drains + (entry.turn is not distinct from 'drain')::int::smallint,
                 model_outages = run.model_outages + (entry.turn is not distinct from 'model_outage')::int::smallint,
-                failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint
+                failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint,
+                unreadable = run.unreadable + (entry.turn is not distinct from 'unreadable')::int::smallint
             from entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
             returning entry.number, run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, entry.turn, run.state

@@ -52,7 +52,13 @@ pub async fn put(
     document: &str,
     files: Sealed,
 ) -> Result<Put, StoreAssetError> {
-    // The first of several at once makes the row; the others wait for it here.
+    // Of two uploads at once the second counts the first, also if they have different names.
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('skills of ' || $1::uuid::text, 0))",
+        tenant.0,
+    )
+    .execute(&mut *db)
+    .await?;
     let before = sqlx::query!(
         r#"insert into skill (tenant_id, name, version, deleted_at)
            values ($1, $2, 0, now())

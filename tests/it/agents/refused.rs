@@ -115,7 +115,7 @@ async fn a_job_of_an_agent_is_checked_like_any_other() {
             "/agent",
             "there is no agent `none`",
         ),
-        (json!({"agent": "no\u{0}ne"}), "/agent", "there is no agent"),
+        (json!({"agent": "no\u{0}ne"}), "/agent", "NUL"),
         (
             json!({"agent": "default", "skill": "shell"}),
             "/agent",

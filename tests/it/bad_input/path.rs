@@ -94,6 +94,8 @@ async fn a_query_that_cannot_be_used_is_malformed() {
         ("/v1/jobs", "state=queued", "unknown field `state`"),
         ("/v1/jobs", "skill=%00", "`skill`"),
         ("/v1/jobs", "agent=a%00b", "`agent`"),
+        ("/v1/agents", "cursor=%00", "`cursor`"),
+        (events.as_str(), "types=tool.started%00", "`types`"),
         (events.as_str(), "limit=0", "`limit`"),
         (events.as_str(), "limit=1001", "`limit`"),
         (events.as_str(), "after=x", "query"),

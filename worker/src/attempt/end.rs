@@ -14,6 +14,7 @@ use shared::message::ToolCall;
 use shared::telemetry::trace::Span;
 
 use super::left::Left;
+use super::unreadable::{is_unreadable, last_words};
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
 use crate::model::ModelError;
@@ -182,6 +183,11 @@ pub(super) async fn close(
                 doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS)),
             )
         }
+        End::Fault(error) if is_unreadable(&error) => {
+            tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "a job was written by another release");
+            let (last, next) = last_words(&claimed.job, clock.now(), claimed.unreadable, result);
+            (Vec::new(), last, next)
+        }
         End::Fault(error) => {
             let error = format!("{error:#}");
             let error = log.redact(&error);
@@ -315,7 +321,8 @@ fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
     vec![warning]
 }
 
-fn log_line(message: &str) -> EventData {
+/// A warning in the job's log.
+pub(super) fn log_line(message: &str) -> EventData {
     EventData::Log(LogLine {
         level: LogLevel::Warning,
         message: message.to_owned(),

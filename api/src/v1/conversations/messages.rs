@@ -62,7 +62,12 @@ pub(crate) async fn get_conversation(
     let found = db::conversation::list_messages(&**pool, conversation.id, after, limit + 1).await?;
     let page = Page::of(found, limit, |((place, seq), _)| format!("{place}.{seq}"));
     let messages = Page {
-        data: page.data.into_iter().map(|(_, message)| message).collect(),
+        // What this release cannot read is left out, and the pages go on.
+        data: page
+            .data
+            .into_iter()
+            .filter_map(|(_, message)| message)
+            .collect(),
         next_cursor: page.next_cursor,
     };
     Ok(Json(ConversationWithMessages {

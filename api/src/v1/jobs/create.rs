@@ -108,7 +108,8 @@ pub(crate) async fn create_job(
     ))
 }
 
-/// The job as it ended; `None` if the patience ends first, or the job is removed.
+/// The job as it ended; `None` if the patience ends first, or the job is removed, or if a worker of another release
+/// wrote what this one cannot read.
 async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
     let to_the_end = async {
         while let Some(frame) = follower.next().await? {
@@ -121,9 +122,7 @@ async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, 
     let Ok(ended) = timeout(patience, to_the_end).await else {
         return Ok(None);
     };
-    let job = ended?.map(|job| serde_json::from_str(job.get()));
-    job.transpose()
-        .map_err(|error| ApiError::Internal(error.into()))
+    Ok(ended?.and_then(|job| serde_json::from_str(job.get()).ok()))
 }
 
 pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {

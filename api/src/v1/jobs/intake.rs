@@ -18,7 +18,7 @@ use super::request::{CreateJob, Known, Parsed};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, FieldError};
-use crate::v1::skills;
+use crate::v1::{agents, skills};
 
 /// Errors of one answer: who sends a thousand jobs with the same mistake need not read it a thousand times.
 const MAX_ERRORS: usize = 100;
@@ -158,6 +158,10 @@ impl Intake<'_> {
             [] => Vec::new(),
             names => db::agent::list_by_name(pool, tenant, names).await?,
         };
+        let agents = agents.into_iter().map(|stored| {
+            let agent = agents::read(stored)?;
+            Ok((agent.name.clone(), agent))
+        });
         let conversations = distinct(requests().filter_map(CreateJob::conversation));
         let conversations = match &conversations[..] {
             [] => Vec::new(),
@@ -173,7 +177,7 @@ impl Intake<'_> {
             providers: self.providers,
             assets: assets.into_iter().collect(),
             skills,
-            agents: agents.into_iter().map(|it| (it.name.clone(), it)).collect(),
+            agents: agents.collect::<Result<_, ApiError>>()?,
             conversations: conversations.into_iter().map(|it| (it.id, it)).collect(),
         })
     }

@@ -45,7 +45,8 @@ pub(crate) async fn retry_job(
     }
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
-        .ok_or(ApiError::NotFound("job"))?;
+        .ok_or(ApiError::NotFound("job"))?
+        .map_err(|_| unreadable())?;
     request.origin = None;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
     let needs = needs(&before, &request, &pool, caller.tenant).await?;
@@ -55,6 +56,11 @@ pub(crate) async fn retry_job(
     };
     let id = JobId::new();
     let mut transaction = pool.begin().await?;
+    // It stays as it is until the new one is there: its skill's version and its files are used again.
+    let ended = db::job::lock_ended(&mut transaction, caller.tenant, before.id).await?;
+    if ended.is_none() {
+        return Err(ApiError::NotFound("job"));
+    }
     let mut counted = false;
     if caller.has_submit_limit {
         match db::submit_limit::take(&mut transaction, caller.tenant, 1).await? {
@@ -110,6 +116,15 @@ pub(crate) async fn retry_job(
     }
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &new.accepted(created_at)))
+}
+
+fn unreadable() -> ApiError {
+    ApiError::Conflict {
+        code: "job_unreadable",
+        detail: "this release cannot read the request of this job, which another release stored; update the service, \
+                 or send the request as a new job"
+            .to_owned(),
+    }
 }
 
 /// What a job needs of a worker, and so does one like it.

@@ -47,7 +47,7 @@ impl Intake<'_> {
             let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
             let (text, digest) = (&key.text, &key.digest);
             let used =
-                db::idempotency::remember(&mut transaction, tenant, text, digest, &ids).await?;
+                db::idempotency::remember(&mut *transaction, tenant, text, digest, &ids).await?;
             if used.is_some() {
                 return Ok(Stored::UsedKey);
             }
