@@ -10,7 +10,7 @@ use shared::db;
 use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;
 use shared::id::{TenantId, WorkerId};
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -108,6 +108,7 @@ async fn add_worker(pool: &PgPool, skills: &[&str]) -> WorkerId {
         skills: skills.iter().map(ToString::to_string).collect(),
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
+        memory_limit: MemoryLimit::Watched,
     };
     db::worker::insert(pool, &new).await.unwrap()
 }

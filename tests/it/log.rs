@@ -9,7 +9,7 @@ use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::job::{JobResult, Outcome};
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use tests::model_server::Reply;
 
 use crate::support::log::{assert_whole, data, text, types};
@@ -187,6 +187,7 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
         skills: vec!["shell".to_owned()],
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
+        memory_limit: MemoryLimit::Watched,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
     let claimed = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
