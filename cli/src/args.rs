@@ -18,7 +18,7 @@ use serde_json::Value;
 use shared::id::ConversationId;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
-use worker::sandbox::Mode;
+use worker::sandbox::{MemoryFloor, Mode};
 
 pub(crate) use agents::{Agents, AgentsCommand, OneAgent, PutAgent};
 pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApproval};
@@ -166,6 +166,15 @@ pub(crate) struct Sandbox {
         value_delimiter = ','
     )]
     pub(crate) sandbox_read: Vec<PathBuf>,
+    /// Available memory of this machine below which commands are ended, the largest first: a size such as 512MiB, or a
+    /// part of all memory
+    #[arg(
+        long = "sandbox-memory-floor",
+        env = "SKILLET_SANDBOX_MEMORY_FLOOR",
+        default_value = "5%",
+        value_name = "SIZE"
+    )]
+    pub(crate) memory_floor: MemoryFloor,
 }
 
 #[derive(Args, Clone)]

@@ -115,6 +115,7 @@ impl Parts {
             },
             sandbox: sandbox.sandbox,
             sandbox_read: sandbox.sandbox_read.clone(),
+            memory_floor: sandbox.memory_floor,
         };
         worker::run(settings, shutdown).await
     }

@@ -10,7 +10,7 @@ use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;
 use shared::db::{self, Pool};
 use shared::id::{TenantId, WorkerId};
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use uuid::Uuid;
 
 use crate::support::Service;
@@ -107,6 +107,7 @@ async fn add_worker(pool: &Pool, skills: &[&str]) -> WorkerId {
         skills: skills.iter().map(ToString::to_string).collect(),
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
+        memory_limit: MemoryLimit::Watched,
     };
     db::worker::insert(pool, &new).await.unwrap()
 }

@@ -10,7 +10,7 @@ use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
 use shared::job::{JobResult, Outcome};
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use tests::model_server::Reply;
 
 use crate::support::log::{assert_whole, data, text, types};
@@ -186,6 +186,7 @@ async fn claim(service: &Service) -> Claimed {
         skills: vec!["shell".to_owned()],
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
+        memory_limit: MemoryLimit::Watched,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
     let mut claims = db::claim::claim(&service.pool, worker, &new.skills, 1, true)

@@ -48,7 +48,7 @@ use shared::asset::AssetStore;
 use shared::db::Pool;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
 use shared::telemetry::metrics::Metrics;
@@ -57,7 +57,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
-use crate::sandbox::Mode;
+use crate::sandbox::{MemoryFloor, Mode};
 use crate::shop::Shop;
 use crate::telemetry::Meters;
 use crate::tool::WebClients;
@@ -100,6 +100,8 @@ pub struct Settings {
     pub sandbox: Mode,
     /// Directories of this machine that commands may read beside the usual ones.
     pub sandbox_read: Vec<PathBuf>,
+    /// Available memory of this machine below which commands end.
+    pub memory_floor: MemoryFloor,
 }
 
 /// How a worker is told to end.
@@ -131,14 +133,21 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         keep,
         sandbox,
         sandbox_read,
+        memory_floor,
     } = settings;
     let workspaces = WorkspaceRoot::claim(&home.join("workspaces"))?;
-    let sandbox = sandbox::open(sandbox, workspaces.path(), sandbox_read).await?;
+    let sandbox = sandbox::open(sandbox, workspaces.path(), sandbox_read, memory_floor).await?;
     if sandbox.isolation() != Isolation::Namespaced {
         let isolation = sandbox.isolation().as_str();
         tracing::warn!(
             isolation,
             "commands of models are not confined in namespaces"
+        );
+    }
+    if sandbox.memory_limit() == MemoryLimit::Watched {
+        tracing::warn!(
+            "commands have no cgroups: their memory is watched and not limited, so one can take more than it may before it \
+             is ended; deploy/README.md says how to give them cgroups"
         );
     }
     let slots = slots.min(sandbox.max_jobs().unwrap_or(slots));
@@ -159,6 +168,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         programs: programs.iter().map(ToString::to_string).collect(),
         providers: providers.ready(),
         isolation: sandbox.isolation(),
+        memory_limit: sandbox.memory_limit(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     metrics.watch("worker", &pool);

@@ -2,9 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use shared::provider::Providers;
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::{Catalog, Program, Skill};
-use worker::sandbox::{Mode, Sandbox};
+use worker::sandbox::{MemoryFloor, Mode, Sandbox};
 
 use super::{print, print_json};
 use crate::Exit;
@@ -15,11 +15,14 @@ use crate::postgres;
 /// `skillet doctor`
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     let catalog = Catalog::load(options.skills_dir.as_deref())?;
-    let (mode, read) = (
-        options.sandbox.sandbox,
-        options.sandbox.sandbox_read.clone(),
-    );
-    let sandbox = worker::sandbox::open(mode, &std::env::temp_dir(), read).await;
+    let wanted = &options.sandbox;
+    let sandbox = worker::sandbox::open(
+        wanted.sandbox,
+        &std::env::temp_dir(),
+        wanted.sandbox_read.clone(),
+        wanted.memory_floor,
+    )
+    .await;
     let programs = Programs::look(&catalog, sandbox.as_ref().ok()).await?;
     let providers = config.providers(None);
     let database = postgres::installed().into_iter().next();
@@ -31,6 +34,7 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
             "postgres": database,
             "sandbox": {
                 "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
+                "memory_limit": sandbox.as_ref().ok().map(Sandbox::memory_limit),
                 "problem": sandbox.as_ref().err().map(ToString::to_string),
             },
             "programs": Vec::from_iter(programs.installed.iter().map(Program::to_string)),
@@ -44,7 +48,10 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
             None => print("✗ PostgreSQL: not installed; the first start downloads it, if it can"),
         }
         match &sandbox {
-            Ok(sandbox) => print(describe(sandbox.isolation())),
+            Ok(sandbox) => {
+                print(describe(sandbox.isolation()));
+                print(describe_memory(sandbox.memory_limit()));
+            }
             Err(unavailable) => print(&format!("✗ sandbox: {unavailable}\n")),
         }
         print_skills(&catalog, &programs);
@@ -71,7 +78,8 @@ impl Programs {
         let sandbox = match sandbox {
             Some(sandbox) => sandbox,
             None => {
-                none = worker::sandbox::open(Mode::Off, &home, Vec::new()).await?;
+                none = worker::sandbox::open(Mode::Off, &home, Vec::new(), MemoryFloor::default())
+                    .await?;
                 &none
             }
         };
@@ -128,6 +136,15 @@ fn print_models(providers: &Providers) {
             print(&format!("✓ models of {name}"));
         } else {
             print(&format!("✗ models of {name}: its key is not set"));
+        }
+    }
+}
+
+fn describe_memory(limit: MemoryLimit) -> &'static str {
+    match limit {
+        MemoryLimit::Enforced => "✓ memory of commands: limited by cgroups",
+        MemoryLimit::Watched => {
+            "! memory of commands: watched and not limited, because no cgroups can be made here; deploy/README.md says how"
         }
     }
 }

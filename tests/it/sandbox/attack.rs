@@ -16,6 +16,7 @@ pub(super) struct Worlds {
 }
 
 /// What became of an attack in each world.
+#[derive(Debug)]
 pub(super) struct Tried {
     attack: String,
     pub(super) inside: Outcome,
