@@ -27,9 +27,10 @@ pub mod worker;
 
 use std::time::{Duration, Instant};
 
+use ::log::LevelFilter;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgExecutor, PgPool};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgExecutor, PgPool};
 
 pub use steady::Steady;
 
@@ -42,6 +43,8 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// How long a request waits for a connection before it fails.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A statement that takes longer is logged.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 /// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
 /// and to ask it each time costs as much as a small statement.
 const TRUSTED_FOR: Duration = Duration::from_millis(100);
@@ -50,10 +53,9 @@ const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens a pool. `name` shows in `pg_stat_activity`. A server that is just restarting is waited for.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPool, sqlx::Error> {
-    let options: PgConnectOptions = url.parse()?;
-    let options = options.application_name(name);
-    // Waiting for a connection is no warning of its own; slow statements show in the caller's span.
+    let options = options(url)?.application_name(name);
     let pool = PgPoolOptions::new()
+        .acquire_slow_level(LevelFilter::Info)
         .max_connections(max_connections)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
@@ -75,6 +77,18 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPo
     through_outage(|| pool.clone().connect_with(options.clone())).await
 }
 
+/// The options of a connection. A slow statement or a wait for a connection is no warning: a loaded machine has many,
+/// and nobody can act on one. They show at the level `info`.
+fn options(url: &str) -> sqlx::Result<PgConnectOptions> {
+    let options: PgConnectOptions = url.parse()?;
+    Ok(options.log_slow_statements(LevelFilter::Info, SLOW_STATEMENT))
+}
+
+/// Opens a connection beside all pools.
+pub async fn connect_alone(url: &str) -> sqlx::Result<PgConnection> {
+    options(url)?.connect().await
+}
+
 /// Tries again while the server is out of reach, which it is while it restarts, for as long as a request waits for a
 /// connection.
 pub async fn through_outage<T, F>(work: impl Fn() -> F) -> sqlx::Result<T>
@@ -94,8 +108,7 @@ where
 
 /// Makes a database on the server of `url` if it is missing.
 pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
-    use sqlx::Connection;
-    let mut connection = sqlx::PgConnection::connect(url).await?;
+    let mut connection = connect_alone(url).await?;
     // An identifier cannot be a parameter; this one is ours.
     let created = sqlx::query(sqlx::AssertSqlSafe(format!("create database \"{name}\"")))
         .execute(&mut connection)

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ async fn renew(
 ) -> sqlx::Result<bool> {
     let open = match connection.take() {
         Some(open) => open,
-        None => PgConnection::connect(url).await?,
+        None => db::connect_alone(url).await?,
     };
     let open = connection.insert(open);
     db::worker::renew(open, worker).await
