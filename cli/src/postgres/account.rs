@@ -17,8 +17,8 @@ const PRIVATE_GROUP: u32 = 60_705;
 pub(super) enum Account {
     /// The user of this process.
     Own,
-    /// As root: somebody else. Other programs may run as the same user; they are not of the private group, without
-    /// which nobody gets to the server's files and its socket, and the kernel lets them look into none of its processes.
+    /// As root: another user, in the private group. Other programs of that user are not in the group, so they reach
+    /// neither the server's files nor its socket, and the kernel does not let them inspect its processes.
     Other { name: String, uid: u32, gid: u32 },
 }
 
