@@ -61,7 +61,7 @@ async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
         .app_data::<Data<Pool>>()
         .expect("the application has a pool");
     let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
-    key.ok_or(ApiError::Unauthorized)
+    key.ok_or(ApiError::UnknownKey)
 }
 
 /// The scheme's name is not case-sensitive (RFC 9110, section 11.1).

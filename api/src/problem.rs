@@ -21,9 +21,12 @@ pub enum ApiError {
     /// The request cannot be read.
     #[error("{0}")]
     Malformed(String),
-    /// There is no key, or none that we know.
+    /// There is no key.
     #[error("send a key of this service as `Authorization: Bearer sk_…`")]
     Unauthorized,
+    /// There is a key, and it is none of ours.
+    #[error("this key is not known to the service: it may be mistyped, revoked, or the key of another service")]
+    UnknownKey,
     /// The key may not do this.
     #[error("this key lacks the scope `{0}`")]
     Forbidden(&'static str),
@@ -183,7 +186,7 @@ impl ApiError {
     fn code(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed_request",
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::UnknownKey => "unauthorized",
             Self::Forbidden(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::MethodNotAllowed => "method_not_allowed",
@@ -251,7 +254,7 @@ impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized | Self::UnknownKey => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,

@@ -48,10 +48,16 @@ impl Parts {
     /// Reads and opens what the options name.
     pub(crate) fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
+        directory::warn_if_writable(&home);
         let assets = match common.assets.as_deref() {
             Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
             Some(folder) => AssetStore::in_folder(Path::new(folder))?,
-            None => AssetStore::in_folder(&home.join("assets"))?,
+            None => {
+                let folder = home.join("assets");
+                let store = AssetStore::in_folder(&folder)?;
+                directory::close(&folder)?;
+                store
+            }
         };
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
         let mut providers = config.providers(common.default_model.clone());
@@ -136,15 +142,24 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts everything and returns when jobs can run. `progress` gets a line whenever a wait begins.
+    /// Starts everything in the directory of the lock, and returns when jobs can run. `progress` gets a line whenever
+    /// a wait begins.
     pub(crate) async fn start(
         options: Up,
         config: &Config,
-        shutdown: Shutdown,
+        lock: DirectoryLock,
+        shutdown: &Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
+        // When it ends by itself, nobody was asked to.
+        let shutdown = Shutdown {
+            drain: shutdown.drain.child_token(),
+            leave: shutdown.leave.child_token(),
+        };
         let mut parts = Parts::open(&options.own.common, config)?;
-        let lock = DirectoryLock::take(&parts.home)?;
+        // A port that is taken is said before a database is made.
+        let listener = listen(options.listen.listen)?;
+        let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
         if parts.master_keys.is_none() {
             parts.master_keys = Some(KeyFile::of(&parts.home).read_or_make()?);
         }
@@ -153,13 +168,14 @@ impl Service {
         let pool = db::connect(&database_url, "skillet up", 2)
             .await
             .context("cannot reach the database")?;
-        db::migrate(&pool).await?;
-        // We hold the directory, so whoever worked here before is gone.
-        db::worker::stop_home(&pool, &parts.home.display().to_string()).await?;
-        let api_key = own_key(&pool, &parts.home).await?;
-
-        let listener = listen(options.listen.listen)?;
-        let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
+        let api_key = match prepare(&pool, &parts.home).await {
+            Ok(api_key) => api_key,
+            Err(error) => {
+                // Before its server goes.
+                pool.close().await;
+                return Err(error);
+            }
+        };
         let place = Place::new(listener.local_addr()?, api_key);
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
@@ -185,8 +201,14 @@ impl Service {
             postgres,
             _lock: lock,
         };
-        service.wait_until_ready(&pool, &parts.home).await?;
+        let ready = service.wait_until_ready(&pool, &parts.home).await;
         pool.close().await;
+        if let Err(error) = ready {
+            service.hurry();
+            // What went wrong first is what matters.
+            let _ = service.stop().await;
+            return Err(error);
+        }
         // The last step: who finds the file finds the service, and who started it takes both away.
         service.place.write(&service.place_file)?;
         Ok(service)
@@ -272,6 +294,14 @@ pub(crate) async fn open_database(
     db::create_database(&postgres.url("postgres"), "skillet").await?;
     let url = postgres.url("skillet");
     Ok((Some(postgres), url))
+}
+
+/// Brings the database up to date, and returns the key of the directory's owner.
+async fn prepare(pool: &PgPool, home: &Path) -> anyhow::Result<String> {
+    db::migrate(pool).await?;
+    // We hold the directory, so whoever worked here before is gone.
+    db::worker::stop_home(pool, &home.display().to_string()).await?;
+    own_key(pool, home).await
 }
 
 /// The key of this directory's owner, who may do everything. It stays the same over restarts.

@@ -32,9 +32,10 @@ pub mod worker;
 
 use std::time::{Duration, Instant};
 
+use ::log::LevelFilter;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection as _, PgConnection, PgExecutor};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgExecutor};
 
 pub use connection::Connection;
 pub use listener::Listener;
@@ -52,6 +53,8 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// How long a request waits for a connection before it fails.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A statement that takes longer is logged.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 /// The pause before what failed for want of a server is tried again.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
@@ -61,10 +64,14 @@ pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<Pool
     through_outage(|| Pool::open(options.clone(), max_connections)).await
 }
 
+/// A slow statement is no warning: a loaded machine has many, and nobody can act on one. It shows at the level `info`.
 fn connect_options(url: &str, name: &str) -> sqlx::Result<PgConnectOptions> {
     let options: PgConnectOptions = url.parse()?;
-    // Numbers come in binary, so their digits are all there. PgBouncer by default refuses to be asked for them.
-    Ok(options.application_name(name).extra_float_digits(None))
+    Ok(options
+        .application_name(name)
+        // Numbers come in binary, so their digits are all there. PgBouncer by default refuses to be asked for them.
+        .extra_float_digits(None)
+        .log_slow_statements(LevelFilter::Info, SLOW_STATEMENT))
 }
 
 /// Tries again while the server is out of reach, which it is while it restarts, for as long as a request waits for a

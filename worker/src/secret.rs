@@ -49,8 +49,7 @@ impl JobSecrets {
             .await
             .map_err(Fault::ours)?;
         let is_stored = |name: &SecretName| stored.iter().any(|secret| secret.name == *name);
-        let required = declared.iter().filter(|need| need.required);
-        let missing = required.filter(|need| !is_stored(&need.name));
+        let missing = declared.iter().filter(|need| !need.is_met(is_stored));
         let missing: Vec<_> = missing.map(|need| need.name.as_str()).collect();
         if !missing.is_empty() {
             return Err(not_set(&missing).into());

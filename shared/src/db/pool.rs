@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use log::LevelFilter;
 use sqlx::postgres::{
     PgConnectOptions, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
 };
@@ -35,8 +36,9 @@ impl Pool {
         options: PgConnectOptions,
         max_connections: u32,
     ) -> sqlx::Result<Self> {
-        // Waiting for a connection is no warning of its own; slow statements show in the caller's span.
+        // Waiting for a connection is no warning of its own.
         let connections = PgPoolOptions::new()
+            .acquire_slow_level(LevelFilter::Info)
             .max_connections(max_connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .test_before_acquire(false)

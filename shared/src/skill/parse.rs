@@ -214,17 +214,19 @@ fn check_name(folder: Option<&str>, name: &str) -> Result<(), SkillError> {
     }
 }
 
-/// `NAME` is required, `NAME?` is not.
+/// `NAME` is required, `NAME?` is not, and of `ONE|OTHER` one is.
 fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
     const NAME: &str = "skillet.secrets";
     let mut secrets: Vec<SecretNeed> = Vec::new();
     for word in words(value) {
-        let need =
-            SecretNeed::parse(word).map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
-        if secrets.iter().any(|secret| secret.name == need.name) {
-            return Err(field(NAME, &format!("names {} twice", need.name)));
+        let needs = SecretNeed::parse_alternatives(word)
+            .map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
+        for need in needs {
+            if secrets.iter().any(|secret| secret.name == need.name) {
+                return Err(field(NAME, &format!("names {} twice", need.name)));
+            }
+            secrets.push(need);
         }
-        secrets.push(need);
     }
     Ok(secrets)
 }

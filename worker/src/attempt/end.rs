@@ -91,7 +91,7 @@ impl From<LoopError> for End {
                 message: error.to_string(),
                 retry_after: error.retry_after(),
             },
-            LoopError::Model(error @ (ModelError::Refused { .. } | ModelError::Protocol(_))) => {
+            LoopError::Model(error @ ModelError::Refused { .. }) => {
                 Self::Failed(JobErrorCode::ModelRefused.with(error.to_string()))
             }
             LoopError::Model(error) => Self::Fault(error.into()),

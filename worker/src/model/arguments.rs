@@ -2,17 +2,20 @@
 
 use serde_json::{Map, Value};
 
+use crate::model::surrogate;
+
 /// How deep arguments may be nested. In a log they are some levels deeper, and what is read back may have 127.
 const MAX_DEPTH: usize = 100;
 
 /// Reads arguments into the `input` and `malformed` of a call. `cut` says that the reply reached its
 /// cap within this very call.
-pub(super) fn parse(text: &str, cut: bool) -> (Value, Option<String>) {
+pub(super) fn parse(text: String, cut: bool) -> (Value, Option<String>) {
+    let text = surrogate::join(text);
     let none = || Value::Object(Map::new());
     if text.trim().is_empty() && !cut {
         return (none(), None);
     }
-    match serde_json::from_str(text) {
+    match serde_json::from_str(&text) {
         Ok(input @ Value::Object(_)) if is_deeper(&input, MAX_DEPTH) => {
             let reason = format!("the arguments are nested deeper than {MAX_DEPTH} levels");
             (none(), Some(reason))
@@ -20,7 +23,7 @@ pub(super) fn parse(text: &str, cut: bool) -> (Value, Option<String>) {
         Ok(input @ Value::Object(_)) => (input, None),
         Ok(Value::Null) => (none(), None),
         // Some servers quote them once more.
-        Ok(Value::String(quoted)) if is_object(&quoted) => parse(&quoted, cut),
+        Ok(Value::String(quoted)) if is_object(&quoted) => parse(quoted, cut),
         Ok(_) => (none(), Some("the arguments are not a JSON object".into())),
         Err(_) if cut => {
             let reason = "the reply was cut at its token limit before the arguments were complete";
@@ -101,7 +104,7 @@ mod tests {
             ("", true, json!({}), Some("cut at its token limit")),
         ];
         for (text, cut, input, reason) in cases {
-            let (read, malformed) = parse(text, cut);
+            let (read, malformed) = parse(text.into(), cut);
             assert_eq!(read, input, "{text}");
             assert_eq!(malformed.is_some(), reason.is_some(), "{text}");
             assert!(
