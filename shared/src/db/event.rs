@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use crate::event::{Event, EventData, JobEvent, ToolCompleted};
@@ -139,14 +139,6 @@ pub async fn follow(
 /// Removes a job's log.
 pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
     sqlx::query!("delete from job_event where job_id = $1", job.0)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-/// Makes the partitions of the coming weeks. Cheap when they are there.
-pub async fn ensure_partitions(db: &PgPool) -> sqlx::Result<()> {
-    sqlx::query!("select ensure_event_partitions()")
         .execute(db)
         .await?;
     Ok(())

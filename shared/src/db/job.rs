@@ -12,7 +12,7 @@ use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Outcome, Status};
 
 pub use delete::{Ended, delete, list_old_inputs, lock_ended, lock_old};
-pub use insert::{Needs, NewJob, insert};
+pub use insert::{Needs, NewJob, insert, is_of_another_time};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
