@@ -5,6 +5,7 @@ mod cost;
 mod pause;
 mod race;
 mod turn;
+mod unrunnable;
 
 use shared::db;
 use shared::db::claim::Claimed;
