@@ -57,7 +57,10 @@ pub async fn keep(pool: PgPool) {
                 let is_off = ahead.abs() > WORTH_A_WARNING;
                 if is_off && !was_off {
                     let seconds = ahead.num_seconds();
-                    tracing::warn!(seconds, "this machine's clock is ahead of the database's");
+                    tracing::warn!(
+                        seconds,
+                        "this machine's clock is wrong: it is ahead of the database's by so many seconds"
+                    );
                 }
                 was_off = is_off;
             }

@@ -1,5 +1,7 @@
 //! Hosts whose clocks are wrong: what counts is the time of the database.
 
+use std::process::Command;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 use shared::db;
@@ -16,11 +18,29 @@ fn time_of(job: &str) -> DateTime<Utc> {
     DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap()
 }
 
+/// What runs a program with a clock that is so far off. `faketime` itself would stay between the program and us.
+fn with_clock_off(offset: &str) -> Vec<String> {
+    let faketime = Command::new("faketime")
+        .args(["--exclude-monotonic", "-f", offset, "env"])
+        .output();
+    let variables = String::from_utf8(faketime.unwrap().stdout).unwrap();
+    let wanted = [
+        "LD_PRELOAD=",
+        "FAKETIME=",
+        "FAKETIME_DONT_FAKE_MONOTONIC=",
+        "DONT_FAKE_MONOTONIC=",
+    ];
+    let wanted = |line: &&str| wanted.iter().any(|name| line.starts_with(name));
+    let variables = variables.lines().filter(wanted).map(str::to_owned);
+    std::iter::once("env".to_owned()).chain(variables).collect()
+}
+
 async fn run_with_clocks_off(offset: &str) {
     if !has_program("faketime") {
         return;
     }
-    let wrong = ["faketime", "--exclude-monotonic", "-f", offset];
+    let wrong = with_clock_off(offset);
+    let wrong: Vec<_> = wrong.iter().map(String::as_str).collect();
     let mut service = Service::without_worker().await;
     let before = service.create_shell("true").await;
     service.api.kill();
@@ -30,6 +50,7 @@ async fn run_with_clocks_off(offset: &str) {
     service.api.kill();
     service.restart_api();
     let after = service.create_shell("true").await;
+    assert!(service.logs().contains("this machine's clock is wrong"));
     for job in [&before, &with_it, &after] {
         let ended = service.finished(job).await;
         assert_eq!(ended["status"], "completed", "{ended:#}");

@@ -29,15 +29,24 @@ async fn count_outside(service: &Service) -> i64 {
     count.fetch_one(&service.pool).await.unwrap()
 }
 
-/// Lets no worker do maintenance by itself.
-async fn suspend_maintenance(service: &Service) {
-    execute(service, "update chore set begun_at = now()".to_owned()).await;
+/// Starts the API again, and waits until it answers.
+async fn restart(service: &mut Service) {
+    service.api.kill();
+    service.restart_api();
+    assert_eq!(service.get("/v1/queue").await.0, 200);
+}
+
+/// An API that has made the partitions, whose workers will do no maintenance by themselves.
+async fn without_maintenance() -> Service {
+    let service = Service::without_worker().await;
+    assert_eq!(service.get("/v1/queue").await.0, 200);
+    execute(&service, "update chore set begun_at = now()".to_owned()).await;
+    service
 }
 
 #[tokio::test]
 async fn events_outside_of_the_weeks_move_to_their_week_while_jobs_go_on() {
-    let mut service = Service::without_worker().await;
-    suspend_maintenance(&service).await;
+    let mut service = without_maintenance().await;
     let this_week = partition(&service, 0).await;
     execute(&service, format!("drop table {this_week}")).await;
     service.add_worker(&[]).await;
@@ -66,7 +75,7 @@ async fn events_outside_of_the_weeks_move_to_their_week_while_jobs_go_on() {
 
 #[tokio::test]
 async fn an_api_starts_although_there_are_events_of_a_week_to_come() {
-    let mut service = Service::without_worker().await;
+    let mut service = without_maintenance().await;
     let last = partition(&service, 2).await;
     let id = "select first_id from event_week where partition = $1";
     let id = sqlx::query_scalar::<_, uuid::Uuid>(id).bind(&last);
@@ -75,8 +84,7 @@ async fn an_api_starts_although_there_are_events_of_a_week_to_come() {
     let event = format!("insert into job_event values ('{id}', 1, 'job.queued', now(), 0, '{{}}')");
     execute(&service, event).await;
     assert_eq!(count_outside(&service).await, 1);
-    service.api.kill();
-    service.restart_api();
+    restart(&mut service).await;
     assert!(is_there(&service, &last).await);
     assert_eq!(count_outside(&service).await, 0);
     let moved = AssertSqlSafe(format!("select count(*) from {last} where job_id = $1"));
@@ -86,8 +94,7 @@ async fn an_api_starts_although_there_are_events_of_a_week_to_come() {
 
 #[tokio::test]
 async fn a_week_that_cannot_be_made_keeps_nothing_else_from_being_done() {
-    let mut service = Service::without_worker().await;
-    suspend_maintenance(&service).await;
+    let mut service = without_maintenance().await;
     // Its range is taken by a table of another name.
     let [next, last] = [partition(&service, 1).await, partition(&service, 2).await];
     execute(
@@ -96,8 +103,7 @@ async fn a_week_that_cannot_be_made_keeps_nothing_else_from_being_done() {
     )
     .await;
     execute(&service, format!("drop table {last}")).await;
-    service.api.kill();
-    service.restart_api();
+    restart(&mut service).await;
     assert!(is_there(&service, &last).await);
 
     execute(&service, format!("drop table {last}")).await;

