@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chrono::Utc;
 use shared::db::{self, EVENTS_CHANNEL, Listener, Pool, Steady};
 use shared::event::JobEvent;
 use shared::id::JobId;
@@ -182,7 +181,7 @@ impl Hub {
     }
 
     fn pass_on(&self, events: &[JobEvent]) {
-        let now = Utc::now();
+        let now = shared::clock::now();
         for JobEvent { event, .. } in events {
             self.meters
                 .delivered((now - event.at).to_std().unwrap_or_default());

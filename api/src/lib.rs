@@ -92,7 +92,9 @@ pub async fn run(
         master_keys,
         threads,
     } = settings;
-    db::through_outage(|| db::event::ensure_partitions(&pool)).await?;
+    // Before the first id is made.
+    db::through_outage(|| shared::clock::read(&pool)).await?;
+    ensure_event_weeks(&pool).await;
     metrics.watch("api", &pool);
     let meters = Meters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
@@ -101,6 +103,7 @@ pub async fn run(
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
+    background.spawn(shared::clock::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(doorbell.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
@@ -177,6 +180,16 @@ pub async fn run(
     }
     background.shutdown().await;
     Ok(())
+}
+
+/// Events of a week without a partition are kept in the default one, until a worker has made it.
+async fn ensure_event_weeks(pool: &Pool) {
+    if let Err(error) = db::event_week::ensure_coming(pool).await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "cannot make the partitions of the coming weeks"
+        );
+    }
 }
 
 async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: CancellationToken) {

@@ -160,6 +160,7 @@ impl From<sqlx::Error> for ApiError {
         match error {
             error if shared::db::skill::is_held(&error) => Self::SkillReplaced,
             error if shared::db::is_outage(&error) => Self::Unavailable(error.into()),
+            error if shared::db::job::is_of_another_time(&error) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
     }
@@ -239,7 +240,7 @@ impl ApiError {
     fn retry_after(&self) -> Option<i64> {
         match self {
             Self::BudgetExceeded { renewed_at } => {
-                Some((*renewed_at - Utc::now()).num_seconds().max(0) + 1)
+                Some((*renewed_at - shared::clock::now()).num_seconds().max(0) + 1)
             }
             Self::SubmitRateExceeded { wait } | Self::QueueFull { wait } => Some(seconds(*wait)),
             _ if self.status_code() == StatusCode::SERVICE_UNAVAILABLE && self.is_retryable() => {

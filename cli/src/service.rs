@@ -297,7 +297,7 @@ pub(crate) async fn open_database(
 }
 
 /// Brings the database up to date, and returns the key of the directory's owner.
-async fn prepare(pool: &PgPool, home: &Path) -> anyhow::Result<String> {
+async fn prepare(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     db::migrate(pool).await?;
     // We hold the directory, so whoever worked here before is gone.
     db::worker::stop_home(pool, &home.display().to_string()).await?;

@@ -5,6 +5,7 @@ pub mod agent;
 pub mod approval;
 pub mod asset;
 pub mod budget;
+pub mod clock;
 pub mod conversation;
 pub mod db;
 pub mod event;

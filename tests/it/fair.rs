@@ -5,6 +5,7 @@ mod cost;
 mod pause;
 mod race;
 mod turn;
+mod unrunnable;
 
 use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;

@@ -1,5 +1,7 @@
 //! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 
 use shared::approval::{Answer, Approval, ApprovalStatus};
@@ -19,6 +21,8 @@ const ORPHANS_AT_ONCE: i64 = 100;
 const EXPIRED_AT_ONCE: i64 = 100;
 /// Jobs that are ended at once after a cancellation that nobody heard.
 const MISSED_AT_ONCE: i64 = 100;
+/// For how long a job that joined a conversation is looked at each second; after that, `upkeep` does it.
+const JOINED_LATELY: Duration = Duration::from_secs(60);
 /// Workers that may die with a job before the job is held to be the cause.
 const MAX_CRASHES: i16 = 3;
 
@@ -27,7 +31,7 @@ const MAX_CRASHES: i16 = 3;
 pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<bool> {
     let pool = &shop.pool;
     let promoted = db::claim::promote(pool).await?
-        + db::run::admit_blocked(pool, None).await?
+        + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
         + expire_approvals(pool).await?;
     cancel_missed(shop).await?;
     db::worker::stop_silent(pool, shop.silence).await?;

@@ -46,6 +46,7 @@ pub(crate) async fn live(
     let work = Arc::new(Notify::new());
     let running = Running::default();
     let mut beside = JoinSet::new();
+    beside.spawn(shared::clock::keep(shop.pool.clone()));
     beside.spawn(upkeep::run(shop.clone(), keep));
     beside.spawn(wake::listen(
         shop.pool.clone(),

@@ -155,14 +155,6 @@ pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Makes the partitions of the coming weeks. Cheap when they are there.
-pub async fn ensure_partitions(db: &Pool) -> sqlx::Result<()> {
-    sqlx::query!("select ensure_event_partitions()")
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
 struct Row {
     job_id: Uuid,
     seq: i64,

@@ -1,4 +1,5 @@
-//! Forgetting logs, a week's partition at a time: to drop a table is quick, however much was in it.
+//! The partitions of logs, one a week: made ahead of time, and dropped when their time is over, which is quick, however
+//! much is in them.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgExecutor};
@@ -13,6 +14,31 @@ pub struct Week {
     partition: String,
     first_id: Uuid,
     end_id: Uuid,
+}
+
+/// How many weeks after this one have partitions.
+const WEEKS_AHEAD: i32 = 2;
+
+/// Makes the partitions of this week and the next ones that are missing, and moves events of theirs into them that the
+/// default partition has taken in. Returns the first error; no week is left out because another could not be made.
+///
+/// A week for which the log is in use for too long now is left to the next call.
+pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
+    let mut failed = None;
+    for weeks_ahead in 0..=WEEKS_AHEAD {
+        let made = sqlx::query!("select ensure_event_week($1)", weeks_ahead)
+            .fetch_one(db)
+            .await;
+        if is_too_late(&made) {
+            tracing::info!(
+                weeks_ahead,
+                "the log is in use; its partition is made later"
+            );
+        } else if let Err(error) = made {
+            failed.get_or_insert(error);
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// The weeks that ended before `cutoff`.

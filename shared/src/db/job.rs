@@ -15,7 +15,7 @@ use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
 pub use delete::{Ended, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
-pub use insert::{Needs, NewJob, insert};
+pub use insert::{Needs, NewJob, insert, is_of_another_time};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {

@@ -133,6 +133,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 where run.conversation_id = ended.conversation_id and run.state = 'blocked'
                 order by place
                 limit 1
+                -- One that is being cancelled is waited for, and then the next one is it.
+                for update
             ) as head
             where ended.conversation_id is not null and ended.state <> 'blocked'
         ),

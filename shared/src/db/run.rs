@@ -1,5 +1,7 @@
 //! Unfinished jobs: where they stand, cancelling them, finding those whose worker is gone.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
@@ -177,29 +179,65 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Makes the head of each conversation's line ready that is blocked although nobody is before it, in all
-/// conversations or in some. It comes to that when one job joins the line in the very moment in which the
-/// one before it ends. Returns how many; bounded, so call it again while it is not 0.
+/// Up to 1,000 conversations in which a job is blocked although no job before it is unfinished. It comes to that when
+/// one job joins in the very moment in which the one before it ends.
+///
+/// With `accepted_within`, only jobs count that were accepted no longer ago. So it does not matter how many wait; a job
+/// that was overlooked when it was accepted is found in the first of the calls that follow.
+async fn list_stalled(
+    db: impl PgExecutor<'_>,
+    accepted_within: Option<Duration>,
+) -> sqlx::Result<Vec<ConversationId>> {
+    sqlx::query_scalar!(
+        r#"select distinct conversation_id as "id!: ConversationId"
+           from run
+           where state = 'blocked'
+             and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
+             and not exists (
+                 select from run as before
+                 where before.conversation_id = run.conversation_id
+                   and before.state in ('scheduled', 'ready', 'running', 'waiting')
+             )
+           limit 1000"#,
+        accepted_within.map(|age| age.as_secs_f64()),
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// Makes the next job of each conversation ready that is blocked although no job before it is unfinished. With
+/// `accepted_within`, only jobs are looked at that were accepted no longer ago. Returns how many there were; bounded, so
+/// call it again while it is not 0.
+pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
+    let stalled = list_stalled(db, accepted_within).await?;
+    if stalled.is_empty() {
+        return Ok(0);
+    }
+    admit_blocked(db, &stalled).await
+}
+
+/// Makes the next job of each of these conversations ready if it is blocked although no job before it is unfinished.
+/// Returns how many there were.
 pub async fn admit_blocked(
     db: impl PgExecutor<'_>,
-    conversations: Option<&[ConversationId]>,
+    conversations: &[ConversationId],
 ) -> sqlx::Result<u64> {
-    let conversations = conversations.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+    let conversations: Vec<_> = conversations.iter().map(|id| id.0).collect();
     let admitted = sqlx::query_scalar!(
         r#"
         with admitted as (
             update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
             where job_id in (
                 select run.job_id
-                from (
-                    select distinct on (conversation_id) job_id
-                    from run
-                    where conversation_id is not null and ($1::uuid[] is null or conversation_id = any($1))
-                    order by conversation_id, place
+                from (select distinct unnest($1::uuid[]) as id) as conversation
+                cross join lateral (
+                    select job_id from run
+                    where conversation_id = conversation.id
+                    order by place
+                    limit 1
                 ) as head
                 join run on run.job_id = head.job_id
                 where run.state = 'blocked'
-                limit 1000
                 for update of run skip locked
             )
             returning tenant_id, state
@@ -209,7 +247,7 @@ pub async fn admit_blocked(
         )
         select (select count(*) from admitted) as "count!" from opened
         "#,
-        conversations.as_deref(),
+        &conversations,
     )
     .fetch_one(db)
     .await?;

@@ -158,6 +158,17 @@ impl Service {
         (self.api, _) = start_api(&self.environment, &self.home, &address);
     }
 
+    /// The same through a program that runs it, as `nice` does.
+    pub(crate) fn restart_api_through(&mut self, wrapper: &[&str]) {
+        let address = self.url.trim_start_matches("http://");
+        let arguments = ["api", "--listen", address];
+        let log = self.home.path().join("api.log");
+        let (program, environment) = (PROGRAM.as_ref(), &self.environment);
+        self.api = Process::start_through(wrapper, program, &arguments, environment, &log);
+        let line = self.api.first_line();
+        assert!(line.starts_with("listening on "), "{line}\n{}", self.logs());
+    }
+
     /// Starts another API beside the first, and says where.
     pub(crate) fn start_second_api(&self) -> (Process, String) {
         start_api(&self.environment, &self.home, "127.0.0.1:0")

@@ -112,7 +112,7 @@ pub(crate) async fn retry_job(
     let created_at = inserted.await?;
     transaction.commit().await?;
     if let Some(conversation) = before.conversation_id {
-        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
+        db::run::admit_blocked(&**pool, &[conversation]).await?;
     }
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &new.accepted(created_at)))

@@ -12,7 +12,7 @@ pub struct TakenSeat {
     /// Where.
     pub seat: Seat,
     /// Whether a job before it has not ended, so that it has to wait. If that ends before this is committed, nobody makes
-    /// it ready: then `db::run::admit_blocked` does.
+    /// it ready: then `db::run::admit_blocked` does, or a second later `admit_stalled`.
     pub is_blocked: bool,
 }
 

@@ -87,7 +87,7 @@ impl Intake<'_> {
     async fn admit(&self, jobs: &[Job]) -> sqlx::Result<()> {
         let joined: Vec<_> = jobs.iter().filter_map(|job| job.conversation_id).collect();
         if !joined.is_empty() {
-            db::run::admit_blocked(self.pool, Some(&joined)).await?;
+            db::run::admit_blocked(self.pool, &joined).await?;
         }
         Ok(())
     }
