@@ -1,13 +1,19 @@
 //! A little of what `bench chaos` does a lot of.
 
-use tests::chaos::{Options, Setup, roll, run};
+use tests::chaos::{Options, Setup, WrongClock, roll, run};
 
-use crate::support::PROGRAM;
+use crate::support::{PROGRAM, is_all_required};
 
 fn setup() -> Setup {
+    let wrong_clock = WrongClock::find();
+    assert!(
+        wrong_clock.is_some() || !is_all_required(),
+        "this test needs libfaketime, and SKILLET_TEST_REQUIRE=all"
+    );
     Setup {
         program: PROGRAM.into(),
         silence: None,
+        wrong_clock,
     }
 }
 
