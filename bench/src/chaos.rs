@@ -100,6 +100,7 @@ fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> 
     let mut out = std::io::stdout();
     let seconds = begun_at.elapsed().as_secs();
     writeln!(out, "{} runs from seed {seed} in {seconds} s", summary.runs)?;
+    writeln!(out, "{:.1} s for the longest", summary.longest_seconds)?;
     writeln!(out, "{} jobs with {} events", summary.jobs, summary.events)?;
     let ends = summary
         .ends

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::version::Translation;
-use crate::chaos::fault::Connection;
+use crate::chaos::fault::{Connection, Purpose};
 
 /// How often a connection is stopped until it is found in a moment in which it holds no lock.
 const IDLE_TRIES: usize = 20;
@@ -91,13 +91,14 @@ impl Database {
         while_idle: bool,
     ) -> bool {
         for _ in 0..IDLE_TRIES {
-            let Some(pid) = find(pool, connection).await else {
+            let mut processes = list(pool, connection.purpose).await;
+            processes.retain(|process| self.hung.iter().all(|hung| hung.process != *process));
+            let place = connection.which.checked_rem(processes.len());
+            let stopped = place.and_then(|place| Hung::stop(connection, processes[place]));
+            let Some(hung) = stopped else {
                 return false;
             };
-            let Some(hung) = Hung::stop(connection, pid) else {
-                return false;
-            };
-            if !while_idle || is_idle(pool, pid).await {
+            if !while_idle || is_idle(pool, hung.process).await {
                 self.hung.push(hung);
                 return true;
             }
@@ -143,8 +144,8 @@ impl Drop for Hung {
     }
 }
 
-/// The server's process of that connection.
-async fn find(pool: &PgPool, Connection { purpose, which }: Connection) -> Option<Pid> {
+/// The server's processes of connections for that purpose; none if it does not say.
+async fn list(pool: &PgPool, purpose: Purpose) -> Vec<Pid> {
     let found = sqlx::query_scalar(
         "select pid from pg_stat_activity
          where datname = current_database() and backend_type = 'client backend'
@@ -152,16 +153,22 @@ async fn find(pool: &PgPool, Connection { purpose, which }: Connection) -> Optio
          order by pid",
     );
     let found = found.bind(purpose.statement()).fetch_all(pool);
-    let found: Vec<i32> = timeout(LOOK_PATIENCE, found).await.ok()?.ok()?;
-    Pid::from_raw(*found.get(which.checked_rem(found.len())?)?)
+    let found: Vec<i32> = match timeout(LOOK_PATIENCE, found).await {
+        Ok(Ok(found)) => found,
+        _ => Vec::new(),
+    };
+    found.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Whether that process is outside of any transaction.
+/// Whether that process waits for its client and for nothing else. One that reads notifications is idle, too, and may
+/// hold a lock of the server or stand in the queue for one.
 async fn is_idle(pool: &PgPool, process: Pid) -> bool {
-    let state = sqlx::query_scalar("select state = 'idle' from pg_stat_activity where pid = $1");
+    let state = sqlx::query_scalar(
+        "select state = 'idle' and wait_event = 'ClientRead' from pg_stat_activity where pid = $1",
+    );
     let state = state.bind(process.as_raw_pid()).fetch_one(pool);
     let state = timeout(LOOK_PATIENCE, state).await;
-    matches!(state, Ok(Ok(true)))
+    matches!(state, Ok(Ok(Some(true))))
 }
 
 async fn start_postgres(home: &Path) -> anyhow::Result<Postgres> {
