@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use super::Connection;
+use super::{Connection, Pool};
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
