@@ -17,6 +17,7 @@ mod command;
 mod conversations;
 mod egress;
 mod fair;
+mod http;
 mod idempotency;
 mod jobs;
 mod kill;
