@@ -8,11 +8,10 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
-use shared::db;
 use shared::db::key::Presented;
+use shared::db::{self, Pool};
 use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
-use sqlx::PgPool;
 
 use crate::problem::ApiError;
 
@@ -64,7 +63,7 @@ async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
         .and_then(|value| value.to_str().ok());
     let secret = header.and_then(bearer).ok_or(ApiError::Unauthorized)?;
     let pool = request
-        .app_data::<Data<PgPool>>()
+        .app_data::<Data<Pool>>()
         .expect("the application has a pool");
     let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
     key.ok_or(ApiError::Unauthorized)

@@ -7,9 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
-use sqlx::PgPool;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
@@ -40,7 +39,7 @@ pub(crate) enum FollowError {
 
 /// Follows a job from a position in its log to its end.
 pub(crate) struct Follower {
-    pool: PgPool,
+    pool: Pool,
     hub: Hub,
     job: JobId,
     position: i64,
@@ -54,7 +53,7 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// A follower that has what is in the log up to `position`.
-    pub(crate) fn new(pool: PgPool, hub: Hub, job: JobId, position: i64) -> Self {
+    pub(crate) fn new(pool: Pool, hub: Hub, job: JobId, position: i64) -> Self {
         let counted = hub.meters.follow();
         Self {
             pool,
@@ -71,7 +70,7 @@ impl Follower {
 
     /// A follower of a job that is about to be accepted, which has the first entry of its log. It need not look
     /// up what has happened so far.
-    pub(crate) fn of_new(pool: PgPool, hub: Hub, job: JobId) -> Self {
+    pub(crate) fn of_new(pool: Pool, hub: Hub, job: JobId) -> Self {
         let live = Some(hub.expect(job));
         Self {
             live,

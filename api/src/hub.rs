@@ -7,11 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-use shared::db::{self, EVENTS_CHANNEL, Steady};
+use shared::db::{self, EVENTS_CHANNEL, Listener, Pool, Steady};
 use shared::event::JobEvent;
 use shared::id::JobId;
-use sqlx::PgPool;
-use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -103,11 +101,11 @@ impl Hub {
     }
 
     /// Passes events on until it is dropped.
-    pub(crate) async fn run(self, pool: PgPool) {
+    pub(crate) async fn run(self, pool: Pool) {
         tokio::join!(self.listen(&pool), self.publish(&pool));
     }
 
-    async fn listen(&self, pool: &PgPool) {
+    async fn listen(&self, pool: &Pool) {
         loop {
             if let Err(error) = self.listen_once(pool).await {
                 tracing::warn!(
@@ -119,16 +117,14 @@ impl Hub {
         }
     }
 
-    async fn listen_once(&self, pool: &PgPool) -> sqlx::Result<()> {
-        let mut listener = PgListener::connect_with(pool).await?;
-        listener.listen(EVENTS_CHANNEL).await?;
-        loop {
-            // What was said before we listened, or while the connection was away, nobody heard.
-            self.mark_all();
-            while let Some(notification) = listener.try_recv().await? {
-                self.mark(notification.payload());
-            }
+    async fn listen_once(&self, pool: &Pool) -> sqlx::Result<()> {
+        let mut listener = Listener::open(pool, &[EVENTS_CHANNEL]).await?;
+        // What was said before we listened, nobody heard.
+        self.mark_all();
+        while let Some(notification) = listener.next().await? {
+            self.mark(notification.payload());
         }
+        Ok(())
     }
 
     fn mark(&self, jobs: &str) {
@@ -155,7 +151,7 @@ impl Hub {
         self.woken.notify_one();
     }
 
-    async fn publish(&self, pool: &PgPool) {
+    async fn publish(&self, pool: &Pool) {
         let mut db = Steady::of(pool);
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);

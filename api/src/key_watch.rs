@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::KeyId;
-use sqlx::PgPool;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +31,7 @@ impl KeyWatch {
     }
 
     /// Watches until it is dropped.
-    pub(crate) async fn run(self, pool: PgPool) {
+    pub(crate) async fn run(self, pool: Pool) {
         let mut looks = interval(INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -30,12 +30,12 @@ use actix_web::middleware::{DefaultHeaders, from_fn};
 use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
+use shared::db::{self, Pool};
+use shared::open_files;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use shared::{db, open_files};
-use sqlx::PgPool;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
@@ -64,7 +64,7 @@ const DOCS_CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; im
 /// What an API process is given.
 pub struct Settings {
     /// Connections to the database.
-    pub pool: PgPool,
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where `/metrics` needs no key.

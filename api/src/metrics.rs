@@ -14,10 +14,9 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use shared::db;
 use shared::db::depth::Depth;
+use shared::db::{self, Pool};
 use shared::telemetry::metrics::{Metrics, TextFormat};
-use sqlx::PgPool;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +38,7 @@ pub struct Scrape {
 
 /// The queue, looked at when someone asks.
 struct Queue {
-    pool: PgPool,
+    pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<Depth>>,
 }
@@ -52,7 +51,7 @@ impl Scrape {
     }
 
     /// The metrics of a process, and how full the queue is.
-    pub(crate) fn with_queue(metrics: Metrics, pool: PgPool) -> Self {
+    pub(crate) fn with_queue(metrics: Metrics, pool: Pool) -> Self {
         let queue = Arc::new(Queue {
             pool,
             looked_at: Mutex::default(),

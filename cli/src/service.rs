@@ -10,13 +10,12 @@ use std::time::Duration;
 use anyhow::Context;
 use ipnet::IpNet;
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use worker::{Keep, Shutdown};
@@ -30,7 +29,7 @@ use crate::postgres::{Postgres, Settings as PostgresSettings};
 pub(crate) use lock::DirectoryLock;
 pub(crate) use place::Place;
 
-/// Connections of an API process and of a worker, two of which listen.
+/// Connections that requests and jobs share, of an API process and of a worker.
 const API_CONNECTIONS: u32 = 20;
 const WORKER_CONNECTIONS: u32 = 10;
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -99,7 +98,6 @@ impl Parts {
     ) -> anyhow::Result<()> {
         let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
         let settings = worker::Settings {
-            database_url: database_url.to_owned(),
             pool: db::connect(database_url, "skillet worker", WORKER_CONNECTIONS).await?,
             metrics: self.metrics.clone(),
             assets: self.assets.clone(),
@@ -193,7 +191,7 @@ impl Service {
         Ok(service)
     }
 
-    async fn wait_until_ready(&mut self, pool: &PgPool, home: &Path) -> anyhow::Result<()> {
+    async fn wait_until_ready(&mut self, pool: &Pool, home: &Path) -> anyhow::Result<()> {
         let home = home.display().to_string();
         let ready = async {
             while !db::worker::list(pool)
@@ -263,6 +261,7 @@ pub(crate) async fn open_database(
     progress: fn(&str),
 ) -> anyhow::Result<(Option<Postgres>, String)> {
     if let Some(url) = named {
+        db::check(&url).await?;
         return Ok((None, url));
     }
     let (home, cache) = (home.join("postgres"), directory::cache()?);
@@ -275,7 +274,7 @@ pub(crate) async fn open_database(
 }
 
 /// The key of this directory's owner, who may do everything. It stays the same over restarts.
-async fn own_key(pool: &PgPool, home: &Path) -> anyhow::Result<String> {
+async fn own_key(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     let file = home.join("api_key");
     if let Ok(text) = std::fs::read_to_string(&file)
         && db::key::get_by_secret(pool, text.trim()).await?.is_some()

@@ -1,12 +1,11 @@
 //! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
 use chrono::TimeDelta;
-use sqlx::PgPool;
 
 use shared::approval::{Answer, Approval, ApprovalStatus};
-use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
+use shared::db::{self, Pool};
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, WorkerId};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
@@ -46,7 +45,7 @@ pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
 }
 
 /// Denies calls for which nobody came in time. Returns how many jobs go on with that.
-async fn expire_approvals(pool: &PgPool) -> sqlx::Result<u64> {
+async fn expire_approvals(pool: &Pool) -> sqlx::Result<u64> {
     let mut resumed = 0;
     for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
         let mut transaction = pool.begin().await?;
@@ -64,7 +63,7 @@ async fn expire_approvals(pool: &PgPool) -> sqlx::Result<u64> {
     Ok(resumed)
 }
 
-/// Ends jobs that were cancelled in the very moment in which they began to wait.
+/// Ends jobs that were cancelled while their worker handed them back.
 async fn cancel_missed(shop: &Shop) -> sqlx::Result<()> {
     let pool = &shop.pool;
     for (tenant, job) in db::cancel::list_missed(pool, MISSED_AT_ONCE).await? {

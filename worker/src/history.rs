@@ -4,10 +4,9 @@ mod earlier;
 
 use std::collections::HashSet;
 
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::{ConversationCompacted, EventData, ToolCompleted, ToolOutcome};
 use shared::id::JobId;
-use sqlx::PgPool;
 
 use crate::transcript::Transcript;
 
@@ -44,7 +43,7 @@ pub(crate) struct History {
 
 impl History {
     /// Reads what a job's log says of its loop.
-    pub(crate) async fn read(pool: &PgPool, job: JobId) -> anyhow::Result<Self> {
+    pub(crate) async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Self> {
         let entries = read(pool, job, 0).await?;
         let last = entries.iter().rev().find_map(|(_, event)| compacted(event));
         let restart = last.filter(|last| last.up_to.job == job).map(|last| {
@@ -135,7 +134,7 @@ impl History {
 }
 
 /// The entries of a job's log that a transcript is made of, after one, with their numbers.
-async fn read(pool: &PgPool, job: JobId, mut after: i64) -> anyhow::Result<Vec<(i64, EventData)>> {
+async fn read(pool: &Pool, job: JobId, mut after: i64) -> anyhow::Result<Vec<(i64, EventData)>> {
     let types = TYPES.map(str::to_owned);
     let mut entries = Vec::new();
     loop {

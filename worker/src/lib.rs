@@ -43,13 +43,13 @@ use ipnet::IpNet;
 use reqwest::Client;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
 use shared::sandbox::Isolation;
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -70,10 +70,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a worker is given.
 pub struct Settings {
-    /// Where the database is, for the connection of the heartbeat.
-    pub database_url: String,
-    /// Connections for all else.
-    pub pool: PgPool,
+    /// Connections to the database.
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where bytes go.
@@ -118,7 +116,6 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     // Commands bring pipes and connections.
     shared::open_files::raise_limit()?;
     let Settings {
-        database_url,
         pool,
         metrics,
         assets,
@@ -193,7 +190,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,
     };
-    life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
+    life::live(Arc::new(shop), new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
 }

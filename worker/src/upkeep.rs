@@ -8,11 +8,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::asset::AssetStore;
-use shared::db;
 use shared::db::chore::Chore;
+use shared::db::{self, Pool};
 use shared::id::{AssetId, ConversationId, JobId};
 use shared::retention::Retention;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::shop::Shop;
@@ -55,7 +54,7 @@ pub(crate) async fn run(shop: Arc<Shop>, keep: Keep) {
 }
 
 async fn step(
-    pool: &PgPool,
+    pool: &Pool,
     assets: &AssetStore,
     keep: Keep,
     chore: Chore,
@@ -72,7 +71,7 @@ async fn step(
 }
 
 /// Makes room for the coming weeks, and clears away what the last minutes have left.
-async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
+async fn tidy(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     db::event::ensure_partitions(pool).await?;
     // A worker of an earlier release makes jobs ready without a word.
     let reopened = db::lane::reopen(pool).await?;
@@ -106,7 +105,7 @@ async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
 }
 
 /// Removes what has been kept for long enough.
-async fn forget(pool: &PgPool, assets: &AssetStore, keep: Keep) -> anyhow::Result<()> {
+async fn forget(pool: &Pool, assets: &AssetStore, keep: Keep) -> anyhow::Result<()> {
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
         forget_jobs(pool, assets, cutoff).await?;
@@ -129,7 +128,7 @@ async fn forget(pool: &PgPool, assets: &AssetStore, keep: Keep) -> anyhow::Resul
 }
 
 async fn forget_jobs(
-    pool: &PgPool,
+    pool: &Pool,
     assets: &AssetStore,
     cutoff: DateTime<Utc>,
 ) -> anyhow::Result<()> {
@@ -152,7 +151,7 @@ async fn forget_jobs(
 }
 
 /// Drops the weeks of which no job is left, and removes logs from the others that had their time.
-async fn forget_logs(pool: &PgPool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
+async fn forget_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
     for week in db::event_week::list_past(pool, cutoff).await? {
         if db::event_week::drop(pool, &week).await? {
             tracing::info!(?week, "forgot the logs of a week");
@@ -164,7 +163,7 @@ async fn forget_logs(pool: &PgPool, cutoff: DateTime<Utc>) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
+async fn forget_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
     let mut last = Some(ConversationId(Uuid::nil()));
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
@@ -176,7 +175,7 @@ async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Res
 }
 
 /// Removes bytes that someone stored who died before the database heard of them, and those whose rows are gone.
-async fn sweep(pool: &PgPool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
+async fn sweep(pool: &Pool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
     let stored = assets.list_blobs(first, UPLOAD_PATIENCE).await?;
     for hashes in stored.chunks(ROWS_AT_ONCE as usize) {
         let unknown = db::asset::list_unknown(pool, hashes).await?;
@@ -185,7 +184,7 @@ async fn sweep(pool: &PgPool, assets: &AssetStore, first: u8) -> anyhow::Result<
     Ok(())
 }
 
-async fn release(pool: &PgPool, assets: &AssetStore, blobs: Vec<String>) -> anyhow::Result<()> {
+async fn release(pool: &Pool, assets: &AssetStore, blobs: Vec<String>) -> anyhow::Result<()> {
     let released = stream::iter(blobs)
         .map(|sha256| async move { db::asset::release_blob(pool, assets, &sha256).await })
         .buffer_unordered(BLOBS_AT_ONCE);

@@ -6,11 +6,10 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
-use shared::db;
 use shared::db::agent::Put;
+use shared::db::{self, Pool};
 use shared::provider::Providers;
 use shared::skill::is_name;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
@@ -38,7 +37,7 @@ pub(crate) async fn put_agent(
     caller: Caller,
     name: Path<String>,
     body: Json<PutAgent, MAX_BYTES_WITH_FILES>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     providers: Data<Providers>,
 ) -> Result<HttpResponse, ApiError> {
     if !is_name(&name) {
@@ -76,7 +75,7 @@ pub(crate) async fn get_agent(
     caller: Caller,
     name: Path<String>,
     query: Query<GetAgent>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<actix_web::web::Json<Agent>, ApiError> {
     let absent = ApiError::NotFound("agent");
     if !is_name(&name) {
@@ -97,7 +96,7 @@ pub(crate) async fn get_agent(
 pub(crate) async fn delete_agent(
     caller: Caller,
     name: Path<String>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     if is_name(&name) && db::agent::delete(&**pool, caller.tenant, &name).await? {
         Ok(HttpResponse::NoContent().finish())
@@ -125,7 +124,7 @@ struct ListAgents {
 #[get("/agents")]
 pub(crate) async fn list_agents(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListAgents>,
 ) -> Result<actix_web::web::Json<AgentPage>, ApiError> {
     let ListAgents { limit, cursor } = query.into_inner();

@@ -3,10 +3,9 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::{Deserialize, Serialize};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::{KeyId, TenantId};
 use shared::key::{ApiKey, Scope, SecretKey};
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Admin;
@@ -55,7 +54,7 @@ pub(crate) struct CreatedKey {
 pub(crate) async fn create_key(
     admin: Admin,
     body: Json<CreateKey>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateKey {
         tenant_id,
@@ -110,7 +109,7 @@ struct ListKeys {
 #[get("/keys")]
 pub(crate) async fn list_keys(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListKeys>,
 ) -> Result<actix_web::web::Json<ApiKeyPage>, ApiError> {
     let ListKeys {
@@ -134,7 +133,7 @@ pub(crate) async fn list_keys(
 #[delete("/keys/{key_id}")]
 pub(crate) async fn revoke_key(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     key: Path<KeyId>,
 ) -> Result<HttpResponse, ApiError> {
     if db::key::revoke(&**pool, *key).await? {

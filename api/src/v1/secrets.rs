@@ -7,9 +7,8 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, delete, get, put};
 use serde::Deserialize;
 use serde_json::Value;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::secret::{MasterKeys, Secret, SecretName, SecretValue};
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Caller;
@@ -61,7 +60,7 @@ pub(crate) async fn put_secret(
     keys: Keys,
     name: Path<String>,
     body: Json<Value>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let name = SecretName::parse(&name).map_err(|error| ApiError::Malformed(error.to_string()))?;
     let Json(body) = body;
@@ -105,7 +104,7 @@ pub(crate) async fn delete_secret(
     caller: Caller,
     _: Keys,
     name: Path<String>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let absent = ApiError::NotFound("secret");
     let Ok(name) = SecretName::parse(&name) else {
@@ -139,7 +138,7 @@ struct ListSecrets {
 pub(crate) async fn list_secrets(
     caller: Caller,
     _: Keys,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListSecrets>,
 ) -> Result<actix_web::web::Json<SecretPage>, ApiError> {
     let ListSecrets { limit, cursor } = query.into_inner();

@@ -11,9 +11,8 @@ pub(crate) use submit_limits::{get_submit_limits, put_submit_limits};
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};
 use serde::Deserialize;
-use shared::db;
 use shared::db::tenant::Tenant;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Admin;
@@ -48,7 +47,7 @@ pub(crate) struct CreateTenant {
 pub(crate) async fn create_tenant(
     _: Admin,
     body: Json<CreateTenant>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateTenant { name }) = body;
     let name = name::parse(&name).map_err(|error| ApiError::Invalid(vec![error]))?;
@@ -80,7 +79,7 @@ struct ListTenants {
 #[get("/tenants")]
 pub(crate) async fn list_tenants(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListTenants>,
 ) -> Result<actix_web::web::Json<TenantPage>, ApiError> {
     let limit = cursor::limit(query.limit)?;

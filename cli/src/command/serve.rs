@@ -52,6 +52,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
     let listener = service::listen(options.listen.listen)?;
+    db::check(&options.database.database_url).await?;
     print(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
     let url = &options.database.database_url;
@@ -67,6 +68,7 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
+    db::check(&options.database.database_url).await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
@@ -109,6 +111,7 @@ fn listen_for_metrics(options: &MetricsListen) -> anyhow::Result<Option<TcpListe
 
 /// `skillet migrate`
 pub(super) async fn migrate(options: &Database) -> anyhow::Result<Exit> {
+    db::check(&options.database_url).await?;
     let pool = db::connect(&options.database_url, "skillet migrate", 1)
         .await
         .context("cannot reach the database")?;

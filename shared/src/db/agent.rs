@@ -1,9 +1,10 @@
 //! Agents and their versions.
 
 use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 
+use super::Connection;
 use crate::agent::{Agent, AgentSettings, DEFAULT};
 use crate::id::TenantId;
 
@@ -17,7 +18,7 @@ pub enum Put {
 
 /// Makes an agent, or a new version of the one of that name if it is not like that already.
 pub async fn put(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     name: &str,
     settings: &AgentSettings,

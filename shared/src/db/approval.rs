@@ -1,10 +1,11 @@
 //! Approvals: which calls wait for a person. What is asked and answered is read from the jobs' logs.
 
 use chrono::{DateTime, Utc};
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
+use super::Connection;
 use super::log::{Append, Next};
 use super::run::LockedRun;
 use crate::approval::{Answer, Approval, ApprovalStatus, resolve};
@@ -79,7 +80,7 @@ pub async fn list(
 const MAX_PENDING: i64 = 1000;
 
 /// Those of a job that wait, in the order of its calls. Its run is locked by the caller, so that they go on waiting.
-pub async fn list_pending(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
+pub async fn list_pending(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
     let filter = Filter {
         job: Some(run.lease.job),
         status: Some(ApprovalStatus::Pending),
@@ -116,7 +117,7 @@ pub async fn list_expired(
 /// Ends those of a job's pending approvals that have an answer; the job goes on when none is left. Returns
 /// whether it does.
 pub async fn answer(
-    db: &mut PgConnection,
+    db: &mut Connection,
     run: &LockedRun,
     pending: &[Approval],
     answer: impl Fn(&Approval) -> Option<Answer>,

@@ -4,9 +4,10 @@
 //! beyond the limit, so what is used never does.
 
 use chrono::NaiveDate;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::Pool;
 use super::log::Lease;
 use crate::budget::{TenantBudget, TenantLimits, Used};
 use crate::id::TenantId;
@@ -147,7 +148,7 @@ pub async fn settle(
 
 /// Counts as spent what was reserved under leases that are over: nobody will say any more what those calls have
 /// used, and their provider may have counted all of it. Returns how many there were.
-pub async fn settle_abandoned(pool: &PgPool) -> sqlx::Result<usize> {
+pub async fn settle_abandoned(pool: &Pool) -> sqlx::Result<usize> {
     let abandoned = sqlx::query_scalar!(
         r#"select id from budget_reservation as reservation
            where not exists (

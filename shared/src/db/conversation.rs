@@ -5,10 +5,11 @@ mod join;
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
+use super::Connection;
 use crate::conversation::{Conversation, Message, Said, Seat};
 use crate::event::{ConversationCompacted, ToolCompleted};
 use crate::id::{ConversationId, JobId, TenantId};
@@ -110,7 +111,7 @@ pub enum Deleted {
 
 /// Removes a conversation unless a job of it has not ended. Its jobs stay, and belong to none.
 pub async fn delete(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     id: ConversationId,
 ) -> sqlx::Result<Deleted> {
@@ -154,7 +155,7 @@ pub async fn delete(
 /// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the last
 /// that was looked at.
 pub async fn delete_empty(
-    db: &mut PgConnection,
+    db: &mut Connection,
     cutoff: DateTime<Utc>,
     after: ConversationId,
     limit: i64,

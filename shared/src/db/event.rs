@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::{Connection, Pool};
 use crate::event::{Event, EventData, JobEvent, ToolCompleted};
 use crate::id::JobId;
 use crate::job::Progress;
@@ -60,7 +61,7 @@ pub async fn get_seq_from_end(
 }
 
 /// What a job has come to, by its log.
-pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Progress> {
+pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progress> {
     let types = Progress::TYPES.map(str::to_owned);
     let mut progress = Progress::default();
     let mut after = 0;
@@ -86,7 +87,7 @@ pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Pro
 }
 
 /// A result for each call of a job's last reply that has none, for a job that ends in no worker's hands.
-pub async fn list_unanswered(db: &mut PgConnection, job: JobId) -> sqlx::Result<Vec<EventData>> {
+pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
     let [reply, result] = ["message.completed", "tool.completed"].map(str::to_owned);
     let Some(last) = get_seq_from_end(&mut *db, job, &reply, 1).await? else {
         return Ok(Vec::new());
@@ -145,7 +146,7 @@ pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
 }
 
 /// Makes the partitions of the coming weeks. Cheap when they are there.
-pub async fn ensure_partitions(db: &PgPool) -> sqlx::Result<()> {
+pub async fn ensure_partitions(db: &Pool) -> sqlx::Result<()> {
     sqlx::query!("select ensure_event_partitions()")
         .execute(db)
         .await?;

@@ -1,9 +1,10 @@
 //! Forgetting logs, a week's partition at a time: to drop a table is quick, however much was in it.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgExecutor};
 use uuid::Uuid;
 
+use super::{Connection, Pool};
 use crate::id::JobId;
 
 /// The logs of the jobs whose ids were made in one week.
@@ -30,7 +31,7 @@ pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::
 
 /// Drops a week's logs if none of its jobs is there any more; `false` if one is, or if someone uses the table for too
 /// long now.
-pub async fn drop(db: &PgPool, week: &Week) -> sqlx::Result<bool> {
+pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     if has_jobs(db, week).await? {
         return Ok(false);
     }
@@ -85,7 +86,7 @@ fn is_too_late<T>(done: &sqlx::Result<T>) -> bool {
 }
 
 /// Leaves the logs of jobs that are removed to go with their week.
-pub async fn forget(db: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<()> {
+pub async fn forget(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query!(
         "insert into forgotten_log (job_id) select unnest($1::uuid[])",

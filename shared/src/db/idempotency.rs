@@ -1,7 +1,8 @@
 //! Idempotency keys: which jobs a request made the first time.
 
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
+use super::Connection;
 use crate::id::{JobId, TenantId};
 
 /// What a key was used for.
@@ -33,7 +34,7 @@ pub async fn get(
 /// Ties the key to the jobs, of which there is at least one, and returns `None`, or returns what it was used for. Of two at once the
 /// second waits for the first.
 pub async fn remember(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     key: &str,
     digest: &[u8],

@@ -1,8 +1,9 @@
 //! Unfinished jobs: where they stand, cancelling them, finding those whose worker is gone.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
+use super::Connection;
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
@@ -27,7 +28,7 @@ pub struct LockedRun {
 
 /// Locks one of the tenant's unfinished jobs; `None` if it has ended or there is none.
 pub async fn lock(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     job: JobId,
 ) -> sqlx::Result<Option<LockedRun>> {
@@ -70,7 +71,7 @@ pub async fn list_absent(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Resul
 }
 
 /// Asks the worker that has the job to end it.
-pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "with asked as (update run set cancel_requested = true where job_id = $1 returning job_id)
          select pg_notify($2, job_id::text) from asked",
@@ -84,8 +85,8 @@ pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<(
 
 /// A run that is with a worker.
 pub struct HeldRun {
-    /// The job.
-    pub job: JobId,
+    /// Its current lease.
+    pub lease: Lease,
     /// Whether someone asked for its end.
     pub cancel_requested: bool,
     /// Whether its tenant has a budget.
@@ -94,10 +95,10 @@ pub struct HeldRun {
 
 /// The runs that are with a worker.
 pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<HeldRun>> {
-    sqlx::query_as!(
-        HeldRun,
+    let rows = sqlx::query!(
         r#"select
-               job_id as "job: JobId",
+               job_id,
+               lease,
                cancel_requested,
                exists (
                    select from tenant_budget as budget
@@ -109,13 +110,45 @@ pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Resul
         worker.0,
     )
     .fetch_all(db)
-    .await
+    .await?;
+    let held = rows.into_iter().map(|row| HeldRun {
+        lease: Lease {
+            job: JobId(row.job_id),
+            number: row.lease,
+        },
+        cancel_requested: row.cancel_requested,
+        has_tenant_budget: row.has_tenant_budget,
+    });
+    Ok(held.collect())
+}
+
+/// Locks the run of a lease; `None` if it is superseded or over.
+pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Option<LockedRun>> {
+    let row = sqlx::query!(
+        r#"select tenant_id, last_seq, cancel_requested, crashes, now() as "now!"
+           from run
+           where job_id = $1 and lease = $2 and state = 'running'
+           for update"#,
+        lease.job.0,
+        lease.number,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| LockedRun {
+        lease,
+        last_seq: row.last_seq,
+        tenant: TenantId(row.tenant_id),
+        is_running: true,
+        cancel_requested: row.cancel_requested,
+        crashes: row.crashes,
+        now: row.now,
+    }))
 }
 
 /// Locks up to `limit` runs that are with a worker and that nobody works on: those whose worker is
 /// gone, and those of `worker` that it has `lost`.
 pub async fn lock_orphans(
-    db: &mut PgConnection,
+    db: &mut Connection,
     worker: WorkerId,
     lost: &[JobId],
     limit: i64,

@@ -1,10 +1,11 @@
 //! Skills that tenants have uploaded, and their versions.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 
 use super::asset::{StoreAssetError, hold_blob, release_blob};
 use super::job::Needs;
+use super::{Connection, Pool};
 use crate::asset::{AssetStore, Sealed};
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
@@ -45,7 +46,7 @@ pub enum Put {
 
 /// Makes a version out of a skill and its files, which are put in their place, unless the newest one is equal.
 pub async fn put(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     skill: &Skill,
     document: &str,
@@ -224,7 +225,7 @@ pub async fn list_needs(
 /// Removes versions that nobody needs any more, of one skill or of all, and their bytes: neither are they the
 /// newest, nor does a job have them.
 pub async fn release(
-    db: &PgPool,
+    db: &Pool,
     assets: &AssetStore,
     skill: Option<(TenantId, &str)>,
 ) -> Result<(), StoreAssetError> {

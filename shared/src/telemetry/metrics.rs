@@ -15,8 +15,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
-use sqlx::PgPool;
 
+use crate::db::Pool;
 use crate::job::{Job, Outcome, Status};
 
 /// The texts in which metrics can be shown.
@@ -54,7 +54,7 @@ pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
-    pools: Arc<Mutex<Vec<(&'static str, PgPool)>>>,
+    pools: Arc<Mutex<Vec<(&'static str, Pool)>>>,
     connections: Family<Labels<2>, Gauge>,
     ended: Family<Ended, Counter>,
     durations: Durations<Labels<1>>,
@@ -118,7 +118,7 @@ impl Metrics {
     }
 
     /// Shows the connections of a part of this process.
-    pub fn watch(&self, part: &'static str, pool: &PgPool) {
+    pub fn watch(&self, part: &'static str, pool: &Pool) {
         lock(&self.pools).push((part, pool.clone()));
     }
 

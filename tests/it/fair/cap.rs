@@ -2,15 +2,15 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use serde_json::{Value, json};
+use shared::db::Pool;
 use shared::db::log::{Append, Next, append};
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::job::{JobResult, Outcome};
-use sqlx::PgPool;
 
 use super::{Field, add_worker, claim};
 use crate::support::Service;
 
-async fn count_running(pool: &PgPool) -> i64 {
+async fn count_running(pool: &Pool) -> i64 {
     sqlx::query_scalar("select count(*) from run where state = 'running'")
         .fetch_one(pool)
         .await

@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
 use shared::secret::generate_master_key;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Service {
     pub(crate) url: String,
     pub(crate) key: String,
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     pub(crate) database_url: String,
     pub(crate) model: ModelServer,
     pub(crate) api: Process,
@@ -348,7 +348,7 @@ pub(crate) fn scripted(model: &str, marker: &str) -> Value {
 }
 
 /// A key of a tenant, which is made if it is missing.
-pub(crate) async fn create_key(pool: &PgPool, tenant: &str, scopes: &[Scope]) -> String {
+pub(crate) async fn create_key(pool: &Pool, tenant: &str, scopes: &[Scope]) -> String {
     let tenant = db::tenant::get_or_insert(pool, tenant).await.unwrap();
     let secret = SecretKey::generate();
     db::key::insert(pool, tenant.id, "test", scopes, &secret)

@@ -8,9 +8,8 @@ use cli::postgres::{Postgres, Settings};
 use reqwest::{Client, Method};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
-use sqlx::PgPool;
 use tempfile::TempDir;
 
 use super::schedule::{Fault, TENANTS, WORKERS};
@@ -49,7 +48,7 @@ pub struct World {
     /// The model of all jobs.
     pub model: ModelServer,
     /// The database, from beside the service.
-    pub pool: PgPool,
+    pub pool: Pool,
     /// Where the API is.
     pub access: Access,
     setup: Setup,

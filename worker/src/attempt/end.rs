@@ -26,6 +26,8 @@ use crate::tool::ExecuteError;
 const MAX_MODEL_OUTAGES: i16 = 5;
 /// The pause after the first of them, doubled each time.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause that a provider may ask for: it may be wrong by years. The job's time does not run meanwhile.
+const MAX_OUTAGE_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// Attempts after which it counts as a fault of ours that the database was out of reach.
 const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
 /// How often the pause after such an attempt is doubled.
@@ -165,8 +167,7 @@ pub(super) async fn close(
             message,
             retry_after,
         } => {
-            let pause =
-                doubled(OUTAGE_PAUSE, claimed.model_outages).max(retry_after.unwrap_or_default());
+            let pause = outage_pause(claimed.model_outages, retry_after);
             retry(clock, RetryCause::ModelOutage, message, pause)
         }
         End::Fault(error)
@@ -265,6 +266,14 @@ fn wait(claimed: &Claimed, clock: &Clock, calls: Vec<ToolCall>) -> LastWords {
     (requested.collect(), last, Next::Wait)
 }
 
+/// The pause after so many outages before: what the provider asked for, if it is longer than ours.
+fn outage_pause(earlier: i16, retry_after: Option<Duration>) -> Duration {
+    let asked = retry_after.unwrap_or_default();
+    doubled(OUTAGE_PAUSE, earlier)
+        .max(asked)
+        .min(MAX_OUTAGE_PAUSE)
+}
+
 fn doubled(pause: Duration, times: i16) -> Duration {
     pause.saturating_mul(1 << times.clamp(0, 10))
 }
@@ -311,4 +320,26 @@ fn log_line(message: &str) -> EventData {
         level: LogLevel::Warning,
         message: message.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+
+    #[test]
+    fn a_provider_may_ask_for_an_hour_and_no_more() {
+        let seconds = |earlier, asked| outage_pause(earlier, asked).as_secs();
+        assert_eq!(seconds(0, None), 10);
+        assert_eq!(seconds(2, Some(Duration::from_secs(30))), 40);
+        assert_eq!(seconds(2, Some(Duration::from_secs(90))), 90);
+        assert_eq!(seconds(i16::MAX, Some(Duration::MAX)), 3600);
+        for asked in [31_536_000.0, 1e19] {
+            let asked = Some(Duration::from_secs_f64(asked));
+            assert_eq!(seconds(0, asked), 3600);
+            // A date that there is.
+            let _ = Utc::now() + outage_pause(0, asked);
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! What a job has come to when an attempt ends.
 
-use shared::db;
 use shared::db::claim::Claimed;
+use shared::db::{self, Pool};
 use shared::event::{EventData, ToolCompleted};
 use shared::job::JobResult;
-use sqlx::PgPool;
 
 use crate::transcript::Transcript;
 
@@ -29,7 +28,7 @@ impl Left {
     }
 
     /// What earlier attempts have left, for one that came to no loop of its own.
-    pub(super) async fn read(pool: &PgPool, claimed: &Claimed) -> sqlx::Result<Self> {
+    pub(super) async fn read(pool: &Pool, claimed: &Claimed) -> sqlx::Result<Self> {
         if claimed.job.attempt == 1 {
             return Ok(Self::default());
         }

@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use shared::conversation::Seat;
-use shared::db;
 use shared::db::conversation::Asked;
+use shared::db::{self, Pool};
 use shared::event::{ConversationCompacted, EventData};
 use shared::id::{JobId, TenantId};
 use shared::job::Input;
 use shared::message::Block;
-use sqlx::PgPool;
 
 use super::{History, read};
 use crate::prompt;
@@ -18,7 +17,7 @@ use crate::transcript::Transcript;
 /// Fills an empty transcript with what was said before the job at that place, since the last summary.
 /// `own` is what earlier attempts at the job itself have left.
 pub(crate) async fn recall(
-    pool: &PgPool,
+    pool: &Pool,
     tenant: TenantId,
     seat: Seat,
     own: &History,
@@ -97,7 +96,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
 }
 
 /// What the inputs of a job were called, as far as they are still known.
-async fn names(pool: &PgPool, tenant: TenantId, inputs: &[Input]) -> sqlx::Result<Vec<String>> {
+async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> sqlx::Result<Vec<String>> {
     let ids = inputs.iter().filter_map(|input| match input {
         Input::Asset { id } => Some(*id),
         Input::Url { .. } => None,

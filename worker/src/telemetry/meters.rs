@@ -34,6 +34,7 @@ pub(crate) struct Meters {
 /// What the writer of the log counts.
 #[derive(Clone)]
 pub(crate) struct LogMeters {
+    metrics: Metrics,
     writes: Histogram,
     events: Histogram,
     jobs: Histogram,
@@ -161,7 +162,13 @@ impl LogMeters {
             ),
             events: metrics.add("log_write_events", "Events in one write", sizes()),
             jobs: metrics.add("log_write_jobs", "Jobs in one write", sizes()),
+            metrics: metrics.clone(),
         }
+    }
+
+    /// A job failed because its entries cannot be written.
+    pub(crate) fn failed(&self, job: &Job, at: DateTime<Utc>) {
+        self.metrics.job_ended(job, Outcome::Failed, at);
     }
 
     /// A batch was written.

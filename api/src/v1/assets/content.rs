@@ -8,9 +8,8 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::asset::{Asset, AssetStore, BlobRange};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::AssetId;
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::form::FileContent;
@@ -43,7 +42,7 @@ const CACHE: &str = "private, max-age=31536000, immutable";
 #[get("/assets/{asset_id}/content")]
 pub(crate) async fn get_asset_content(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     asset: Path<AssetId>,
     request: HttpRequest,

@@ -4,10 +4,9 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path, Query};
 use serde::{Deserialize, Serialize};
 use shared::conversation::{Conversation, Message};
-use shared::db;
 use shared::db::conversation::Position;
+use shared::db::{self, Pool};
 use shared::id::ConversationId;
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Caller;
@@ -49,7 +48,7 @@ pub(crate) async fn get_conversation(
     caller: Caller,
     conversation: Path<ConversationId>,
     query: Query<ListMessages>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Json<ConversationWithMessages>, ApiError> {
     let ListMessages { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;

@@ -3,12 +3,11 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use serde::{Deserialize, Serialize};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use super::header;
@@ -69,7 +68,7 @@ pub(crate) struct JobBatch {
 pub(crate) async fn create_jobs(
     caller: Caller,
     body: Json<CreateJobs, MAX_BYTES>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,

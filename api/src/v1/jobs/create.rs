@@ -5,11 +5,11 @@ use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use tokio::time::timeout;
 
 use super::intake::{Intake, Key, Made, Shape, digest};
@@ -67,7 +67,7 @@ use crate::problem::{ApiError, Problem};
 pub(crate) async fn create_job(
     caller: Caller,
     body: Json<CreateJob, MAX_BYTES_WITH_FILES>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,

@@ -1,10 +1,9 @@
 use actix_web::get;
 use actix_web::web::{Data, Json, Path, Query};
 use serde::{Deserialize, Serialize};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::{Event, EventData};
 use shared::id::JobId;
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use super::find;
@@ -49,7 +48,7 @@ pub(crate) struct EventPage {
 #[get("/jobs/{job_id}/events")]
 pub(crate) async fn list_events(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     job: Path<JobId>,
     query: Query<ListEvents>,
 ) -> Result<Json<EventPage>, ApiError> {

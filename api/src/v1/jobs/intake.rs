@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::{Catalog, is_name};
 use shared::submit_limit::Refusal;
-use sqlx::PgPool;
 
 use super::request::{CreateJob, Known, Parsed};
 use crate::auth::Caller;
@@ -27,7 +26,7 @@ const MAX_ERRORS: usize = 100;
 /// Where jobs are handed in.
 pub(super) struct Intake<'a> {
     pub(super) caller: &'a Caller,
-    pub(super) pool: &'a PgPool,
+    pub(super) pool: &'a Pool,
     pub(super) writer: &'a JobWriter,
     pub(super) assets: &'a AssetStore,
     pub(super) catalog: &'a Catalog,

@@ -2,14 +2,13 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, post};
 use sha2::{Digest, Sha256};
-use shared::db;
 use shared::db::job::{Needs, NewJob};
+use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
 use shared::job::{Input, Job, JobRequest, Target};
 use shared::provider::Providers;
 use shared::skill::Network;
 use shared::telemetry::trace::Origin;
-use sqlx::PgPool;
 
 use super::budget::check_budget;
 use super::create::answer;
@@ -31,7 +30,7 @@ use crate::problem::{ApiError, Problem};
 #[post("/jobs/{job_id}/retry")]
 pub(crate) async fn retry_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     providers: Data<Providers>,
     doorbell: Data<Doorbell>,
     job: Path<JobId>,
@@ -117,7 +116,7 @@ pub(crate) async fn retry_job(
 async fn needs(
     job: &Job,
     request: &JobRequest,
-    pool: &PgPool,
+    pool: &Pool,
     tenant: TenantId,
 ) -> sqlx::Result<Needs> {
     if let (Some(skill), Some(version)) = (&job.skill, job.skill_version) {

@@ -1,10 +1,9 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::is_terminal;
 use shared::id::JobId;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use super::find;
@@ -48,7 +47,7 @@ struct StreamJob {
 #[get("/jobs/{job_id}/stream")]
 pub(crate) async fn stream_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     hub: Data<Hub>,
     keys: Data<KeyWatch>,
     job: Path<JobId>,

@@ -2,11 +2,10 @@ use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
 use shared::budget::{TenantBudget, TenantLimits};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::money::Usd;
 use shared::whole::Whole;
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -71,7 +70,7 @@ pub(crate) async fn put_tenant_budget(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<PutTenantBudget>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<TenantBudget>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
@@ -90,12 +89,12 @@ pub(crate) async fn put_tenant_budget(
 pub(crate) async fn get_tenant_budget(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<TenantBudget>, ApiError> {
     find(&pool, *tenant).await.map(Answer)
 }
 
-async fn find(pool: &PgPool, tenant: TenantId) -> Result<TenantBudget, ApiError> {
+async fn find(pool: &Pool, tenant: TenantId) -> Result<TenantBudget, ApiError> {
     let budget = db::budget::get(pool, tenant).await?;
     budget.ok_or(ApiError::NotFound("tenant"))
 }

@@ -3,11 +3,10 @@
 use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, patch};
 use serde::{Deserialize, Deserializer};
-use shared::db;
 use shared::db::tenant::{Change, Tenant};
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::whole::Whole;
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -68,7 +67,7 @@ pub(crate) async fn update_tenant(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<UpdateTenant>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     doorbell: Data<Doorbell>,
 ) -> Result<Answer<Tenant>, ApiError> {
     let Json(body) = body;
@@ -89,7 +88,7 @@ pub(crate) async fn update_tenant(
 pub(crate) async fn get_tenant(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<Tenant>, ApiError> {
     let tenant = db::tenant::get(&**pool, *tenant).await?;
     tenant.map(Answer).ok_or(ApiError::NotFound("tenant"))

@@ -1,11 +1,10 @@
 use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::submit_limit::{SubmitLimits, SubmitRate};
 use shared::whole::Whole;
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -80,7 +79,7 @@ pub(crate) async fn put_submit_limits(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<PutSubmitLimits>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<SubmitLimits>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
@@ -102,7 +101,7 @@ pub(crate) async fn put_submit_limits(
 pub(crate) async fn get_submit_limits(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<SubmitLimits>, ApiError> {
     let limits = db::submit_limit::get(&**pool, *tenant).await?;
     limits.map(Answer).ok_or(ApiError::NotFound("tenant"))

@@ -1,8 +1,9 @@
 //! Removing jobs that have ended.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
+use super::super::Connection;
 use crate::id::{AssetId, JobId, TenantId};
 
 /// A job that is about to be removed.
@@ -13,7 +14,7 @@ pub struct Ended {
 
 /// Locks one of the tenant's jobs if it has ended; `None` if there is none that has.
 pub async fn lock_ended(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     id: JobId,
 ) -> sqlx::Result<Option<Ended>> {
@@ -35,7 +36,7 @@ pub async fn lock_ended(
 /// Left out are those of conversations that went on later, those of which a later job has taken a file, and those
 /// that have one of the `inputs` of jobs that have not ended.
 pub async fn lock_old(
-    db: &mut PgConnection,
+    db: &mut Connection,
     cutoff: DateTime<Utc>,
     inputs: &[AssetId],
     after: JobId,
@@ -78,7 +79,7 @@ pub async fn lock_old(
 
 /// Removes jobs that the caller has locked, with all that is theirs but their logs. Returns the hashes of their files,
 /// for `db::asset::release_blob` when this is committed.
-pub async fn delete(db: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
+pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query_scalar!(
         r#"with gone as (
