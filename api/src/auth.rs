@@ -10,7 +10,7 @@ use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use shared::db::key::Presented;
 use shared::db::{self, Pool};
-use shared::id::TenantId;
+use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
 
 use crate::problem::ApiError;
@@ -20,6 +20,8 @@ use crate::problem::ApiError;
 pub(crate) struct Caller {
     /// Whose things these are.
     pub(crate) tenant: TenantId,
+    /// Which key it is.
+    pub(crate) key: KeyId,
     /// The name of the key.
     pub(crate) name: String,
     /// Whether the tenant may use up only so much.
@@ -32,7 +34,10 @@ pub(crate) struct Caller {
 
 /// A caller whose key has the scope `admin`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Admin;
+pub(crate) struct Admin {
+    /// The tenant of the key itself.
+    pub(crate) tenant: TenantId,
+}
 
 /// Lets requests with a key of ours through, and leaves the key for [`Caller`] and [`Admin`].
 pub(crate) async fn authenticate(
@@ -77,6 +82,7 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
     if key.scopes.contains(&scope) {
         Ok(Caller {
             tenant: key.tenant,
+            key: key.id,
             name: key.name.clone(),
             has_budget: key.has_budget,
             has_submit_limit: key.has_submit_limit,
@@ -101,6 +107,7 @@ impl FromRequest for Admin {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_with(request, Scope::Admin, "admin").map(|_| Self))
+        let key = key_with(request, Scope::Admin, "admin");
+        ready(key.map(|key| Self { tenant: key.tenant }))
     }
 }

@@ -19,6 +19,7 @@ mod conversations;
 mod egress;
 mod event_weeks;
 mod fair;
+mod http;
 mod idempotency;
 mod jobs;
 mod kill;

@@ -41,9 +41,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
 use shared::db::Pool;
 use shared::db::worker::NewWorker;
@@ -117,7 +115,8 @@ pub struct Shutdown {
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     // A command of the same user could read our environment, with the keys in it, out of /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    open_files()?;
+    // Commands bring pipes and connections.
+    shared::open_files::raise_limit()?;
     let Settings {
         pool,
         metrics,
@@ -204,17 +203,4 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     life::live(Arc::new(shop), new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
-}
-
-/// Lets this process have as many open files as it may: commands bring pipes and connections.
-fn open_files() -> std::io::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    )?;
-    Ok(())
 }

@@ -13,7 +13,7 @@ use shared::skill::is_name;
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
-use crate::body::Json;
+use crate::body::{Json, MAX_BYTES_WITH_FILES};
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 use request::PutAgent;
@@ -24,7 +24,7 @@ type AgentPage = Page<Agent>;
 ///
 /// The same body again makes no new version. Jobs run the version that there was when they were accepted. Every
 /// tenant has the agent `default` without making it, and can put another in its place.
-#[utoipa::path(tag = "agents", request_body = PutAgent,
+#[utoipa::path(tag = "agents", request_body(content = PutAgent, example = json!({"soul": "You are a patient researcher.", "tools": ["shell.exec", "file.read", "file.write"], "limits": {"timeout_seconds": 600}})),
     params(("name" = String, Path, description = "Lower-case letters, digits and single hyphens, at most 64")),
     responses(
         (status = 200, description = "The agent, in its new version", body = Agent),
@@ -36,7 +36,7 @@ type AgentPage = Page<Agent>;
 pub(crate) async fn put_agent(
     caller: Caller,
     name: Path<String>,
-    body: Json<PutAgent>,
+    body: Json<PutAgent, MAX_BYTES_WITH_FILES>,
     pool: Data<Pool>,
     providers: Data<Providers>,
 ) -> Result<HttpResponse, ApiError> {

@@ -39,7 +39,7 @@ pub(crate) struct CreateConversation {
 }
 
 /// Begins a conversation. Jobs that name it continue one history and one workspace, one after the other.
-#[utoipa::path(tag = "conversations", request_body = CreateConversation, responses(
+#[utoipa::path(tag = "conversations", request_body(content = CreateConversation, example = json!({"agent": "default", "metadata": {"customer": "42"}})), responses(
     (status = 201, description = "The conversation", body = Conversation,
         headers(("Location" = String, description = "The conversation's path"))),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

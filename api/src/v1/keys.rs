@@ -20,12 +20,18 @@ type ApiKeyPage = Page<ApiKey>;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateKey {
-    /// Whose key it is.
-    tenant_id: TenantId,
-    /// What its owner calls it.
-    #[schema(example = "ci", min_length = 1, max_length = 100)]
+    /// Whose key it is; the tenant of the key that makes it if not given.
+    tenant_id: Option<TenantId>,
+    /// What its owner calls it: 1 to 100 characters, none of them a control character.
+    #[schema(
+        example = "ci",
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     name: String,
     /// What it may do; `jobs` if not given.
+    #[schema(min_items = 1)]
     scopes: Option<Vec<Scope>>,
 }
 
@@ -40,13 +46,13 @@ pub(crate) struct CreatedKey {
 }
 
 /// Creates a key of a tenant.
-#[utoipa::path(tag = "admin", request_body = CreateKey, responses(
+#[utoipa::path(tag = "admin", request_body(content = CreateKey, example = json!({"name": "ci", "scopes": ["jobs"]})), responses(
     (status = 201, description = "The key", body = CreatedKey),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/keys")]
 pub(crate) async fn create_key(
-    _: Admin,
+    admin: Admin,
     body: Json<CreateKey>,
     pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
@@ -67,6 +73,7 @@ pub(crate) async fn create_key(
             "name at least one of: jobs, admin",
         ));
     }
+    let tenant_id = tenant_id.unwrap_or(admin.tenant);
     if db::tenant::get(&**pool, tenant_id).await?.is_none() {
         errors.push(FieldError::new("/tenant_id", "there is no such tenant"));
     }

@@ -27,13 +27,18 @@ type TenantPage = Page<Tenant>;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateTenant {
-    /// A name, unique in the service.
-    #[schema(example = "acme", min_length = 1, max_length = 100)]
+    /// A name, unique in the service: 1 to 100 characters, none of them a control character.
+    #[schema(
+        example = "acme",
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     name: String,
 }
 
 /// Creates a tenant. It can do nothing until it has a key.
-#[utoipa::path(tag = "admin", request_body = CreateTenant, responses(
+#[utoipa::path(tag = "admin", request_body(content = CreateTenant, example = json!({"name": "acme"})), responses(
     (status = 201, description = "The tenant", body = Tenant),
     (status = 409, description = "The name is taken", body = Problem, content_type = "application/problem+json"),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

@@ -58,6 +58,20 @@ pub async fn lock(
     }))
 }
 
+/// Those of the jobs that have ended, or were never there.
+pub async fn list_absent(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<Vec<JobId>> {
+    let ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    let absent = sqlx::query_scalar!(
+        r#"select id as "id!"
+           from unnest($1::uuid[]) as asked (id)
+           where not exists (select from run where run.job_id = asked.id)"#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(absent.into_iter().map(JobId).collect())
+}
+
 /// Asks the worker that has the job to end it.
 pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(

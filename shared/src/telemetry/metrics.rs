@@ -1,5 +1,7 @@
 //! Numbers for operators, in the text that Prometheus reads. README.md says which there are.
 
+mod plain;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,8 +19,24 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use crate::db::Pool;
 use crate::job::{Job, Outcome, Status};
 
-/// The media type of [`Metrics::render`].
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The texts in which metrics can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// Prometheus 0.0.4, which every scraper reads.
+    Plain,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+}
+
+impl TextFormat {
+    /// Its media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
 
 /// Values of one label that a client may choose; what is beyond them is [`OTHER`].
 const MAX_VALUES: usize = 100;
@@ -125,7 +143,7 @@ impl Metrics {
     }
 
     /// All of it as text.
-    pub fn render(&self) -> String {
+    pub fn render(&self, format: TextFormat) -> String {
         for (part, pool) in &*lock(&self.pools) {
             let (all, idle) = (i64::from(pool.size()), pool.num_idle() as i64);
             for (state, count) in [("idle", idle), ("used", all - idle)] {
@@ -135,7 +153,10 @@ impl Metrics {
         }
         let mut text = String::new();
         encode(&mut text, &lock(&self.registry)).expect("a string takes all");
-        text
+        match format {
+            TextFormat::Plain => plain::from_open_metrics(&text),
+            TextFormat::OpenMetrics => text,
+        }
     }
 }
 

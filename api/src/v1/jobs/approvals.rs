@@ -54,7 +54,7 @@ pub(crate) struct ResolveApproval {
 ///
 /// The first answer counts; after it, and after the approval has expired or the job was cancelled, there is
 /// nothing left to answer.
-#[utoipa::path(tag = "approvals", request_body = ResolveApproval,
+#[utoipa::path(tag = "approvals", request_body(content = ResolveApproval, example = json!({"approved": false, "reason": "Use the copy in /workspace."})),
     params(
         ("job_id" = JobId, Path, description = "The job"),
         ("approval_id" = ApprovalId, Path, description = "The approval"),

@@ -22,6 +22,7 @@ struct ListEvents {
     /// Only events after this `seq`.
     after: Option<i64>,
     /// Events of a page, 1 to 1000; 100 if not given.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
     /// Only these types, separated by commas.
     #[param(example = "tool.started,tool.completed")]
