@@ -1,15 +1,18 @@
 //! Connections: how many there are, and when they end.
 
 use std::any::Any;
+use std::future::pending;
+use std::io;
 use std::time::Duration;
 
 use actix_web::body::MessageBody;
-use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
+use actix_web::dev::{Extensions, Server, ServiceRequest, ServiceResponse};
 use actix_web::http::ConnectionType;
 use actix_web::middleware::Next;
 use actix_web::rt::net::TcpStream;
 use actix_web::{Error, HttpMessage};
 use shared::db::key::Presented;
+use tokio_util::sync::CancellationToken;
 
 /// The longest that a client may take for the head of its first request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,6 +38,20 @@ pub(crate) fn prepare(connection: &dyn Any, _: &mut Extensions) {
         let milliseconds = u32::try_from(MAX_UNREAD.as_millis()).unwrap_or(u32::MAX);
         // Without it, only the kernel's own limits hold, of a quarter of an hour.
         let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, milliseconds);
+    }
+}
+
+/// Serves until it is told to end, and then as long as requests may take to end.
+pub(crate) async fn serve(server: Server, shutdown: CancellationToken) -> io::Result<()> {
+    let handle = server.handle();
+    let stopping = async {
+        shutdown.cancelled().await;
+        handle.stop(true).await;
+        pending::<()>().await;
+    };
+    tokio::select! {
+        ended = server => ended,
+        () = stopping => Ok(()),
     }
 }
 

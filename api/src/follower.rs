@@ -105,8 +105,8 @@ impl Follower {
     /// Reads a page, and goes live when that was all.
     async fn catch_up(&mut self) -> Result<(), FollowError> {
         // It begins with the event that we have, which is there as long as the log is.
-        let position = self.position;
-        let events = db::event::list(&self.pool, self.job, position - 1, &[], PAGE).await?;
+        let (position, after) = (self.position, self.position.saturating_sub(1));
+        let events = db::event::list(&self.pool, self.job, after, &[], PAGE).await?;
         self.extend(events.iter().map(Frame::from));
         let is_behind = self.position == position && position < self.known;
         if events.is_empty() || is_behind {

@@ -10,6 +10,7 @@ mod follower;
 mod form;
 mod frame;
 mod head;
+mod header;
 mod health;
 mod hub;
 mod job_writer;
@@ -22,12 +23,12 @@ pub mod problem;
 mod query;
 mod routes;
 mod telemetry;
+mod unversioned;
 mod v1;
 
 use std::net::TcpListener;
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
-use actix_web::middleware::{DefaultHeaders, from_fn};
+use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
@@ -40,7 +41,6 @@ use shared::telemetry::metrics::Metrics;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub use crate::job_writer::JobWriter;
 
@@ -56,11 +56,6 @@ use crate::v1::skills::Unpacker;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
-/// What browsers are told of answers that are no pages: nothing in them is to be shown or run.
-const CSP: &str = "default-src 'none'; frame-ancestors 'none'";
-/// What the pages of `/docs/` need: what is served beside them, and the styles that their scripts write.
-const DOCS_CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// What an API process is given.
 pub struct Settings {
@@ -127,7 +122,7 @@ pub async fn run(
     let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
     let unpacker = Data::new(Unpacker::default());
-    let max_connections = connection::max_per_thread(open_files::raise_limit()?, threads);
+    let max_connections = connection::max_per_thread(open_files::raise_limit(), threads);
     let server = HttpServer::new(move || {
         App::new()
             .configure(|parts| {
@@ -155,7 +150,7 @@ pub async fn run(
             .wrap(from_fn(head::answer))
             .wrap(from_fn(body::limit_rate))
             .wrap(from_fn(connection::close_idle))
-            .wrap(default_headers(CSP))
+            .wrap(header::defaults(header::NO_PAGE))
             .wrap(TracingLogger::default())
             .wrap(from_fn(telemetry::observe))
             .service(
@@ -164,21 +159,7 @@ pub async fn run(
                     .wrap(from_fn(body::refuse_compressed))
                     .wrap(from_fn(auth::authenticate)),
             )
-            .service(health::healthz)
-            .service(health::readyz)
-            .service(
-                web::resource("/metrics")
-                    .wrap(from_fn(auth::authenticate))
-                    .get(metrics::get_metrics)
-                    .default_service(web::to(fallback::no_route)),
-            )
-            .route("/openapi.json", web::get().to(openapi::get_document))
-            .service(web::redirect("/docs", "/docs/"))
-            .service(
-                web::scope("/docs")
-                    .wrap(default_headers(DOCS_CSP))
-                    .service(docs()),
-            )
+            .configure(unversioned::configure)
             .default_service(web::to(fallback::no_route))
     })
     .workers(threads)
@@ -190,16 +171,7 @@ pub async fn run(
     .disable_signals()
     .listen(listener)?
     .run();
-    let handle = server.handle();
-    let stopping = async {
-        shutdown.cancelled().await;
-        handle.stop(true).await;
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        ended = server => ended?,
-        () = stopping => {}
-    }
+    connection::serve(server, shutdown).await?;
     background.shutdown().await;
     Ok(())
 }
@@ -231,19 +203,4 @@ fn query_config() -> QueryConfig {
 
 fn path_config() -> PathConfig {
     PathConfig::default().error_handler(|_, request| fallback::no_id(request).into())
-}
-
-/// Headers of each answer that does not say otherwise. Answers may hold keys and what is a tenant's alone.
-fn default_headers(csp: &'static str) -> DefaultHeaders {
-    DefaultHeaders::new()
-        .add((CACHE_CONTROL, "no-store"))
-        .add((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .add((CONTENT_SECURITY_POLICY, csp))
-}
-
-/// The document for people, all of it served from here.
-fn docs() -> SwaggerUi {
-    // Otherwise the page sends the document's address to swagger.io to have it checked.
-    let config = Config::new(["/openapi.json"]).validator_url("none");
-    SwaggerUi::new("/{_:.*}").config(config)
 }

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Admin;
-use crate::{head, health};
+use crate::{connection, head, health};
 
 /// How old what is said of the queue may be: more who ask cost no more.
 const DEPTH_AGE: Duration = Duration::from_secs(5);
@@ -183,14 +183,5 @@ pub async fn serve(
     .disable_signals()
     .listen(listener)?
     .run();
-    let handle = server.handle();
-    let stopping = async {
-        shutdown.cancelled().await;
-        handle.stop(true).await;
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        ended = server => ended,
-        () = stopping => Ok(()),
-    }
+    connection::serve(server, shutdown).await
 }

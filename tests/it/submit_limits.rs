@@ -40,7 +40,10 @@ async fn only_an_administrator_sets_limits_that_make_sense_for_a_tenant_that_the
             json!({"submit_rate": {"per_minute": 1, "burst": 0}}),
             "/submit_rate/burst",
         ),
-        (json!({"submit_rate": {"burst": 5}}), "/submit_rate"),
+        (
+            json!({"submit_rate": {"burst": 5}}),
+            "/submit_rate/per_minute",
+        ),
         (json!({"max_running": 5}), "/max_running"),
     ] {
         let refused = Problem::of(put(&body)).await;

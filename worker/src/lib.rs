@@ -116,7 +116,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     // A command of the same user could read our environment, with the keys in it, out of /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // Commands bring pipes and connections.
-    shared::open_files::raise_limit()?;
+    shared::open_files::raise_limit();
     let Settings {
         pool,
         metrics,

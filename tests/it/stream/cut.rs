@@ -83,7 +83,7 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let key = format!("/v1/keys/{}", made["id"].as_str().unwrap());
     let revoked = service.request(Method::DELETE, &key).send().await.unwrap();
     assert_eq!(revoked.status(), 204);
-    let next = timeout(Duration::from_secs(15), lost.next_raw()).await;
+    let next = timeout(PATIENCE, lost.next_raw()).await;
     assert_eq!(next.expect("the stream goes on"), None);
 
     service

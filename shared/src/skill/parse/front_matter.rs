@@ -65,8 +65,6 @@ fn first_line(error: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
     use crate::skill::Skill;
 
@@ -91,16 +89,16 @@ mod tests {
     }
 
     #[test]
-    fn aliases_that_multiply_end_at_once() {
+    fn aliases_that_multiply_end_after_a_thousand_values() {
         // Each line stands for ten times the one before it.
         let line = |depth: u32| {
             let before = vec![format!("*x{}", depth - 1); 10].join(", ");
             format!("x{depth}: &x{depth} [{before}]\n")
         };
         let bomb: String = (1..=8).map(line).collect();
-        let begun_at = Instant::now();
         let error = parse(&format!("description: A.\nx0: &x0 lol\n{bomb}")).unwrap_err();
-        assert!(matches!(error, SkillError::Yaml(_)), "{error}");
-        assert!(begun_at.elapsed() < Duration::from_secs(1), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("alias replay limit exceeded"), "{error}");
+        assert!(error.ends_with("> 1000"), "{error}");
     }
 }
