@@ -109,6 +109,7 @@ pub async fn run(
     let document = openapi::document();
     let rendered = Data::new(Rendered::of(&document)?);
     let (pool, assets) = (Data::new(pool), Data::new(assets));
+    let asset_store = assets.clone();
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
     let writer = Data::new(writer);
@@ -172,6 +173,7 @@ pub async fn run(
         () = stopping => {}
     }
     background.shutdown().await;
+    asset_store.finish_cleanup().await;
     Ok(())
 }
 

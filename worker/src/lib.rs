@@ -173,6 +173,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let meters = Meters::new(&metrics);
     let (log, writing) = LogWriter::new(&pool, meters.log.clone());
     let writer = tokio::spawn(writing);
+    let asset_store = assets.clone();
     let shop = Shop {
         pool,
         silence,
@@ -196,7 +197,9 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     };
     life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
-    Ok(writer.await?)
+    writer.await?;
+    asset_store.finish_cleanup().await;
+    Ok(())
 }
 
 /// Lets this process have as many open files as it may: commands bring pipes and connections.

@@ -94,7 +94,7 @@ async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
     }
     // Left by who died, or met a job, when it was about to remove them.
     db::skill::release(pool, assets, None).await?;
-    assets.sweep_incoming(UPLOAD_PATIENCE).await?;
+    assets.sweep_uploads(UPLOAD_PATIENCE).await?;
     // A worker that died right after a job's end left the job's workspace saved, and a conversation that
     // goes on has no need of the one before the last.
     let saved = assets.list_scratch().await?;
@@ -177,6 +177,9 @@ async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Res
 
 /// Removes bytes that someone stored who died before the database heard of them, and those whose rows are gone.
 async fn sweep(pool: &PgPool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
+    assets
+        .sweep_unfinished_blobs(first, UPLOAD_PATIENCE)
+        .await?;
     let stored = assets.list_blobs(first, UPLOAD_PATIENCE).await?;
     for hashes in stored.chunks(ROWS_AT_ONCE as usize) {
         let unknown = db::asset::list_unknown(pool, hashes).await?;

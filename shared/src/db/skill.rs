@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
-use super::asset::{StoreAssetError, hold_blob, release_blob};
+use super::asset::{StoreAssetError, release_blob};
 use super::job::Needs;
-use crate::asset::{AssetStore, Sealed};
+use crate::asset::AssetStore;
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
 
@@ -43,14 +43,15 @@ pub enum Put {
     TooMany,
 }
 
-/// Makes a version out of a skill and its files, which are put in their place, unless the newest one is equal.
+/// Makes a version out of a skill, unless the newest one is equal. Its files are stored already, as an asset that nobody
+/// sees, and that the caller discards when this is committed: then the version names the bytes, or nobody does.
 pub async fn put(
     db: &mut PgConnection,
     tenant: TenantId,
     skill: &Skill,
     document: &str,
-    files: Sealed,
-) -> Result<Put, StoreAssetError> {
+    digest: &str,
+) -> sqlx::Result<Put> {
     // The first of several at once makes the row; the others wait for it here.
     let before = sqlx::query!(
         r#"insert into skill (tenant_id, name, version, deleted_at)
@@ -65,16 +66,13 @@ pub async fn put(
     .await?;
     if !before.is_deleted {
         if let Some(newest) = get(&mut *db, tenant, &skill.name).await?
-            && newest.digest == files.sha256
+            && newest.digest == digest
         {
             return Ok(Put::Unchanged(newest));
         }
     } else if before.others >= MAX_SKILLS {
         return Ok(Put::TooMany);
     }
-    let digest = files.sha256.clone();
-    hold_blob(&mut *db, &digest).await?;
-    files.place().await?;
     // Numbers become visible in their order, so that who reads on from one misses none.
     sqlx::query!("select pg_advisory_xact_lock(hashtext('skill_version'))")
         .execute(&mut *db)
@@ -103,7 +101,7 @@ pub async fn put(
     Ok(Put::Created(StoredSkill {
         name: skill.name.clone(),
         version: before.version + 1,
-        digest,
+        digest: digest.to_owned(),
         created_at: row.created_at,
         document: document.to_owned(),
     }))
