@@ -77,6 +77,11 @@ pub enum ApiError {
     /// The request can be read and makes no sense.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
+    /// The bytes of a file are not where they should be, and nobody can bring them back.
+    #[error(
+        "the content of this file has been lost; upload it again, or retry the job that made it"
+    )]
+    ContentLost,
     /// What a job was to run went while it was accepted.
     #[error("the skill was replaced in this very moment; send the request again")]
     SkillReplaced,
@@ -164,13 +169,16 @@ impl From<sqlx::Error> for ApiError {
 
 impl From<shared::db::asset::StoreAssetError> for ApiError {
     fn from(error: shared::db::asset::StoreAssetError) -> Self {
-        Self::Internal(error.into())
+        match error {
+            shared::db::asset::StoreAssetError::Database(error) => error.into(),
+            shared::db::asset::StoreAssetError::Store(error) => error.into(),
+        }
     }
 }
 
 impl From<shared::asset::StoreError> for ApiError {
     fn from(error: shared::asset::StoreError) -> Self {
-        Self::Internal(error.into())
+        Self::Unavailable(error.into())
     }
 }
 
@@ -195,6 +203,7 @@ impl ApiError {
             Self::SubmitRateExceeded { .. } => "submit_rate_exceeded",
             Self::QueueFull { .. } => "queue_full",
             Self::Invalid(_) => "invalid_request",
+            Self::ContentLost => "content_lost",
             Self::SkillReplaced => "skill_replaced",
             Self::IdempotencyMismatch => "idempotency_key_reused",
             Self::NotConfigured(_) => "not_configured",
@@ -257,6 +266,7 @@ impl ResponseError for ApiError {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
+            Self::ContentLost => StatusCode::GONE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BudgetExceeded { .. }
@@ -291,8 +301,18 @@ pub(crate) async fn render(
     };
     let (problem, retry_after) = match error {
         Some(error) => {
-            if let ApiError::Internal(cause) | ApiError::Unavailable(cause) = error {
-                tracing::error!(error = format!("{cause:#}"), "a request failed");
+            match error {
+                ApiError::Internal(cause) => {
+                    tracing::error!(error = format!("{cause:#}"), "a request failed");
+                }
+                // An outage is one fault, however many requests meet it.
+                ApiError::Unavailable(cause) => {
+                    tracing::warn!(
+                        error = format!("{cause:#}"),
+                        "a request cannot be answered now"
+                    );
+                }
+                _ => {}
             }
             (error.problem(request_id), error.retry_after())
         }

@@ -46,14 +46,15 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Reads and opens what the options name.
-    pub(crate) fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
+    /// Reads and opens what the options name. Fails where no asset can be stored.
+    pub(crate) async fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         let assets = match common.assets.as_deref() {
             Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
             Some(folder) => AssetStore::in_folder(Path::new(folder))?,
             None => AssetStore::in_folder(&home.join("assets"))?,
         };
+        assets.check().await?;
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
         let mut providers = config.providers(common.default_model.clone());
         providers.context_windows = common.context_windows.clone();
@@ -144,7 +145,7 @@ impl Service {
         shutdown: Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
-        let mut parts = Parts::open(&options.own.common, config)?;
+        let mut parts = Parts::open(&options.own.common, config).await?;
         let lock = DirectoryLock::take(&parts.home)?;
         if parts.master_keys.is_none() {
             parts.master_keys = Some(KeyFile::of(&parts.home).read_or_make()?);

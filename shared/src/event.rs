@@ -314,6 +314,8 @@ pub enum RetryCause {
     ModelOutage,
     /// The database was out of reach.
     DatabaseOutage,
+    /// The asset store was out of reach.
+    StorageOutage,
     /// A fault of ours.
     Failure,
 }
@@ -326,6 +328,7 @@ impl RetryCause {
             Self::Drain => "drain",
             Self::ModelOutage => "model_outage",
             Self::DatabaseOutage => "database_outage",
+            Self::StorageOutage => "storage_outage",
             Self::Failure => "failure",
         }
     }

@@ -50,7 +50,7 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
 pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config)?;
+    let parts = Parts::open(&options.common, config).await?;
     let listener = service::listen(options.listen.listen)?;
     print(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
@@ -66,7 +66,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
 pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config)?;
+    let parts = Parts::open(&options.common, config).await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
