@@ -1,10 +1,24 @@
 //! Forms (`multipart/form-data`) with one part, a file.
 
-use actix_multipart::MultipartError;
+mod disposition;
+
+use std::future::{Ready, ready};
+
+use actix_multipart::{Field, Multipart, MultipartError};
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::StreamExt;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::problem::ApiError;
+use disposition::Disposition;
+
+/// The media type of a form, and one that the reader takes as it comes: of a form it reads the names of parts itself,
+/// and refuses those that browsers send in an old encoding.
+const FORM: &str = "multipart/form-data";
+const MIXED: &str = "multipart/mixed";
 
 /// The parts of an upload.
 #[derive(Deserialize, ToSchema)]
@@ -23,20 +37,80 @@ pub(crate) struct FileForm {
 #[expect(dead_code, reason = "for the documentation; the bytes are streamed")]
 pub(crate) struct FileContent(Vec<u8>);
 
+/// A form as it arrives.
+pub(crate) struct Form(Multipart);
+
+/// One part of a form: its name, what it calls its file, and its content as it arrives.
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) file_name: Option<String>,
+    pub(crate) content: Field,
+}
+
+impl Form {
+    /// The next part. That before it must have been read.
+    pub(crate) async fn next(&mut self) -> Option<Result<Part, ApiError>> {
+        let field = self.0.next().await?;
+        Some(field.map_err(malformed).and_then(|content| {
+            let said = content.headers().get(CONTENT_DISPOSITION);
+            let said = said.and_then(|said| Disposition::parse(said.as_bytes()));
+            let Disposition { name, file_name } = said.ok_or_else(no_name)?;
+            Ok(Part {
+                name,
+                file_name,
+                content,
+            })
+        }))
+    }
+}
+
+impl FromRequest for Form {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let headers = as_mixed(request.headers());
+        let form = headers.map(|headers| Self(Multipart::new(&headers, payload.take())));
+        ready(form.ok_or_else(no_form))
+    }
+}
+
+/// The type of the form with its boundary, as that of any other multipart body.
+fn as_mixed(headers: &HeaderMap) -> Option<HeaderMap> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim_start();
+    let (kind, parameters) = value.split_at_checked(FORM.len())?;
+    if !kind.eq_ignore_ascii_case(FORM) {
+        return None;
+    }
+    let mixed = HeaderValue::from_str(&format!("{MIXED}{parameters}")).ok()?;
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, mixed);
+    Some(headers)
+}
+
 /// The form has other parts, or none.
 pub(crate) fn no_file() -> ApiError {
     ApiError::Malformed("the form must have exactly one part, named `file`".to_owned())
 }
 
-/// The form is none.
+/// The form cannot be read.
 pub(crate) fn malformed(error: MultipartError) -> ApiError {
     match error {
         MultipartError::ContentTypeMissing
         | MultipartError::ContentTypeParse
-        | MultipartError::ContentTypeIncompatible => {
-            ApiError::UnsupportedMediaType("a form, with `Content-Type: multipart/form-data`")
-        }
+        | MultipartError::ContentTypeIncompatible => no_form(),
         MultipartError::Payload(error) => error.into(),
         error => ApiError::Malformed(format!("the form cannot be read: {error}")),
     }
+}
+
+fn no_form() -> ApiError {
+    ApiError::UnsupportedMediaType("a form, with `Content-Type: multipart/form-data`")
+}
+
+fn no_name() -> ApiError {
+    ApiError::Malformed(
+        "the form cannot be read: a part has no header `Content-Disposition: form-data; name=\"file\"`"
+            .to_owned(),
+    )
 }

@@ -115,6 +115,7 @@ pub async fn run(
     let document = openapi::document();
     let rendered = Data::new(Rendered::of(&document)?);
     let (pool, assets) = (Data::new(pool), Data::new(assets));
+    let asset_store = assets.clone();
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, doorbell, keys) = (Data::new(hub), Data::new(doorbell), Data::new(keys));
     let writer = Data::new(writer);
@@ -173,6 +174,7 @@ pub async fn run(
     .run();
     connection::serve(server, shutdown).await?;
     background.shutdown().await;
+    asset_store.finish_cleanup().await;
     Ok(())
 }
 

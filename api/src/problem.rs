@@ -117,6 +117,11 @@ pub enum ApiError {
     /// The request can be read and makes no sense.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
+    /// The bytes of a file are not where they should be, and nobody can bring them back.
+    #[error(
+        "the content of this file has been lost; upload it again, or retry the job that made it"
+    )]
+    ContentLost,
     /// What a job was to run went while it was accepted.
     #[error("the skill was replaced in this very moment; send the request again")]
     SkillReplaced,
@@ -205,13 +210,16 @@ impl From<sqlx::Error> for ApiError {
 
 impl From<shared::db::asset::StoreAssetError> for ApiError {
     fn from(error: shared::db::asset::StoreAssetError) -> Self {
-        Self::Internal(error.into())
+        match error {
+            shared::db::asset::StoreAssetError::Database(error) => error.into(),
+            shared::db::asset::StoreAssetError::Store(error) => error.into(),
+        }
     }
 }
 
 impl From<shared::asset::StoreError> for ApiError {
     fn from(error: shared::asset::StoreError) -> Self {
-        Self::Internal(error.into())
+        Self::Unavailable(error.into())
     }
 }
 
@@ -238,6 +246,7 @@ impl ApiError {
             Self::SubmitRateExceeded { .. } => "submit_rate_exceeded",
             Self::QueueFull { .. } => "queue_full",
             Self::Invalid(_) => "invalid_request",
+            Self::ContentLost => "content_lost",
             Self::SkillReplaced => "skill_replaced",
             Self::IdempotencyMismatch => "idempotency_key_reused",
             Self::NotConfigured(_) => "not_configured",
@@ -303,6 +312,7 @@ impl ResponseError for ApiError {
             Self::PreconditionFailed { .. } => StatusCode::PRECONDITION_FAILED,
             Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
+            Self::ContentLost => StatusCode::GONE,
             Self::TooLarge { .. } | Self::TooManyValues { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BudgetExceeded { .. }

@@ -45,8 +45,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Reads and opens what the options name.
-    pub(crate) fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
+    /// Reads and opens what the options name. Fails where no asset can be stored.
+    pub(crate) async fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         directory::warn_if_writable(&home);
         let assets = match common.assets.as_deref() {
@@ -59,6 +59,7 @@ impl Parts {
                 store
             }
         };
+        assets.check().await?;
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
         let mut providers = config.providers(common.default_model.clone());
         providers.context_windows = common.context_windows.clone();
@@ -156,7 +157,7 @@ impl Service {
             drain: shutdown.drain.child_token(),
             leave: shutdown.leave.child_token(),
         };
-        let mut parts = Parts::open(&options.own.common, config)?;
+        let mut parts = Parts::open(&options.own.common, config).await?;
         // A port that is taken is said before a database is made.
         let listener = listen(options.listen.listen)?;
         let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;

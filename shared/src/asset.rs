@@ -1,19 +1,27 @@
 //! Assets: stored bytes with a name, a media type, a size and a SHA-256.
 
+mod bucket;
+mod cleanup;
 mod content_type;
+mod failure;
+mod folder;
 mod name;
 mod scratch;
+mod staged;
 mod store;
+mod upload;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use content_type::{HEAD_BYTES, content_type_of, fits};
+pub use failure::StoreError;
 pub use name::file_name;
 pub(crate) use name::is_invisible;
 pub use scratch::Scratch;
-pub use store::{AssetStore, BlobRange, Sealed, StoreError, Upload};
+pub use store::{AssetStore, BlobRange};
+pub use upload::{Sealed, Upload};
 
 use crate::id::AssetId;
 

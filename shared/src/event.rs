@@ -316,6 +316,8 @@ pub enum RetryCause {
     ModelOutage,
     /// The database was out of reach.
     DatabaseOutage,
+    /// The asset store was out of reach.
+    StorageOutage,
     /// A fault of ours.
     Failure,
     /// The job was written by another release than the worker's, which could not read it.
@@ -330,6 +332,7 @@ impl RetryCause {
             Self::Drain => "drain",
             Self::ModelOutage => "model_outage",
             Self::DatabaseOutage => "database_outage",
+            Self::StorageOutage => "storage_outage",
             Self::Failure => "failure",
             Self::Unreadable => "unreadable",
         }

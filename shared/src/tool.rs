@@ -112,6 +112,11 @@ impl ToolName {
         }
     }
 
+    /// Whether a call that may have run can be made again: on the same files it does the same.
+    pub fn is_repeatable(self) -> bool {
+        matches!(self, Self::SetOutput(_))
+    }
+
     /// Reads a canonical name.
     pub fn parse(name: &str) -> Result<Self, UnknownTool> {
         let found = Self::ALL.into_iter().find(|tool| tool.as_str() == name);

@@ -2,5 +2,7 @@
 
 mod content;
 mod input;
+mod left;
+mod slow_url;
 mod upload;
 mod url;

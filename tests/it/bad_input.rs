@@ -6,6 +6,7 @@ mod nul;
 mod path;
 
 use crate::support::Service;
+use crate::support::store::assert_stores_nothing;
 
 /// Nothing of a refused request is kept, in the database or in the asset store.
 async fn assert_untouched(service: &Service) {
@@ -14,12 +15,5 @@ async fn assert_untouched(service: &Service) {
         let count = sqlx::query_scalar::<_, i64>(count);
         assert_eq!(count.fetch_one(&service.pool).await.unwrap(), 0, "{table}");
     }
-    let mut folders = vec![service.home.path().join("assets")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            assert!(path.is_dir(), "{} was left", path.display());
-            folders.push(path);
-        }
-    }
+    assert_stores_nothing(service);
 }

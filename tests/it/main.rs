@@ -9,6 +9,7 @@ mod approvals;
 mod assets;
 mod auth;
 mod bad_input;
+mod bucket;
 mod budget;
 mod builtin;
 mod chaos;

@@ -232,6 +232,10 @@ async fn more_outputs_than_a_job_may_have_are_refused_and_not_announced() {
         .run(&json!({"skill": "maker", "model": CLAUDE, "prompt": "Do it. #many"}))
         .await;
     assert_eq!(job["outputs"].as_array().unwrap().len(), 50);
+    for refused in ["50\n", "51\n"] {
+        let sha256 = json!(hex::encode(Sha256::digest(refused)));
+        assert!(!service.blob(&sha256).exists(), "its bytes were kept");
+    }
     let events = service.events(job["id"].as_str().unwrap()).await;
     assert_eq!(data(&events, "asset.created").len(), 50);
     let last = data(&events, "tool.completed").pop().unwrap();

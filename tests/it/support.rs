@@ -5,13 +5,17 @@ mod gate;
 pub(crate) mod log;
 pub(crate) mod problem;
 pub(crate) mod process;
+mod python;
+mod s3;
 mod service;
+pub(crate) mod store;
 mod stream;
 mod terminal;
 mod tty;
 
 pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
+pub(crate) use s3::S3;
 pub(crate) use service::{Service, bash, create_key, put_runner, scripted, until};
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};

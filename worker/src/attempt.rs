@@ -16,6 +16,7 @@ use shared::event::{EventData, JobStarted};
 use shared::id::WorkerId;
 use shared::job::{JobError, JobErrorCode, LoopStop};
 use shared::telemetry::trace::Span;
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
@@ -216,11 +217,26 @@ async fn carry_out(
     signals: &Signals,
     clock: &Clock,
 ) -> (End, Option<Dialogue>) {
+    let limit = Duration::from_secs(claimed.request.limits.timeout_seconds.into());
+    let deadline = clock.begun_at + limit.saturating_sub(claimed.spent);
+    let too_late = || {
+        let message = format!("the job took longer than {} s", limit.as_secs());
+        End::Failed(JobErrorCode::Timeout.with(message))
+    };
     // Boxed, as all below: what is done only once has no room while the loop waits for its model.
-    let preparing = Box::pin(prepare(shop, claimed, role, log));
+    let preparing = Box::pin(async {
+        tokio::select! {
+            prepared = timeout_at(deadline.into(), prepare(shop, claimed, role, log)) => match prepared {
+                Ok(prepared) => prepared.map_err(End::from),
+                Err(_) => Err(too_late()),
+            },
+            // Nothing is lost with it that the next attempt cannot do again.
+            () = signals.drain.cancelled() => Err(End::Drained),
+        }
+    });
     let prepared = match signals.watch(preparing).await {
         Ok(Ok(prepared)) => prepared,
-        Ok(Err(fault)) => return (fault.into(), None),
+        Ok(Err(end)) => return (end, None),
         Err(interrupt) => return (interrupt.into(), None),
     };
     let Prepared {
@@ -241,8 +257,6 @@ async fn carry_out(
             return (End::Failed(error), Some(dialogue));
         }
     };
-    let limit = Duration::from_secs(claimed.request.limits.timeout_seconds.into());
-    let deadline = clock.begun_at + limit.saturating_sub(claimed.spent);
     let attempt = Attempt {
         shop,
         claimed,
@@ -256,14 +270,11 @@ async fn carry_out(
         span,
         deadline,
     };
-    let looping = tokio::time::timeout_at(deadline.into(), work(&attempt, &mut dialogue));
+    let looping = timeout_at(deadline.into(), work(&attempt, &mut dialogue));
     let end = match signals.watch(Box::pin(looping)).await {
         Ok(Ok(Ok(stop))) => End::Stopped(stop),
         Ok(Ok(Err(error))) => error.into(),
-        Ok(Err(_)) => {
-            let message = format!("the job took longer than {} s", limit.as_secs());
-            End::Failed(JobErrorCode::Timeout.with(message))
-        }
+        Ok(Err(_)) => too_late(),
         Err(interrupt) => interrupt.into(),
     };
     dialogue.transcript.progress.presumptions = attempt.budget.presumptions();

@@ -18,6 +18,8 @@ const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest silence in a body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest that a file may take from the first byte sent to the last received, however steadily it comes.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A file on its way.
 pub(crate) struct Fetched {
@@ -39,6 +41,8 @@ pub(crate) enum FetchError {
     TooLarge,
     #[error("it redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects,
+    #[error("it is too slow: silent for {} s, or not done within {} s", READ_TIMEOUT.as_secs(), FETCH_TIMEOUT.as_secs())]
+    TooSlow,
     #[error("it did not answer")]
     Transport(#[source] reqwest::Error),
 }
@@ -112,7 +116,8 @@ impl FetchClient {
 pub(crate) async fn get(client: &FetchClient, url: &str) -> Result<Fetched, FetchError> {
     let url: Url = url.parse().map_err(|_| FetchError::NotHttp)?;
     client.policy.permits_url(&url)?;
-    let response = client.http.get(url).send().await.map_err(transport)?;
+    let request = client.http.get(url).timeout(FETCH_TIMEOUT);
+    let response = request.send().await.map_err(transport)?;
     if !response.status().is_success() {
         return Err(FetchError::Status(response.status().as_u16()));
     }
@@ -160,6 +165,9 @@ fn transport(error: reqwest::Error) -> FetchError {
     }
     if error.is_redirect() {
         return FetchError::TooManyRedirects;
+    }
+    if error.is_timeout() && !error.is_connect() {
+        return FetchError::TooSlow;
     }
     // The URL may hold a secret in its query.
     FetchError::Transport(error.without_url())

@@ -2,11 +2,12 @@
 
 mod earlier;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use shared::db::{self, Pool};
 use shared::event::{ConversationCompacted, Event, EventData, ToolCompleted, ToolOutcome};
 use shared::id::JobId;
+use shared::tool::ToolName;
 
 use crate::transcript::Transcript;
 
@@ -28,8 +29,8 @@ const TYPES: [&str; 10] = [
     "conversation.compacted",
 ];
 
-const UNKNOWN: &str = "It is not known whether this call ran: the machine that ran it was lost. Its effects may be \
-                       there, in part or not at all. Look before you do it again.";
+const UNKNOWN: &str = "It is not known whether this call ran: the attempt that made it ended before its result was \
+                       written down. Its effects may be there, in part or not at all. Look before you do it again.";
 const UNSAVED: &str = "[The work moved to another machine. What the last calls did to files may be missing here: look \
                        before you rely on it.]";
 
@@ -79,9 +80,9 @@ impl History {
     }
 
     /// Brings a fresh transcript to where the loop was. Returns the entries that the log still needs:
-    /// a call that was started and has no result gets one that says so.
+    /// a call that was started and has no result gets one that says so, unless it can be made again.
     pub(crate) fn replay(self, transcript: &mut Transcript) -> Vec<EventData> {
-        let mut started = HashSet::new();
+        let mut started = HashMap::new();
         let mut is_unsaved = false;
         for (number, event) in self.events.into_iter().enumerate() {
             if let Some((at, summary)) = &self.restart
@@ -105,7 +106,7 @@ impl History {
                     let verdict = transcript.verdict(&call.call_id);
                     // One that was denied has not run, whatever came of its worker.
                     if verdict.is_none_or(|verdict| verdict.approved) {
-                        started.insert(call.call_id);
+                        started.insert(call.call_id, call.tool);
                     }
                 }
                 EventData::ToolCompleted(completed) => {
@@ -125,6 +126,10 @@ impl History {
                 }
                 _ => {}
             }
+        }
+        if !is_unsaved {
+            // The files are as they were when it was made.
+            started.retain(|_, tool| !is_repeatable(tool));
         }
         if is_unsaved || !started.is_empty() {
             transcript.note(UNSAVED);
@@ -160,11 +165,15 @@ fn compacted(event: &EventData) -> Option<&ConversationCompacted> {
     }
 }
 
-fn close_unknown(transcript: &mut Transcript, started: &HashSet<String>) -> Vec<EventData> {
+fn is_repeatable(tool: &str) -> bool {
+    ToolName::parse(tool).is_ok_and(ToolName::is_repeatable)
+}
+
+fn close_unknown(transcript: &mut Transcript, started: &HashMap<String, String>) -> Vec<EventData> {
     let mut entries = Vec::new();
     while let Some(call) = transcript
         .next_call()
-        .filter(|call| started.contains(&call.call_id))
+        .filter(|call| started.contains_key(&call.call_id))
     {
         entries.push(EventData::ToolCompleted(ToolCompleted {
             usage: None,
@@ -326,6 +335,33 @@ mod tests {
             (entry.call_id.as_str(), entry.outcome),
             ("b", ToolOutcome::Unknown)
         );
+    }
+
+    #[test]
+    fn a_file_is_made_an_output_again_if_it_is_as_it_was() {
+        let give = |call: &str| {
+            let (call_id, tool) = (call.to_owned(), "set_output_image".to_owned());
+            let input = json!({"path": "a.png"});
+            EventData::ToolStarted(ToolStarted {
+                call_id,
+                tool,
+                input,
+            })
+        };
+        let saved = vec![
+            reply(&["a", "b"]),
+            started("a"),
+            completed("a"),
+            give("b"),
+            saved(),
+        ];
+        let (transcript, entries) = replay(saved);
+        assert_eq!(transcript.next_call().unwrap().call_id, "b");
+        assert!(entries.is_empty(), "{entries:?}");
+        let unsaved = vec![reply(&["a", "b"]), started("a"), completed("a"), give("b")];
+        let (transcript, entries) = replay(unsaved);
+        assert!(transcript.next_call().is_none());
+        assert_eq!(entries.len(), 1);
     }
 
     #[test]

@@ -179,6 +179,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let meters = Meters::new(&metrics);
     let (log, writing) = LogWriter::new(&pool, meters.log.clone());
     let writer = tokio::spawn(writing);
+    let asset_store = assets.clone();
     let shop = Shop {
         pool,
         silence,
@@ -202,5 +203,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     };
     life::live(Arc::new(shop), new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
-    Ok(writer.await?)
+    writer.await?;
+    asset_store.finish_cleanup().await;
+    Ok(())
 }

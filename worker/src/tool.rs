@@ -70,6 +70,8 @@ pub(crate) struct Call<'a> {
     pub(crate) input: &'a Value,
     /// How long it may take.
     pub(crate) timeout: Duration,
+    /// The bytes of the files that the job has made outputs so far.
+    pub(crate) output_bytes: u64,
 }
 
 impl Call<'_> {

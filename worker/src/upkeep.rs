@@ -93,7 +93,7 @@ async fn tidy(pool: &Pool, assets: &AssetStore) {
     attempt("unseen_assets", delete_unseen(pool, assets)).await;
     // Left by who died, or met a job, when it was about to remove them.
     attempt("skills", db::skill::release(pool, assets, None)).await;
-    attempt("uploads", assets.sweep_incoming(UPLOAD_PATIENCE)).await;
+    attempt("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
     attempt("workspaces", clear_workspaces(pool, assets)).await;
 }
 
@@ -227,6 +227,9 @@ async fn forget_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> sqlx::Resul
 
 /// Removes bytes that someone stored who died before the database heard of them, and those whose rows are gone.
 async fn sweep(pool: &Pool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
+    assets
+        .sweep_unfinished_blobs(first, UPLOAD_PATIENCE)
+        .await?;
     let stored = assets.list_blobs(first, UPLOAD_PATIENCE).await?;
     for hashes in stored.chunks(ROWS_AT_ONCE as usize) {
         let unknown = db::asset::list_unknown(pool, hashes).await?;

@@ -31,8 +31,18 @@ pub(crate) async fn render(
     let ours = ours.and_then(|error| error.as_error::<ApiError>());
     let foreign = foreign(&response);
     let error = ours.unwrap_or(&foreign);
-    if let Some(ApiError::Internal(cause) | ApiError::Unavailable(cause)) = ours {
-        tracing::error!(error = format!("{cause:#}"), "a request failed");
+    match ours {
+        Some(ApiError::Internal(cause)) => {
+            tracing::error!(error = format!("{cause:#}"), "a request failed");
+        }
+        // An outage is one fault, however many requests meet it.
+        Some(ApiError::Unavailable(cause)) => {
+            tracing::warn!(
+                error = format!("{cause:#}"),
+                "a request cannot be answered now"
+            );
+        }
+        _ => {}
     }
     let problem = error.problem(request_id);
     let status = StatusCode::from_u16(problem.status).unwrap_or(status);

@@ -64,7 +64,7 @@ fn models(providers: &Providers) -> String {
 pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config)?;
+    let parts = Parts::open(&options.common, config).await?;
     let listener = service::listen(options.listen.listen)?;
     db::check(&options.database.database_url).await?;
     print(&format!("listening on http://{}", listener.local_addr()?));
@@ -81,7 +81,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
 pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config)?;
+    let parts = Parts::open(&options.common, config).await?;
     db::check(&options.database.database_url).await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {

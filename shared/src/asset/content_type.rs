@@ -12,7 +12,8 @@ pub fn content_type_of(name: &str, content: &[u8]) -> String {
     let head = &content[..content.len().min(HEAD_BYTES)];
     let by_name = mime_guess::from_path(name).first_raw();
     let is_text = is_text(head);
-    if let Some(page) = markup(head).filter(|_| is_text) {
+    let is_named_page = by_name == Some("text/html");
+    if let Some(page) = markup(head, is_named_page).filter(|_| is_text) {
         return page.to_owned();
     }
     let sniffed = infer::get(head).map(|kind| kind.mime_type());
@@ -29,8 +30,9 @@ pub fn content_type_of(name: &str, content: &[u8]) -> String {
     .to_owned()
 }
 
-/// Pages and drawings, told by their first element.
-fn markup(head: &[u8]) -> Option<&'static str> {
+/// Pages and drawings, told by their first element. What is named as a page is one if it begins with any element: many
+/// begin with a heading.
+fn markup(head: &[u8], is_named_page: bool) -> Option<&'static str> {
     let text = String::from_utf8_lossy(head)
         .trim_start_matches('\u{feff}')
         .to_ascii_lowercase();
@@ -43,9 +45,22 @@ fn markup(head: &[u8]) -> Option<&'static str> {
         Some("text/html")
     } else if rest.starts_with("<svg") {
         Some("image/svg+xml")
+    } else if is_named_page && begins_with_element(rest) && !text.trim_start().starts_with("<?xml")
+    {
+        Some("text/html")
     } else {
         None
     }
+}
+
+/// Whether it begins like `<h1>` or `<p class=…`.
+fn begins_with_element(text: &str) -> bool {
+    let Some(tag) = text.strip_prefix('<') else {
+        return false;
+    };
+    let name = tag.trim_start_matches(|char: char| char.is_ascii_alphanumeric() || char == '-');
+    let begins = tag.starts_with(|char: char| char.is_ascii_alphabetic());
+    begins && name.starts_with(|char: char| char == '>' || char == '/' || char.is_whitespace())
 }
 
 fn prologue_end(text: &str) -> Option<usize> {
@@ -125,7 +140,7 @@ mod tests {
     fn content_decides_and_the_name_only_refines() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         let zip = b"PK\x03\x04\x14\0\0\0";
-        let cases: [(&str, &[u8], &str); 19] = [
+        let cases: [(&str, &[u8], &str); 25] = [
             ("a.csv", b"name\nM\xfcller\n", "text/csv"),
             ("a.csv", b"\xff\xfea\0\n\0", "text/csv"),
             ("a.dat", b"M\xfcller", "application/octet-stream"),
@@ -149,6 +164,12 @@ mod tests {
             ("a.json", b"{}", "application/json"),
             ("report.html", b"<!DOCTYPE html><p>x", "text/html"),
             ("report.html", b"no page at all", "text/plain"),
+            ("report.html", b"<!-- Q3 -->\n<h1>Sold</h1>", "text/html"),
+            ("report.htm", b"<p class=x>Sold", "text/html"),
+            ("report.html", b"<3 this", "text/plain"),
+            ("report.html", b"<x@example.org> wrote", "text/plain"),
+            ("report.html", b"<?xml version='1.0'?><feed/>", "text/plain"),
+            ("report.txt", b"<h1>Sold</h1>", "text/plain"),
             (
                 "x.txt",
                 b"  <svg xmlns='http://www.w3.org/2000/svg'/>",

@@ -8,26 +8,30 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::{Sealed, StoreError};
+use super::Sealed;
+use super::failure::StoreError;
+use super::folder::Folder;
 use crate::id::JobId;
 
-const FOLDER: &str = "workspaces";
+/// The folder of all of them.
+pub(super) const WORKSPACES: &str = "workspaces";
 
 /// The files of one job's workspace, addressed by SHA-256. They go with the job's end.
 pub struct Scratch {
     objects: Arc<dyn ObjectStore>,
-    folder: Path,
+    /// Where the store is, if that is a folder.
+    root: Option<Folder>,
+    job: JobId,
 }
 
 impl Scratch {
-    pub(super) fn new(objects: Arc<dyn ObjectStore>, job: JobId) -> Self {
-        let folder = Path::from_iter([FOLDER, &job.to_string()]);
-        Self { objects, folder }
+    pub(super) fn new(objects: Arc<dyn ObjectStore>, root: Option<Folder>, job: JobId) -> Self {
+        Self { objects, root, job }
     }
 
     pub(super) async fn list(objects: &dyn ObjectStore) -> Result<Vec<JobId>, StoreError> {
         let folders = objects
-            .list_with_delimiter(Some(&Path::from(FOLDER)))
+            .list_with_delimiter(Some(&Path::from(WORKSPACES)))
             .await?;
         let names = folders.common_prefixes.into_iter();
         Ok(names
@@ -57,9 +61,12 @@ impl Scratch {
 
     /// Forgets everything.
     pub async fn clear(&self) -> Result<(), StoreError> {
+        if let Some(root) = &self.root {
+            return root.remove_workspace(&self.job.to_string()).await;
+        }
         let found = self
             .objects
-            .list(Some(&self.folder))
+            .list(Some(&self.folder()))
             .map_ok(|object| object.location)
             .boxed();
         self.objects
@@ -69,7 +76,11 @@ impl Scratch {
         Ok(())
     }
 
+    fn folder(&self) -> Path {
+        Path::from_iter([WORKSPACES, &self.job.to_string()])
+    }
+
     fn path(&self, name: &str) -> Path {
-        self.folder.clone().join(name)
+        self.folder().join(name)
     }
 }

@@ -1,50 +1,50 @@
-//! Where the bytes are: a folder or an S3 bucket, addressed by SHA-256.
+//! The asset store: bytes in a folder or an S3 bucket, addressed by SHA-256.
 
-use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::Context;
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
-use sha2::{Digest, Sha256};
-use uuid::Uuid;
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use tokio::time::timeout;
 
-use super::{HEAD_BYTES, Scratch};
+use super::bucket::Bucket;
+use super::cleanup::Cleanup;
+use super::failure::{StoreError, describe};
+use super::folder::Folder;
+use super::{Scratch, Upload};
 use crate::id::JobId;
 
-/// What fits here is written in one piece; larger uploads go to a side path first.
-const INLINE_BYTES: usize = 4 * 1024 * 1024;
-/// Where uploads wait whose hash is not known yet.
-const INCOMING: &str = "incoming";
-/// Bytes of a file that are read at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+/// The folder of uploads whose hash is not known yet.
+pub(super) const INCOMING: &str = "incoming";
+/// The folder of blobs.
+const BLOBS: &str = "sha256";
+/// The empty object that tells whether the store works.
+const PROBE: &str = "probe";
+/// How long the store may take to show that it works when a process starts.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The bytes of all assets.
 #[derive(Clone)]
 pub struct AssetStore {
-    objects: Arc<dyn ObjectStore>,
+    pub(super) objects: Arc<dyn ObjectStore>,
     /// What unfinished jobs have in their workspaces. Losing it costs work and no promise.
     scratch: Arc<dyn ObjectStore>,
+    place: Arc<Place>,
+    pub(super) cleanup: Cleanup,
 }
 
-/// The store failed, or has not what the database says it has.
-#[derive(Debug, thiserror::Error)]
-#[error("the asset store failed")]
-pub struct StoreError(#[from] object_store::Error);
-
-impl StoreError {
-    /// Whether there is nothing of that name.
-    pub fn is_not_found(&self) -> bool {
-        matches!(self.0, object_store::Error::NotFound { .. })
-    }
+enum Place {
+    Folder(Folder),
+    Bucket(Bucket),
 }
 
 /// The bytes from `start` up to but not including `end`.
@@ -52,33 +52,83 @@ pub type BlobRange = std::ops::Range<u64>;
 
 impl AssetStore {
     /// A store in a folder. One that is missing is made for this user alone.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime: abandoned uploads are removed on it.
     pub fn in_folder(folder: &FilePath) -> anyhow::Result<Self> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(folder)?;
+            .create(folder)
+            .with_context(|| format!("cannot make the asset folder {}", folder.display()))?;
         let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
             objects: Arc::new(files()?.with_fsync(true)),
             scratch: Arc::new(files()?.with_automatic_cleanup(true)),
+            place: Arc::new(Place::Folder(Folder::new(folder))),
+            cleanup: Cleanup::on_current_runtime(),
         })
     }
 
     /// A store at `s3://bucket/prefix`, with credentials, region and endpoint from the usual `AWS_…` variables.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime: abandoned uploads are removed on it.
     pub fn in_bucket(url: &str) -> anyhow::Result<Self> {
-        let (_, rest) = url.split_once("://").unwrap_or(("", url));
-        let (_, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let bucket = AmazonS3Builder::from_env().with_url(url).build()?;
-        let objects = Arc::new(PrefixStore::new(bucket, prefix));
+        let (s3, bucket) = Bucket::open(url)?;
+        let objects = Arc::new(PrefixStore::new(s3, bucket.prefix().clone()));
         Ok(Self {
             objects: objects.clone(),
             scratch: objects,
+            place: Arc::new(Place::Bucket(bucket)),
+            cleanup: Cleanup::on_current_runtime(),
         })
+    }
+
+    /// Stores an empty object: whether the store takes bytes. The error names the store and says what to do.
+    pub async fn check(&self) -> anyhow::Result<()> {
+        let probe = Path::from(PROBE);
+        let putting = self.objects.put(&probe, Bytes::new().into());
+        let place = || format!("the asset store {} cannot be used", self.place);
+        match timeout(CHECK_TIMEOUT, putting).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(anyhow::anyhow!(describe(&error))).with_context(place),
+            Err(_) => Err(anyhow::anyhow!(
+                "no answer within {} s; check AWS_ENDPOINT, AWS_REGION and the credentials",
+                CHECK_TIMEOUT.as_secs()
+            ))
+            .with_context(place),
+        }
+    }
+
+    /// Whether the store answers and takes bytes.
+    pub async fn probe(&self) -> Result<(), StoreError> {
+        let probe = Path::from(PROBE);
+        match self.objects.head(&probe).await {
+            Ok(_) => Ok(()),
+            // It was removed, or with it the bucket or the folder: only storing it again tells.
+            Err(object_store::Error::NotFound { .. }) => {
+                self.objects.put(&probe, Bytes::new().into()).await?;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until the uploads that were abandoned so far are removed, for some seconds at most.
+    pub async fn finish_cleanup(&self) {
+        self.cleanup.finish().await;
     }
 
     /// What an unfinished job has in its workspace.
     pub fn scratch(&self, job: JobId) -> Scratch {
-        Scratch::new(self.scratch.clone(), job)
+        let folder = match &*self.place {
+            Place::Folder(folder) => Some(folder.clone()),
+            Place::Bucket(_) => None,
+        };
+        Scratch::new(self.scratch.clone(), folder, job)
     }
 
     /// The jobs that have something there.
@@ -88,13 +138,7 @@ impl AssetStore {
 
     /// Begins to store bytes whose hash is not known yet.
     pub fn upload(&self) -> Upload {
-        Upload {
-            store: self.clone(),
-            hasher: Sha256::new(),
-            size: 0,
-            head: Vec::new(),
-            body: Body::Inline(Vec::new()),
-        }
+        Upload::new(self.clone())
     }
 
     /// Streams a blob, or a range of it.
@@ -122,7 +166,7 @@ impl AssetStore {
     /// The hashes that begin with `first` of blobs that are older than that.
     pub async fn list_blobs(&self, first: u8, age: TimeDelta) -> Result<Vec<String>, StoreError> {
         let stored_before = Utc::now() - age;
-        let folder = Path::from_iter(["sha256", &hex::encode([first])]);
+        let folder = Path::from_iter([BLOBS, &hex::encode([first])]);
         let all = self.objects.list(Some(&folder));
         all.try_filter(move |object| std::future::ready(object.last_modified < stored_before))
             .map_ok(|object| object.location.filename().unwrap_or_default().to_owned())
@@ -132,160 +176,56 @@ impl AssetStore {
             .await
     }
 
-    /// Removes uploads that were broken off longer than that ago.
-    pub async fn sweep_incoming(&self, age: TimeDelta) -> Result<(), StoreError> {
+    /// Removes what is left of uploads that were broken off longer than that ago: whole objects, and what a process
+    /// that was killed had written of them.
+    pub async fn sweep_uploads(&self, age: TimeDelta) -> Result<(), StoreError> {
         let begun_before = Utc::now() - age;
-        let all = self.objects.list(Some(&Path::from(INCOMING)));
-        let old = all
-            .try_filter(move |object| std::future::ready(object.last_modified < begun_before))
-            .map_ok(|object| object.location)
-            .boxed();
-        self.objects
-            .delete_stream(old)
-            .try_for_each(|_| async { Ok(()) })
-            .await?;
-        Ok(())
-    }
-
-    /// Whether the store answers.
-    pub async fn probe(&self) -> Result<(), StoreError> {
-        match self.objects.head(&Path::from("probe")).await {
-            Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-fn blob_path(sha256: &str) -> Path {
-    Path::from_iter(["sha256", &sha256[..2], sha256])
-}
-
-/// Bytes on their way into the store. Dropped before [`Upload::seal`], it leaves nothing to be seen.
-pub struct Upload {
-    store: AssetStore,
-    hasher: Sha256,
-    size: u64,
-    head: Vec<u8>,
-    body: Body,
-}
-
-enum Body {
-    Inline(Vec<u8>),
-    Side(Path, WriteMultipart),
-}
-
-/// Bytes whose hash is known, on the threshold of the store.
-pub struct Sealed {
-    store: AssetStore,
-    body: SealedBody,
-    /// Hexadecimal.
-    pub sha256: String,
-    /// Bytes.
-    pub size: u64,
-    /// The first bytes, to tell the media type by.
-    pub head: Vec<u8>,
-}
-
-enum SealedBody {
-    Inline(Vec<u8>),
-    Side(Path),
-}
-
-impl Upload {
-    /// How many bytes there are so far.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Appends bytes, waiting while too many are on their way.
-    pub async fn push(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.hasher.update(bytes);
-        self.size += bytes.len() as u64;
-        let wanted = HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
-        self.head.extend_from_slice(&bytes[..wanted]);
-        match &mut self.body {
-            Body::Inline(buffer) if buffer.len() + bytes.len() <= INLINE_BYTES => {
-                buffer.extend_from_slice(bytes);
-            }
-            Body::Inline(buffer) => {
-                let path = Path::from_iter([INCOMING, &Uuid::now_v7().to_string()]);
-                let mut writer =
-                    WriteMultipart::new(self.store.objects.put_multipart(&path).await?);
-                writer.write(buffer);
-                writer.write(bytes);
-                self.body = Body::Side(path, writer);
-            }
-            Body::Side(_, writer) => {
-                writer.wait_for_capacity(4).await?;
-                writer.write(bytes);
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends all that there is to read.
-    pub async fn push_all(&mut self, mut source: impl Read) -> anyhow::Result<()> {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            match source.read(&mut chunk)? {
-                0 => return Ok(()),
-                count => self.push(&chunk[..count]).await?,
+        match &*self.place {
+            Place::Folder(folder) => folder.sweep_uploads(begun_before).await,
+            Place::Bucket(bucket) => {
+                let all = self.objects.list(Some(&Path::from(INCOMING)));
+                let old = all
+                    .try_filter(move |object| {
+                        std::future::ready(object.last_modified < begun_before)
+                    })
+                    .map_ok(|object| object.location)
+                    .boxed();
+                self.objects
+                    .delete_stream(old)
+                    .try_for_each(|_| async { Ok(()) })
+                    .await?;
+                bucket.abort_unfinished(INCOMING, begun_before).await;
+                Ok(())
             }
         }
     }
 
-    /// Ends the upload. The bytes are stored, but not under their hash yet.
-    pub async fn seal(self) -> Result<Sealed, StoreError> {
-        let body = match self.body {
-            Body::Inline(buffer) => SealedBody::Inline(buffer),
-            Body::Side(path, writer) => {
-                writer.finish().await?;
-                SealedBody::Side(path)
-            }
-        };
-        let sha256 = hex::encode(self.hasher.finalize());
-        Ok(Sealed {
-            store: self.store,
-            body,
-            sha256,
-            size: self.size,
-            head: self.head,
-        })
-    }
-
-    /// Throws away what has been uploaded.
-    pub async fn abort(self) -> Result<(), StoreError> {
-        if let Body::Side(_, writer) = self.body {
-            writer.abort().await?;
-        }
-        Ok(())
-    }
-}
-
-impl Sealed {
-    /// Puts the bytes in their place. The caller holds the blob (`db::asset::store` does), so that
-    /// nobody removes it before the row that needs it is there.
-    pub async fn place(self) -> Result<(), StoreError> {
-        let target = blob_path(&self.sha256);
-        let objects = self.store.objects.clone();
-        self.place_at(&*objects, &target).await
-    }
-
-    /// Puts the bytes at `target`, where nothing or the same is.
-    pub(super) async fn place_at(
-        self,
-        objects: &dyn ObjectStore,
-        target: &Path,
+    /// The same for blobs whose hashes begin with `first`.
+    pub async fn sweep_unfinished_blobs(
+        &self,
+        first: u8,
+        age: TimeDelta,
     ) -> Result<(), StoreError> {
-        let exists = objects.head(target).await.is_ok();
-        match self.body {
-            SealedBody::Inline(_) if exists => {}
-            SealedBody::Inline(buffer) => {
-                objects.put(target, buffer.into()).await?;
+        match &*self.place {
+            Place::Folder(folder) => {
+                let part = [BLOBS, &hex::encode([first])].iter().collect();
+                folder.sweep_unfinished(part, Utc::now() - age).await
             }
-            SealedBody::Side(path) if exists => objects.delete(&path).await?,
-            SealedBody::Side(path) => objects.rename(&path, target).await?,
+            // A bucket has an object whole or not at all.
+            Place::Bucket(_) => Ok(()),
         }
-        Ok(())
     }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(folder) => write!(f, "{}", folder.root().display()),
+            Self::Bucket(bucket) => write!(f, "{}", bucket.url()),
+        }
+    }
+}
+
+pub(super) fn blob_path(sha256: &str) -> Path {
+    Path::from_iter([BLOBS, &sha256[..2], sha256])
 }

@@ -17,8 +17,6 @@ pub struct NewAsset<'a> {
     pub name: &'a str,
     /// Its media type.
     pub content_type: &'a str,
-    /// Whether its owner sees it at once, or when the log says so.
-    pub visible: bool,
 }
 
 /// The database or the asset store failed.
@@ -28,55 +26,98 @@ pub enum StoreAssetError {
     #[error("the database failed")]
     Database(#[from] sqlx::Error),
     /// The store failed.
-    #[error(transparent)]
+    #[error("the bytes cannot be stored")]
     Store(#[from] StoreError),
 }
 
-/// Puts the bytes in their place and writes the row that needs them, both in the caller's transaction.
+/// Stores bytes with a row that nobody sees yet: show it, let the log announce it, or discard it. Within an hour it is
+/// removed otherwise, unless it is an output of a job that still runs.
+///
+/// The row is committed first, under a lock that blob removal takes, too, and names the hash from then on. So nobody
+/// removes the bytes while they are put in their place, for which neither the lock nor a connection is held; and whoever
+/// sees an asset finds its bytes.
 pub async fn store(
-    db: &mut Connection,
+    db: &Pool,
+    assets: &AssetStore,
     sealed: Sealed,
     new: NewAsset<'_>,
 ) -> Result<Asset, StoreAssetError> {
-    hold_blob(&mut *db, &sealed.sha256).await?;
-    let (sha256, size) = (sealed.sha256.clone(), sealed.size);
-    sealed.place().await?;
+    let asset = insert(db, &sealed.sha256, sealed.size, &new).await?;
+    if let Err(error) = sealed.place().await {
+        if let Err(error) = discard(db, assets, &[asset.id]).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "a row without bytes is left for an hour");
+        }
+        return Err(error.into());
+    }
+    Ok(asset)
+}
+
+async fn insert(
+    db: impl PgExecutor<'_>,
+    sha256: &str,
+    size: u64,
+    new: &NewAsset<'_>,
+) -> sqlx::Result<Asset> {
     let id = AssetId::new();
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
     let row = sqlx::query!(
-        "insert into asset (id, tenant_id, job_id, name, content_type, size, sha256, visible)
-         values ($1, $2, $3, $4, $5, $6, decode($7, 'hex'), $8)
+        "with held as materialized (select pg_advisory_xact_lock_shared(hashtextextended($7, 0)))
+         insert into asset (id, tenant_id, job_id, name, content_type, size, sha256, visible)
+         select $1, $2, $3, $4, $5, $6, decode($7, 'hex'), false from held
          returning created_at",
         id.0,
         new.tenant.0,
         new.job.map(|job| job.0),
         new.name,
         new.content_type,
-        i64::try_from(size).unwrap_or(i64::MAX),
+        size,
         sha256,
-        new.visible,
     )
-    .fetch_one(&mut *db)
+    .fetch_one(db)
     .await?;
     Ok(Asset {
         id,
         name: new.name.to_owned(),
         content_type: new.content_type.to_owned(),
-        size: i64::try_from(size).unwrap_or(i64::MAX),
-        sha256,
+        size,
+        sha256: sha256.to_owned(),
         created_at: row.created_at,
         content_url: Asset::content_url(id),
     })
 }
 
-/// Keeps others from removing the bytes until the caller's transaction ends: shared with those who add the same,
-/// exclusive against who removes them.
-pub(super) async fn hold_blob(db: &mut Connection, sha256: &str) -> sqlx::Result<()> {
-    sqlx::query!(
-        "select pg_advisory_xact_lock_shared(hashtextextended($1, 0))",
-        sha256
+/// Lets the owner see assets that were stored. An error if one of them has been removed because that took an hour.
+pub async fn show(db: impl PgExecutor<'_>, ids: &[AssetId]) -> sqlx::Result<()> {
+    let uuids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    let shown = sqlx::query!(
+        "update asset set visible = true where id = any($1) and not visible",
+        &uuids,
     )
     .execute(db)
     .await?;
+    if shown.rows_affected() < ids.len() as u64 {
+        return Err(sqlx::Error::RowNotFound);
+    }
+    Ok(())
+}
+
+/// Removes assets that nobody has seen, and their bytes unless somebody else needs the same.
+pub async fn discard(
+    db: &Pool,
+    assets: &AssetStore,
+    ids: &[AssetId],
+) -> Result<(), StoreAssetError> {
+    let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
+    let blobs = sqlx::query_scalar!(
+        r#"delete from asset where id = any($1) and not visible returning encode(sha256, 'hex') as "sha256!""#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    for sha256 in blobs {
+        release_blob(db, assets, &sha256).await?;
+    }
     Ok(())
 }
 

@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use super::asset::{StoreAssetError, hold_blob, release_blob};
+use super::asset::{StoreAssetError, release_blob};
 use super::job::Needs;
 use super::{Connection, Pool};
-use crate::asset::{AssetStore, Sealed};
+use crate::asset::AssetStore;
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
 
@@ -44,14 +44,15 @@ pub enum Put {
     TooMany,
 }
 
-/// Makes a version out of a skill and its files, which are put in their place, unless the newest one is equal.
+/// Makes a version out of a skill, unless the newest one is equal. Its files are stored already, as an asset that nobody
+/// sees, and that the caller discards when this is committed: then the version names the bytes, or nobody does.
 pub async fn put(
     db: &mut Connection,
     tenant: TenantId,
     skill: &Skill,
     document: &str,
-    files: Sealed,
-) -> Result<Put, StoreAssetError> {
+    digest: &str,
+) -> sqlx::Result<Put> {
     // Of two uploads at once the second counts the first, also if they have different names.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('skills of ' || $1::uuid::text, 0))",
@@ -72,16 +73,13 @@ pub async fn put(
     .await?;
     if !before.is_deleted {
         if let Some(newest) = get(&mut *db, tenant, &skill.name).await?
-            && newest.digest == files.sha256
+            && newest.digest == digest
         {
             return Ok(Put::Unchanged(newest));
         }
     } else if before.others >= MAX_SKILLS {
         return Ok(Put::TooMany);
     }
-    let digest = files.sha256.clone();
-    hold_blob(&mut *db, &digest).await?;
-    files.place().await?;
     // Numbers become visible in their order, so that who reads on from one misses none.
     sqlx::query!("select pg_advisory_xact_lock(hashtext('skill_version'))")
         .execute(&mut *db)
@@ -110,7 +108,7 @@ pub async fn put(
     Ok(Put::Created(StoredSkill {
         name: skill.name.clone(),
         version: before.version + 1,
-        digest,
+        digest: digest.to_owned(),
         created_at: row.created_at,
         document: document.to_owned(),
     }))

@@ -16,6 +16,8 @@ pub struct Progress {
     pub presumptions: Presumptions,
     /// The files that it has made, each path once.
     pub outputs: Vec<AssetCreated>,
+    /// The bytes of all files that it has made outputs, also of those that were replaced.
+    pub output_bytes: u64,
 }
 
 impl Progress {
@@ -69,12 +71,14 @@ impl Progress {
 
     /// Adds an output; one of the same path replaces. `false` if there are too many.
     pub fn add_output(&mut self, created: AssetCreated) -> bool {
+        let bytes = created.asset.size.unsigned_abs();
         let mut outputs = self.outputs.iter();
         match outputs.position(|output| output.path == created.path) {
             Some(place) => self.outputs[place] = created,
             None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
             None => return false,
         }
+        self.output_bytes += bytes;
         true
     }
 
@@ -93,5 +97,45 @@ impl Progress {
             },
             ..JobResult::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+    use crate::asset::Asset;
+    use crate::id::AssetId;
+    use crate::job::OutputKind;
+
+    fn created(path: &str, size: i64) -> AssetCreated {
+        let id = AssetId::new();
+        AssetCreated {
+            output: OutputKind::Document,
+            path: path.to_owned(),
+            asset: Asset {
+                id,
+                name: path.to_owned(),
+                content_type: "text/plain".to_owned(),
+                size,
+                sha256: String::new(),
+                created_at: Utc::now(),
+                content_url: Asset::content_url(id),
+            },
+        }
+    }
+
+    #[test]
+    fn a_replaced_output_still_counts_and_a_refused_one_does_not() {
+        let mut progress = Progress::default();
+        assert!(progress.add_output(created("a", 3)));
+        assert!(progress.add_output(created("a", 4)));
+        assert_eq!((progress.outputs.len(), progress.output_bytes), (1, 7));
+        for number in 1..MAX_OUTPUTS {
+            assert!(progress.add_output(created(&number.to_string(), 0)));
+        }
+        assert!(!progress.add_output(created("one too many", 5)));
+        assert_eq!(progress.output_bytes, 7);
     }
 }

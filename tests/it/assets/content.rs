@@ -200,6 +200,17 @@ async fn a_range_of_other_content_is_answered_with_the_whole() {
     }
 }
 
+#[tokio::test]
+async fn content_that_the_store_has_lost_is_gone_for_good() {
+    let service = Service::without_worker().await;
+    let asset = service.upload("a.txt", DIGITS).await;
+    std::fs::remove_file(service.blob(&asset["sha256"])).unwrap();
+    let path = asset["content_url"].as_str().unwrap();
+    let lost = Problem::of(service.request(Method::GET, path)).await;
+    assert_eq!(lost.kind(), (410, "content_lost"));
+    assert_eq!(lost.body["retryable"], false);
+}
+
 fn tag(asset: &Value) -> String {
     format!("\"{}\"", asset["sha256"].as_str().unwrap())
 }

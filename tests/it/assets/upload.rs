@@ -137,6 +137,26 @@ async fn a_name_that_is_not_ascii_is_understood_in_both_forms() {
     }
 }
 
+/// As browsers send them, from pages in an old encoding, too.
+#[tokio::test]
+async fn a_name_that_no_standard_allows_is_understood_as_its_browser_meant_it() {
+    let service = Service::without_worker().await;
+    let cases: [(&[u8], &str); 4] = [
+        (b"gr\xf6\xdfe.txt", "gr\u{f6}\u{df}e.txt"),
+        (b"C:\\Users\\x\\doc.txt", "doc.txt"),
+        (b"a\\b.txt", "b.txt"),
+        (b"a %22b%22.txt", "a \"b\".txt"),
+    ];
+    for (claimed, name) in cases {
+        let start = b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"";
+        let body = [start, claimed, b"\"\r\n\r\nx\r\n--b--\r\n"].concat();
+        let request = service.request(Method::POST, "/v1/assets").body(body);
+        let request = request.header("Content-Type", "multipart/form-data; boundary=b");
+        let asset: Value = request.send().await.unwrap().json().await.unwrap();
+        assert_eq!(asset["name"], name, "{asset}");
+    }
+}
+
 #[tokio::test]
 async fn a_removed_file_is_gone_and_so_are_its_bytes() {
     let service = Service::without_worker().await;

@@ -9,6 +9,7 @@ use super::archive::{Entry, Tar, zip};
 use super::{greet, post};
 use crate::support::Service;
 use crate::support::problem::Problem;
+use crate::support::store::assert_stores_nothing;
 
 const LINK: &str = "it is a link; a skill has files and folders only";
 const SPECIAL: &str = "it is neither a file nor a folder";
@@ -46,9 +47,7 @@ impl Refusing {
     async fn kept_nothing(self) {
         let rows = sqlx::query_scalar::<_, i64>("select count(*) from skill_version");
         assert_eq!(rows.fetch_one(&self.0.pool).await.unwrap(), 0);
-        let folder = self.0.home.path().join("assets");
-        let files = std::fs::read_dir(folder).unwrap().count();
-        assert_eq!(files, 0, "nothing was stored");
+        assert_stores_nothing(&self.0);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use shared::asset::StoreError;
 use shared::db::claim::Claimed;
 use shared::db::log::{Next, finish};
 use shared::event::{
@@ -29,7 +30,7 @@ const MAX_MODEL_OUTAGES: i16 = 5;
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause that a provider may ask for: it may be wrong by years. The job's time does not run meanwhile.
 const MAX_OUTAGE_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// Attempts after which it counts as a fault of ours that the database was out of reach.
+/// Attempts after which it counts as a fault of ours that the database or the asset store was out of reach.
 const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
 /// How often the pause after such an attempt is doubled.
 const MAX_OUTAGE_DOUBLINGS: i16 = 5;
@@ -172,16 +173,18 @@ pub(super) async fn close(
             retry(clock, RetryCause::ModelOutage, message, pause)
         }
         End::Fault(error)
-            if is_database_outage(&error) && claimed.job.attempt < MAX_ATTEMPTS_IN_OUTAGES =>
+            if let Some(cause) = outage(&error)
+                && claimed.job.attempt < MAX_ATTEMPTS_IN_OUTAGES =>
         {
-            tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "the database failed an attempt");
+            let message = match cause {
+                RetryCause::StorageOutage => "the asset store was out of reach",
+                _ => "the database was out of reach",
+            };
+            let error = format!("{error:#}");
+            tracing::warn!(job = %claimed.job.id, %error, "an attempt failed: {message}");
             let earlier = i16::try_from(claimed.job.attempt - 1).unwrap_or(i16::MAX);
-            retry(
-                clock,
-                RetryCause::DatabaseOutage,
-                "the database was out of reach".to_owned(),
-                doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS)),
-            )
+            let pause = doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS));
+            retry(clock, cause, message.to_owned(), pause)
         }
         End::Fault(error) if is_unreadable(&error) => {
             tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "a job was written by another release");
@@ -225,10 +228,17 @@ pub(super) async fn close(
     is_over && is_written
 }
 
-/// Whether the database was out of reach, which is no fault of the job or of ours.
-fn is_database_outage(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
-    causes.any(shared::db::is_outage)
+/// What was out of reach, if that is why an attempt failed: no fault of the job or of ours.
+fn outage(error: &anyhow::Error) -> Option<RetryCause> {
+    error.chain().find_map(|cause| {
+        if cause.downcast_ref().is_some_and(shared::db::is_outage) {
+            Some(RetryCause::DatabaseOutage)
+        } else if cause.downcast_ref().is_some_and(StoreError::is_outage) {
+            Some(RetryCause::StorageOutage)
+        } else {
+            None
+        }
+    })
 }
 
 type LastWords = (Vec<EventData>, EventData, Next);

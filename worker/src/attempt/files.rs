@@ -56,7 +56,7 @@ impl Files {
         // What was lost is said below.
         files.at_first = first.unwrap_or_default();
         if let Some(manifest) = history.manifest() {
-            files.restore(claimed, log, workspace, manifest).await;
+            files.restore(claimed, log, workspace, manifest).await?;
         }
         Ok(files)
     }
@@ -114,12 +114,20 @@ impl Files {
         log: &JobLog,
         workspace: &Arc<Workspace>,
         manifest: &str,
-    ) {
+    ) -> Result<(), Fault> {
         let note = match self.snapshots.restore(workspace, manifest).await {
-            Ok(None) => return,
+            Ok(None) => return Ok(()),
             Ok(Some(lost)) => format!(
                 "[The work moved to another machine. These files were too large to move: {lost}.]"
             ),
+            // The files are there, and the next attempt may get them.
+            Err(error)
+                if error
+                    .downcast_ref()
+                    .is_some_and(shared::asset::StoreError::is_outage) =>
+            {
+                return Err(Fault::Ours(error));
+            }
             Err(error) => {
                 let error = format!("{error:#}");
                 let error = log.redact(&error);
@@ -129,5 +137,6 @@ impl Files {
             }
         };
         self.notes.push(note);
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use futures_util::stream::FuturesOrdered;
 use futures_util::{FutureExt, StreamExt};
 use shared::event::{EventData, ToolCompleted, ToolOutcome, ToolStarted};
 use shared::hook::Rule;
+use shared::id::AssetId;
 use shared::message::ToolCall;
 use tokio::time::timeout;
 
@@ -32,6 +33,14 @@ pub(crate) enum ExecuteError {
     LeaseLost(#[from] LeaseLost),
     #[error("a tool failed")]
     Tool(#[source] anyhow::Error),
+}
+
+/// What was before a call.
+#[derive(Clone, Copy)]
+struct Preceding {
+    /// Its place among the job's calls, from 1.
+    number: u32,
+    output_bytes: u64,
 }
 
 /// A call that has its result.
@@ -61,10 +70,15 @@ impl Toolbox {
         }
         attempt.log.commit(started(last)).await?;
         let number = transcript.progress.usage.tool_calls + 1;
+        let output_bytes = transcript.progress.output_bytes;
         let mut results = FuturesOrdered::new();
         for (call, number) in calls.iter().zip(number..) {
             let permission = self.permission(call, transcript.verdict(&call.call_id));
-            results.push_back(self.run(attempt, call, permission, number));
+            let preceding = Preceding {
+                number,
+                output_bytes,
+            };
+            results.push_back(self.run(attempt, call, permission, preceding));
         }
         for call in &calls {
             let Some(ran) = results.next().await else {
@@ -104,12 +118,12 @@ impl Toolbox {
         attempt: &Attempt<'_>,
         call: &ToolCall,
         permission: Permission,
-        number: u32,
+        preceding: Preceding,
     ) -> Result<Ran, ExecuteError> {
         let begun_at = Instant::now();
         let tool = self.label(&call.tool);
         let span = telemetry::of_tool(attempt.span, call, tool);
-        let called = self.call(attempt, call, permission, number).await;
+        let called = self.call(attempt, call, permission, preceding).await;
         let is_denied = matches!(called, Err(ToolError::Denied(_)));
         let mut done = match called {
             Ok(done) => done,
@@ -136,7 +150,7 @@ impl Toolbox {
         }
         Ok(Ran {
             tool,
-            done: cap(done, attempt, number).await,
+            done: cap(done, attempt, preceding.number).await,
             outcome,
             took: begun_at.elapsed(),
         })
@@ -147,7 +161,7 @@ impl Toolbox {
         attempt: &Attempt<'_>,
         call: &ToolCall,
         permission: Permission,
-        number: u32,
+        preceding: Preceding,
     ) -> Result<Done, ToolError> {
         let redactor = attempt.log.redactor();
         let tool = self.admit(call, redactor.as_deref());
@@ -166,9 +180,10 @@ impl Toolbox {
             let call = Call {
                 attempt,
                 id: &call.call_id,
-                number,
+                number: preceding.number,
                 input: &call.input,
                 timeout: limit,
+                output_bytes: preceding.output_bytes,
             };
             tool.call(call).await
         };
@@ -213,6 +228,7 @@ async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &Too
         if transcript.progress.add_output(created.clone()) {
             attempt.log.append(EventData::AssetCreated(created)).await;
         } else {
+            discard(attempt, created.asset.id).await;
             done = Done::error("there are too many outputs".to_owned());
             outcome = ToolOutcome::Error;
         }
@@ -232,6 +248,15 @@ async fn conclude(attempt: &Attempt<'_>, transcript: &mut Transcript, call: &Too
         .append(EventData::ToolCompleted(completed))
         .await;
     transcript.add_result(done.text, done.is_error);
+}
+
+/// Removes a file that was stored and becomes no output.
+async fn discard(attempt: &Attempt<'_>, asset: AssetId) {
+    let shop = attempt.shop;
+    if let Err(error) = shared::db::asset::discard(&shop.pool, &shop.assets, &[asset]).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(job = %attempt.claimed.job.id, error, "a refused output is left for an hour");
+    }
 }
 
 /// Writes a call down for the operator, whole, as its rule wants it.

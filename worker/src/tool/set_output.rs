@@ -1,9 +1,10 @@
 use std::io::Read;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
-use shared::asset::{content_type_of, file_name, fits};
+use shared::asset::{HEAD_BYTES, content_type_of, file_name, fits};
 use shared::db::asset::NewAsset;
 use shared::event::{AssetCreated, AssetRejected, AssetRejection, EventData};
 use shared::job::OutputKind;
@@ -13,6 +14,11 @@ use crate::model::ToolSpec;
 
 /// The largest output.
 const MAX_BYTES: u64 = 100 * 1024 * 1024;
+/// The most bytes that a job may make outputs, also of files that it replaces: as many as all outputs may have that it
+/// ends with.
+const MAX_TOTAL_BYTES: u64 = 50 * MAX_BYTES;
+/// How long the store may take for a file.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Makes a file of the workspace an output of the job.
 pub(crate) struct SetOutput(pub(crate) OutputKind);
@@ -48,6 +54,10 @@ impl Tool for SetOutput {
         }
     }
 
+    fn timeout(&self) -> Duration {
+        STORE_TIMEOUT
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
             let Arguments { path } = call.arguments()?;
@@ -64,8 +74,9 @@ impl Tool for SetOutput {
                         ..Done::default()
                     })
                 }
-                Err(reason) => {
-                    let text = explain(reason, self.0, &path);
+                Err(refusal) => {
+                    let text = refusal.explain(self.0, &path);
+                    let reason = refusal.reason();
                     let rejected = AssetRejected { path, reason };
                     call.attempt
                         .log
@@ -78,61 +89,94 @@ impl Tool for SetOutput {
     }
 }
 
-/// Copies the open file, so that what is checked is what is stored.
+/// Why a file is no output.
+enum Refusal {
+    File(AssetRejection),
+    /// With it, the job's outputs would be too large together.
+    TotalTooLarge,
+}
+
+impl From<AssetRejection> for Refusal {
+    fn from(reason: AssetRejection) -> Self {
+        Self::File(reason)
+    }
+}
+
+/// Copies the open file, so that what is checked is what is stored. What is refused leaves nothing in the store.
 async fn store(
     kind: OutputKind,
     call: &Call<'_>,
     path: &str,
-) -> Result<Result<AssetCreated, AssetRejection>, ToolError> {
-    let (file, size) = match call.attempt.workspace.open_file(path) {
+) -> Result<Result<AssetCreated, Refusal>, ToolError> {
+    let (mut file, size) = match call.attempt.workspace.open_file(path) {
         Ok(opened) => opened,
-        Err(error) => return Ok(Err(error.into())),
+        Err(error) => return Ok(Err(AssetRejection::from(error).into())),
     };
     if size > MAX_BYTES {
-        return Ok(Err(AssetRejection::TooLarge));
+        return Ok(Err(AssetRejection::TooLarge.into()));
     }
-    let abort = |error: anyhow::Error| ToolError::Abort(error);
-    let mut upload = call.attempt.shop.assets.upload();
-    // It may have grown since it was looked at.
-    upload
-        .push_all(file.take(MAX_BYTES + 1))
-        .await
-        .map_err(abort)?;
-    if upload.size() > MAX_BYTES {
-        return Ok(Err(AssetRejection::TooLarge));
+    if call.output_bytes + size > MAX_TOTAL_BYTES {
+        return Ok(Err(Refusal::TotalTooLarge));
     }
-    let sealed = upload.seal().await.map_err(|error| abort(error.into()))?;
     let log = call.attempt.log;
     let path = log.redact(path);
     // A plain name leaves out what may have stood between the letters of a value.
     let name = file_name(&log.redact(&file_name(&path)));
-    let content_type = content_type_of(&name, &sealed.head);
-    if sealed.size == 0 {
-        return Ok(Err(AssetRejection::Empty));
+    let shop = call.attempt.shop;
+    let mut upload = shop.assets.upload();
+    let head = (&mut file).take(HEAD_BYTES as u64);
+    upload.push_all(head).await.map_err(ToolError::Abort)?;
+    let content_type = content_type_of(&name, upload.head());
+    if upload.size() == 0 {
+        return Ok(Err(AssetRejection::Empty.into()));
     }
     if !fits(kind, &content_type) {
-        return Ok(Err(AssetRejection::WrongType));
+        return Ok(Err(AssetRejection::WrongType.into()));
     }
+    // It may have grown since it was looked at.
+    let rest = file.take(MAX_BYTES + 1 - upload.size());
+    upload.push_all(rest).await.map_err(ToolError::Abort)?;
+    let abort = |error: anyhow::Error| ToolError::Abort(error);
+    if upload.size() > MAX_BYTES {
+        upload.abort().await.map_err(|error| abort(error.into()))?;
+        return Ok(Err(AssetRejection::TooLarge.into()));
+    }
+    let sealed = upload.seal().await.map_err(|error| abort(error.into()))?;
     let claimed = &call.attempt.claimed;
     let new = NewAsset {
         tenant: claimed.tenant,
         job: Some(claimed.job.id),
         name: &name,
         content_type: &content_type,
-        visible: false,
     };
-    let stored = async {
-        let mut transaction = call.attempt.shop.pool.begin().await?;
-        let asset = shared::db::asset::store(&mut transaction, sealed, new).await?;
-        transaction.commit().await?;
-        anyhow::Ok(asset)
-    };
-    let asset = stored.await.map_err(abort)?;
+    let stored = shared::db::asset::store(&shop.pool, &shop.assets, sealed, new).await;
+    let asset = stored.map_err(|error| abort(error.into()))?;
     Ok(Ok(AssetCreated {
         output: kind,
         path: path.into_owned(),
         asset,
     }))
+}
+
+impl Refusal {
+    /// As the log has it.
+    fn reason(&self) -> AssetRejection {
+        match self {
+            Self::File(reason) => *reason,
+            Self::TotalTooLarge => AssetRejection::TooLarge,
+        }
+    }
+
+    /// As the model reads it.
+    fn explain(&self, kind: OutputKind, path: &str) -> String {
+        match self {
+            Self::File(reason) => explain(*reason, kind, path),
+            Self::TotalTooLarge => format!(
+                "with {path}, the outputs of this job, with those that were replaced, would have more than \
+                 {MAX_TOTAL_BYTES} bytes together, the most that they may have"
+            ),
+        }
+    }
 }
 
 fn explain(reason: AssetRejection, kind: OutputKind, path: &str) -> String {

@@ -13,6 +13,9 @@ use shared::id::JobId;
 use super::Workspace;
 use super::survey::{FileSize, Kind, Stamp};
 
+/// The most bytes that one attempt stores, all its saves together. What they replace goes only with the job, so a command
+/// that rewrites large files would fill the store. What comes after is left out.
+const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024 * 1024;
 /// Names of files that are told to the model; more are only counted.
 const MAX_NAMED: usize = 20;
 
@@ -53,6 +56,8 @@ pub(crate) struct Snapshots {
     saved: Manifest,
     /// Whether there is anything in the store.
     has_kept: bool,
+    /// The bytes of all files that were stored since it began, also of those that have changed since.
+    kept_bytes: u64,
 }
 
 impl Snapshots {
@@ -72,6 +77,7 @@ impl Snapshots {
             staged_directories: BTreeMap::new(),
             saved: Manifest::default(),
             has_kept: false,
+            kept_bytes: 0,
         };
         let survey = Workspace::look(workspace).await?;
         for found in survey.found {
@@ -139,7 +145,7 @@ impl Snapshots {
 
     /// Stores a file's content; `None` if it has gone or is no file of its own any more.
     async fn keep(
-        &self,
+        &mut self,
         workspace: &Workspace,
         path: &str,
         mode: u32,
@@ -147,6 +153,9 @@ impl Snapshots {
         let Ok(file) = workspace.open_own(path) else {
             return Ok(None);
         };
+        if self.kept_bytes >= MAX_KEPT_BYTES {
+            return Ok(None);
+        }
         let mut upload = self.assets.upload();
         upload.push_all(file).await?;
         let sealed = upload.seal().await?;
@@ -155,6 +164,7 @@ impl Snapshots {
             size: sealed.size,
             mode,
         };
+        self.kept_bytes += sealed.size;
         self.scratch.put(sealed).await?;
         Ok(Some(entry))
     }

@@ -34,6 +34,7 @@ const CACHE: &str = "private, max-age=31536000, immutable";
         (status = 206, description = "The range, of the asset's `content_type`",
             content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
         (status = 304, description = "`If-None-Match` names the content"),
+        (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "`If-Match` names other content", body = Problem, content_type = "application/problem+json"),
         (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -86,7 +87,15 @@ pub(crate) async fn get_asset_content(
         ));
     }
     let length = slice.as_ref().map_or(size, |slice| slice.end - slice.start);
-    let content = assets.read(&asset.sha256, slice).await?;
+    let content = assets.read(&asset.sha256, slice).await;
+    let content = content.map_err(|error| {
+        if error.is_not_found() {
+            tracing::error!(asset = %asset.id, sha256 = asset.sha256, "the asset store has lost a file");
+            ApiError::ContentLost
+        } else {
+            error.into()
+        }
+    })?;
     Ok(response.body(SizedStream::new(length, content)))
 }
 

@@ -1,5 +1,5 @@
-use actix_multipart::{Field, Multipart};
-use actix_web::http::header::{ContentDisposition, LOCATION};
+use actix_multipart::Field;
+use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
 use actix_web::{HttpResponse, post};
 use futures_util::StreamExt;
@@ -8,7 +8,7 @@ use shared::db::asset::NewAsset;
 use shared::db::{self, Pool};
 
 use crate::auth::Caller;
-use crate::form::{FileForm, malformed, no_file};
+use crate::form::{FileForm, Form, malformed, no_file};
 use crate::problem::{ApiError, Problem};
 
 /// The largest file.
@@ -24,22 +24,10 @@ pub(crate) async fn upload_asset(
     caller: Caller,
     pool: Data<Pool>,
     assets: Data<AssetStore>,
-    mut form: Multipart,
+    mut form: Form,
 ) -> Result<HttpResponse, ApiError> {
     let mut upload = assets.upload();
-    let mut name = None;
-    let received = receive(&mut form, &mut upload, &mut name).await;
-    let name = match received {
-        Ok(()) => name.ok_or_else(no_file),
-        Err(error) => Err(error),
-    };
-    let name = match name {
-        Ok(name) => name,
-        Err(error) => {
-            upload.abort().await?;
-            return Err(error);
-        }
-    };
+    let name = receive(&mut form, &mut upload).await?;
     let sealed = upload.seal().await?;
     let content_type = content_type_of(&name, &sealed.head);
     let new = NewAsset {
@@ -47,38 +35,26 @@ pub(crate) async fn upload_asset(
         job: None,
         name: &name,
         content_type: &content_type,
-        visible: true,
     };
-    let mut transaction = pool.begin().await?;
-    let asset = db::asset::store(&mut transaction, sealed, new).await?;
-    transaction.commit().await?;
+    let asset = db::asset::store(&pool, &assets, sealed, new).await?;
+    db::asset::show(&**pool, &[asset.id]).await?;
     Ok(HttpResponse::Created()
         .insert_header((LOCATION, format!("/v1/assets/{}", asset.id)))
         .json(asset))
 }
 
-async fn receive(
-    form: &mut Multipart,
-    upload: &mut Upload,
-    name: &mut Option<String>,
-) -> Result<(), ApiError> {
-    while let Some(field) = form.next().await {
-        let mut field = field.map_err(malformed)?;
-        if field.name() != Some("file") || name.is_some() {
+/// Stores the form's one file, and returns its plain name.
+async fn receive(form: &mut Form, upload: &mut Upload) -> Result<String, ApiError> {
+    let mut name = None;
+    while let Some(part) = form.next().await {
+        let mut part = part?;
+        if part.name != "file" || name.is_some() {
             return Err(no_file());
         }
-        let claimed = field.content_disposition().and_then(claimed_name);
-        *name = Some(file_name(claimed.as_deref().unwrap_or("file")));
-        store(&mut field, upload).await?;
+        name = Some(file_name(part.file_name.as_deref().unwrap_or("file")));
+        store(&mut part.content, upload).await?;
     }
-    Ok(())
-}
-
-/// The name in either form; the extended one (RFC 5987) is there for what the other cannot say.
-fn claimed_name(disposition: &ContentDisposition) -> Option<String> {
-    let extended = disposition.get_filename_ext();
-    let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
-    extended.or_else(|| disposition.get_filename().map(str::to_owned))
+    name.ok_or_else(no_file)
 }
 
 async fn store(field: &mut Field, upload: &mut Upload) -> Result<(), ApiError> {

@@ -1,21 +1,22 @@
 use std::time::Duration;
 
-use actix_multipart::Multipart;
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{HttpResponse, post};
 use anyhow::Context;
 use futures_util::StreamExt;
 use shared::asset::AssetStore;
+use shared::db::asset::NewAsset;
 use shared::db::skill::{MAX_SKILLS, Put};
 use shared::db::{self, Pool};
+use shared::id::TenantId;
 use shared::skill::{FilesError, MAX_PACKED_BYTES, Refusal, Skill, Unreadable};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::view::SkillView;
 use crate::auth::Caller;
-use crate::form::{FileForm, malformed, no_file};
+use crate::form::{FileForm, Form, malformed, no_file};
 use crate::problem::{ApiError, Problem};
 
 /// What is read of an archive that is too large: who is still sending does not hear the answer.
@@ -72,7 +73,7 @@ pub(crate) async fn upload_skill(
     pool: Data<Pool>,
     assets: Data<AssetStore>,
     unpacker: Data<Unpacker>,
-    mut form: Multipart,
+    mut form: Form,
 ) -> Result<HttpResponse, ApiError> {
     let archive = receive(&mut form).await?;
     let (skill, packed) = unpacker.unpack(archive).await?;
@@ -81,10 +82,16 @@ pub(crate) async fn upload_skill(
         .map_err(|error| ApiError::Internal(error.into()))?;
     let mut upload = assets.upload();
     upload.push(&packed).await?;
-    let sealed = upload.seal().await?;
-    let mut transaction = pool.begin().await?;
-    let put = db::skill::put(&mut transaction, caller.tenant, &skill, &document, sealed).await?;
-    transaction.commit().await?;
+    let files = NewAsset {
+        tenant: caller.tenant,
+        job: None,
+        name: &skill.name,
+        content_type: "application/x-tar",
+    };
+    let files = db::asset::store(&pool, &assets, upload.seal().await?, files).await?;
+    let put = put(&pool, caller.tenant, &skill, &document, &files.sha256).await;
+    db::asset::discard(&pool, &assets, &[files.id]).await?;
+    let put = put?;
     let (mut answer, stored) = match put {
         Put::Created(stored) => (HttpResponse::Created(), stored),
         Put::Unchanged(stored) => (HttpResponse::Ok(), stored),
@@ -99,18 +106,31 @@ pub(crate) async fn upload_skill(
         .json(SkillView::uploaded(&stored, &skill, &workers)))
 }
 
+async fn put(
+    pool: &Pool,
+    tenant: TenantId,
+    skill: &Skill,
+    document: &str,
+    digest: &str,
+) -> sqlx::Result<Put> {
+    let mut transaction = pool.begin().await?;
+    let put = db::skill::put(&mut transaction, tenant, skill, document, digest).await?;
+    transaction.commit().await?;
+    Ok(put)
+}
+
 /// The archive, as far as it is not too large.
-async fn receive(form: &mut Multipart) -> Result<Bytes, ApiError> {
+async fn receive(form: &mut Form) -> Result<Bytes, ApiError> {
     let mut archive = None;
     let mut is_too_large = false;
-    while let Some(field) = form.next().await {
-        let mut field = field.map_err(malformed)?;
-        if field.name() != Some("file") || archive.is_some() {
+    while let Some(part) = form.next().await {
+        let mut part = part?;
+        if part.name != "file" || archive.is_some() {
             return Err(no_file());
         }
         let mut bytes = BytesMut::new();
         let mut size = 0;
-        while let Some(chunk) = field.next().await
+        while let Some(chunk) = part.content.next().await
             && size <= MAX_READ_BYTES
         {
             let chunk = chunk.map_err(malformed)?;

@@ -1,12 +1,11 @@
 //! Storing requests as jobs, in one transaction, or in one statement where that is enough.
 
 use chrono::{DateTime, Utc};
-use shared::asset::AssetStore;
 use shared::db;
 use shared::db::Connection;
 use shared::db::asset::NewAsset;
 use shared::db::job::NewJob;
-use shared::id::{ConversationId, TenantId};
+use shared::id::{AssetId, ConversationId, TenantId};
 use shared::job::{Input, Job};
 
 use super::{Candidate, Intake, Key, Stored, Wrong};
@@ -31,6 +30,27 @@ impl Intake<'_> {
         if key.is_none() && !has_inline && !joins && !self.caller.has_submit_limit {
             return Ok(Stored::Now(self.insert(jobs).await?));
         }
+        // Before the transaction: nobody waits for the asset store with a connection or a lock.
+        let mut files = Vec::new();
+        let stored = match self.store_inline(&mut jobs, inline, &mut files).await {
+            Ok(()) => self.store_with(jobs, &files, &conversations, key).await,
+            Err(error) => Err(error),
+        };
+        if !matches!(stored, Ok(Stored::Now(_))) && !files.is_empty() {
+            db::asset::discard(self.pool, self.assets, &files).await?;
+        }
+        stored
+    }
+
+    /// Stores jobs whose files are stored, in one transaction.
+    async fn store_with(
+        &self,
+        mut jobs: Vec<NewJob>,
+        files: &[AssetId],
+        conversations: &[Option<ConversationId>],
+        key: Option<&Key>,
+    ) -> Result<Stored, ApiError> {
+        let tenant = self.caller.tenant;
         let mut transaction = self.pool.begin().await?;
         let mut counted = false;
         if self.caller.has_submit_limit {
@@ -52,12 +72,12 @@ impl Intake<'_> {
                 return Ok(Stored::UsedKey);
             }
         }
-        for (job, files) in jobs.iter_mut().zip(inline) {
-            store_inline(&mut transaction, self.assets, tenant, job, files).await?;
+        if !files.is_empty() {
+            db::asset::show(&mut *transaction, files).await?;
         }
-        if joins {
+        if conversations.iter().any(Option::is_some) {
             // As late as can be: others who want to join wait.
-            let wrong = seat(&mut transaction, tenant, &conversations, &mut jobs).await?;
+            let wrong = seat(&mut transaction, tenant, conversations, &mut jobs).await?;
             if !wrong.is_empty() {
                 return Ok(Stored::Wrong(wrong));
             }
@@ -67,6 +87,32 @@ impl Intake<'_> {
         let jobs = accepted(jobs, created_at);
         self.admit(&jobs).await?;
         Ok(Stored::Now(jobs))
+    }
+
+    /// Stores the files that jobs bring along, unseen, and makes them inputs. `stored` gets each that is.
+    async fn store_inline(
+        &self,
+        jobs: &mut [NewJob],
+        inline: Vec<Vec<Inline>>,
+        stored: &mut Vec<AssetId>,
+    ) -> Result<(), ApiError> {
+        for (job, files) in jobs.iter_mut().zip(inline) {
+            for file in files {
+                let mut upload = self.assets.upload();
+                upload.push(&file.content).await?;
+                let sealed = upload.seal().await?;
+                let new = NewAsset {
+                    tenant: self.caller.tenant,
+                    job: Some(job.id),
+                    name: &file.name,
+                    content_type: &file.content_type,
+                };
+                let asset = db::asset::store(self.pool, self.assets, sealed, new).await?;
+                job.request.inputs[file.place] = Input::Asset { id: asset.id };
+                stored.push(asset.id);
+            }
+        }
+        Ok(())
     }
 
     /// Stores jobs that nothing else has to be written with.
@@ -122,30 +168,6 @@ fn new_job(tenant: TenantId, candidate: Candidate) -> (NewJob, Vec<Inline>) {
         digest: hex::encode(candidate.digest),
     };
     (job, parsed.inline)
-}
-
-async fn store_inline(
-    transaction: &mut Connection,
-    assets: &AssetStore,
-    tenant: TenantId,
-    job: &mut NewJob,
-    files: Vec<Inline>,
-) -> Result<(), ApiError> {
-    for file in files {
-        let mut upload = assets.upload();
-        upload.push(&file.content).await?;
-        let sealed = upload.seal().await?;
-        let row = NewAsset {
-            tenant,
-            job: Some(job.id),
-            name: &file.name,
-            content_type: &file.content_type,
-            visible: true,
-        };
-        let asset = db::asset::store(transaction, sealed, row).await?;
-        job.request.inputs[file.place] = Input::Asset { id: asset.id };
-    }
-    Ok(())
 }
 
 /// Gives the jobs their places in the conversations that they name; what is wrong if one has gone.

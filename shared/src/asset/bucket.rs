@@ -1,0 +1,173 @@
+//! An S3 bucket: how it is opened, and the one request that `object_store` lacks, for unfinished uploads.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use chrono::{DateTime, Utc};
+use object_store::ClientConfigKey;
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::multipart::MultipartStore;
+use object_store::path::Path;
+use object_store::signer::{SignedUrlOptions, Signer};
+use reqwest::{Client, Method};
+use serde::Deserialize;
+
+/// The longest silence of the service, and the longest request, unless `AWS_READ_TIMEOUT` and `AWS_TIMEOUT` say
+/// otherwise. The library ends every request after 30 s, also one that copies or sends a large file.
+const READ_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ReadTimeout, "60 seconds");
+const REQUEST_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::Timeout, "1 hour");
+/// How long a list of unfinished uploads may take.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A bucket, or a part of one.
+pub(super) struct Bucket {
+    s3: AmazonS3,
+    http: Client,
+    prefix: Path,
+    url: String,
+    /// Whether the log says already that unfinished uploads cannot be listed.
+    has_warned: AtomicBool,
+}
+
+/// The answer to `ListMultipartUploads`, as far as it matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listing {
+    #[serde(default)]
+    upload: Vec<Unfinished>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Unfinished {
+    key: String,
+    upload_id: String,
+    initiated: DateTime<Utc>,
+}
+
+impl Bucket {
+    /// Opens `s3://bucket/prefix`. Nothing is sent yet.
+    pub(super) fn open(url: &str) -> anyhow::Result<(AmazonS3, Self)> {
+        let (_, rest) = url.split_once("://").unwrap_or(("", url));
+        let (_, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut builder = AmazonS3Builder::from_env().with_url(url);
+        require_https(&builder)?;
+        for (key, value) in [READ_TIMEOUT, REQUEST_TIMEOUT] {
+            if std::env::var_os(format!("AWS_{}", key.as_ref().to_ascii_uppercase())).is_none() {
+                builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+            }
+        }
+        let s3 = builder
+            .build()
+            .with_context(|| format!("the asset store {url} cannot be opened"))?;
+        let bucket = Self {
+            s3: s3.clone(),
+            http: Client::builder().timeout(LIST_TIMEOUT).build()?,
+            prefix: Path::parse(prefix.trim_matches('/'))?,
+            url: url.to_owned(),
+            has_warned: AtomicBool::new(false),
+        };
+        Ok((s3, bucket))
+    }
+
+    pub(super) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Aborts uploads to a folder that were begun before that instant and not finished. What a process that was killed
+    /// has sent of them costs room, and no list of objects shows it.
+    pub(super) async fn abort_unfinished(&self, folder: &str, before: DateTime<Utc>) {
+        let aborting = async {
+            for upload in self.list_unfinished(folder).await? {
+                if upload.initiated < before {
+                    let path = Path::parse(&upload.key)?;
+                    self.s3.abort_multipart(&path, &upload.upload_id).await?;
+                }
+            }
+            anyhow::Ok(())
+        };
+        if let Err(error) = aborting.await
+            && !self.has_warned.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "unfinished uploads cannot be removed: give the bucket a lifecycle rule that aborts them, or allow \
+                 s3:ListBucketMultipartUploads and s3:AbortMultipartUpload"
+            );
+        }
+    }
+
+    /// The first 1,000 by name, and so the oldest: uploads are named by time.
+    async fn list_unfinished(&self, folder: &str) -> anyhow::Result<Vec<Unfinished>> {
+        let folder = format!("{}/", self.prefix.clone().join(folder));
+        let options = SignedUrlOptions::new().with_query([("uploads", ""), ("prefix", &folder)]);
+        let (method, root) = (Method::GET, Path::default());
+        let url = self
+            .s3
+            .signed_url_opts(method, &root, LIST_TIMEOUT, &options)
+            .await?;
+        // The URL has the signature in it.
+        let response = self.http.get(url).send().await;
+        let response = response.map_err(reqwest::Error::without_url)?;
+        let response = response
+            .error_for_status()
+            .map_err(reqwest::Error::without_url)?;
+        let text = response.text().await.map_err(reqwest::Error::without_url)?;
+        let listing: Listing = quick_xml::de::from_str(&text)?;
+        Ok(listing.upload)
+    }
+}
+
+/// Credentials and files in the clear must be asked for, and the library's own words for it do not say how.
+fn require_https(builder: &AmazonS3Builder) -> anyhow::Result<()> {
+    let get = |key| builder.get_config_value(&key).unwrap_or_default();
+    let is_plain = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
+        .into_iter()
+        .any(|key| get(key).starts_with("http://"));
+    let allowed = get(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
+    let is_allowed = ["1", "true", "on", "yes", "y"].contains(&&*allowed.to_ascii_lowercase());
+    anyhow::ensure!(
+        !is_plain || is_allowed,
+        "the endpoint of the asset store is not encrypted (http://); set AWS_ALLOW_HTTP=true to use it all the same"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unfinished_uploads_are_read_from_the_list_of_them() {
+        let listing: Listing = quick_xml::de::from_str(
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+            <ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
+              <Bucket>bucket</Bucket><KeyMarker></KeyMarker><MaxUploads>1000</MaxUploads>
+              <IsTruncated>false</IsTruncated>
+              <Upload>
+                <Key>a/incoming/one</Key><UploadId>id-1</UploadId>
+                <Initiator><ID>x</ID></Initiator><StorageClass>STANDARD</StorageClass>
+                <Initiated>2010-11-10T20:48:33.000Z</Initiated>
+              </Upload>
+              <Upload>
+                <Key>a/incoming/two</Key><UploadId>id-2</UploadId>
+                <Initiated>2010-11-11T20:48:33.000Z</Initiated>
+              </Upload>
+            </ListMultipartUploadsResult>"#,
+        )
+        .unwrap();
+        let keys = listing.upload.iter().map(|upload| &*upload.key);
+        assert_eq!(Vec::from_iter(keys), ["a/incoming/one", "a/incoming/two"]);
+        assert!(listing.upload[0].initiated < listing.upload[1].initiated);
+        assert_eq!(listing.upload[1].upload_id, "id-2");
+        let empty: Listing =
+            quick_xml::de::from_str("<ListMultipartUploadsResult></ListMultipartUploadsResult>")
+                .unwrap();
+        assert!(empty.upload.is_empty());
+    }
+}

@@ -1,0 +1,114 @@
+//! The store's folder, as the file system has it: `object_store` does not list the files that it has not finished.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
+
+use super::failure::StoreError;
+use super::scratch::WORKSPACES;
+use super::store::INCOMING;
+
+/// The root of a store in a folder.
+#[derive(Clone)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new(root: &Path) -> Self {
+        Self(root.to_owned())
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes uploads from before that instant, and what is unfinished in saved workspaces.
+    pub(super) async fn sweep_uploads(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        let (incoming, workspaces) = (self.0.join(INCOMING), self.0.join(WORKSPACES));
+        blocking(move || {
+            remove_old(&incoming, before.into(), |_| true)?;
+            for job in list(&workspaces)? {
+                remove_old(&job, before.into(), is_unfinished)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes unfinished files from before that instant in a folder below the root.
+    pub(super) async fn sweep_unfinished(
+        &self,
+        folder: PathBuf,
+        before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let folder = self.0.join(folder);
+        blocking(move || remove_old(&folder, before.into(), is_unfinished)).await
+    }
+
+    /// Removes a folder of saved workspaces with all that is in it, and theirs if it was the last.
+    pub(super) async fn remove_workspace(&self, name: &str) -> Result<(), StoreError> {
+        let workspaces = self.0.join(WORKSPACES);
+        let folder = workspaces.join(name);
+        blocking(move || {
+            ignore_missing(fs::remove_dir_all(folder))?;
+            match fs::remove_dir(workspaces) {
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+                removed => ignore_missing(removed),
+            }
+        })
+        .await
+    }
+}
+
+async fn blocking(
+    work: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<(), StoreError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(io::Error::other)??)
+}
+
+/// The paths of a folder's entries, none if it is not there.
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the files of a folder that nobody has written since, if their name is such.
+fn remove_old(
+    folder: &Path,
+    before: SystemTime,
+    is_such: fn(name: &str) -> bool,
+) -> io::Result<()> {
+    for path in list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !is_such(&name) {
+            continue;
+        }
+        // Somebody may finish it just now, or remove it.
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if metadata.is_file() && metadata.modified()? < before {
+            ignore_missing(fs::remove_file(path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether `object_store` calls a file so until it is whole: `…#1`.
+fn is_unfinished(name: &str) -> bool {
+    let (_, number) = name.rsplit_once('#').unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn ignore_missing(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,118 @@
+//! Objects at a side path, where an upload is until its hash is known.
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutResult, WriteMultipart};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::AssetStore;
+use super::failure::StoreError;
+use super::store::INCOMING;
+
+/// Parts of an upload that are on their way at once; then the sender waits.
+const PARTS_AT_ONCE: usize = 4;
+
+/// An object at a side path. Dropped before it is moved away, it is removed, in every state.
+pub(super) struct Staged {
+    store: AssetStore,
+    path: Path,
+    state: State,
+}
+
+/// How much of the object is in the store.
+enum State {
+    Writing(WriteMultipart),
+    /// Its last part is being written, by a task that ends whether somebody waits for it or not.
+    Finishing(JoinHandle<object_store::Result<PutResult>>),
+    /// It is in the store, unless its last part failed.
+    Whole,
+    /// It was moved away or removed.
+    Gone,
+}
+
+impl Staged {
+    pub(super) async fn begin(store: AssetStore) -> Result<Self, StoreError> {
+        let path = Path::from_iter([INCOMING, &Uuid::now_v7().to_string()]);
+        let writer = WriteMultipart::new(store.objects.put_multipart(&path).await?);
+        Ok(Self {
+            store,
+            path,
+            state: State::Writing(writer),
+        })
+    }
+
+    /// Appends bytes, waiting while too many are on their way.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let State::Writing(writer) = &mut self.state else {
+            unreachable!("nothing is appended to a finished upload");
+        };
+        writer.wait_for_capacity(PARTS_AT_ONCE).await?;
+        writer.write(bytes);
+        Ok(())
+    }
+
+    /// Writes the last part.
+    pub(super) async fn finish(&mut self) -> Result<(), StoreError> {
+        let State::Writing(writer) = std::mem::replace(&mut self.state, State::Gone) else {
+            unreachable!("an upload is finished once");
+        };
+        let finishing = self.store.cleanup.spawn(writer.finish());
+        self.state = State::Finishing(finishing);
+        let State::Finishing(finishing) = &mut self.state else {
+            unreachable!("it was set above");
+        };
+        let finished = finishing.await;
+        self.state = State::Whole;
+        finished.map_err(object_store::Error::from)??;
+        Ok(())
+    }
+
+    /// Moves the object to `target`, where nothing or the same is.
+    pub(super) async fn move_to(
+        mut self,
+        objects: &dyn ObjectStore,
+        target: &Path,
+    ) -> Result<(), StoreError> {
+        objects.rename(&self.path, target).await?;
+        self.state = State::Gone;
+        Ok(())
+    }
+
+    /// Removes what there is.
+    pub(super) async fn remove(mut self) -> Result<(), StoreError> {
+        self.take_removal().await
+    }
+
+    fn take_removal(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
+        let state = std::mem::replace(&mut self.state, State::Gone);
+        let (objects, path) = (self.store.objects.clone(), self.path.clone());
+        async move {
+            match state {
+                State::Gone => return Ok(()),
+                State::Writing(writer) => return Ok(writer.abort().await?),
+                // A part of it may become an object yet.
+                State::Finishing(finishing) => drop(finishing.await),
+                State::Whole => {}
+            }
+            match objects.delete(&path).await {
+                Err(object_store::Error::NotFound { .. }) => Ok(()),
+                other => Ok(other?),
+            }
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if matches!(self.state, State::Gone) {
+            return;
+        }
+        let removal = self.take_removal();
+        self.store.cleanup.spawn(async move {
+            if let Err(error) = removal.await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "an abandoned upload is left for a day");
+            }
+        });
+    }
+}

@@ -1,0 +1,158 @@
+//! Bytes on their way into the asset store.
+
+use std::io::Read;
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use sha2::{Digest, Sha256};
+
+use super::failure::StoreError;
+use super::staged::Staged;
+use super::store::blob_path;
+use super::{AssetStore, HEAD_BYTES};
+
+/// What fits here is written in one piece; larger uploads go to a side path first.
+const INLINE_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of a file that are read at once.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Bytes on their way into the store. Dropped before [`Upload::seal`], it leaves nothing there.
+pub struct Upload {
+    store: AssetStore,
+    hasher: Sha256,
+    size: u64,
+    head: Vec<u8>,
+    body: Body,
+}
+
+enum Body {
+    Inline(Vec<u8>),
+    Staged(Staged),
+}
+
+/// Bytes whose hash is known, not under that hash yet. Dropped before they are, it leaves nothing in the store.
+pub struct Sealed {
+    store: AssetStore,
+    body: Body,
+    /// Hexadecimal.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+    /// The first bytes, to tell the media type by.
+    pub head: Vec<u8>,
+}
+
+impl Upload {
+    pub(super) fn new(store: AssetStore) -> Self {
+        Self {
+            store,
+            hasher: Sha256::new(),
+            size: 0,
+            head: Vec::new(),
+            body: Body::Inline(Vec::new()),
+        }
+    }
+
+    /// How many bytes there are so far.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The first bytes, up to [`HEAD_BYTES`] of them.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Appends bytes, waiting while too many are on their way.
+    pub async fn push(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.hasher.update(bytes);
+        self.size += bytes.len() as u64;
+        let wanted = HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..wanted]);
+        match &mut self.body {
+            Body::Inline(buffer) if buffer.len() + bytes.len() <= INLINE_BYTES => {
+                buffer.extend_from_slice(bytes);
+            }
+            Body::Inline(buffer) => {
+                let mut staged = Staged::begin(self.store.clone()).await?;
+                staged.write(buffer).await?;
+                staged.write(bytes).await?;
+                self.body = Body::Staged(staged);
+            }
+            Body::Staged(staged) => staged.write(bytes).await?,
+        }
+        Ok(())
+    }
+
+    /// Appends all that there is to read.
+    pub async fn push_all(&mut self, mut source: impl Read) -> anyhow::Result<()> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            match source.read(&mut chunk)? {
+                0 => return Ok(()),
+                count => self.push(&chunk[..count]).await?,
+            }
+        }
+    }
+
+    /// Ends the upload. The bytes are stored, but not under their hash yet.
+    pub async fn seal(mut self) -> Result<Sealed, StoreError> {
+        if let Body::Staged(staged) = &mut self.body {
+            staged.finish().await?;
+        }
+        Ok(Sealed {
+            store: self.store,
+            body: self.body,
+            sha256: hex::encode(self.hasher.finalize()),
+            size: self.size,
+            head: self.head,
+        })
+    }
+
+    /// Removes what has been uploaded. To drop it does the same, but nobody waits for it.
+    pub async fn abort(self) -> Result<(), StoreError> {
+        self.body.remove().await
+    }
+}
+
+impl Sealed {
+    /// Puts the bytes in their place. A row must name the hash by now (`db::asset::store` sees to that), so that
+    /// nobody removes them there.
+    pub async fn place(self) -> Result<(), StoreError> {
+        let target = blob_path(&self.sha256);
+        let objects = self.store.objects.clone();
+        self.place_at(&*objects, &target).await
+    }
+
+    /// Puts the bytes at `target`, where nothing or the same is.
+    pub(super) async fn place_at(
+        self,
+        objects: &dyn ObjectStore,
+        target: &Path,
+    ) -> Result<(), StoreError> {
+        if objects.head(target).await.is_ok() {
+            return self.discard().await;
+        }
+        match self.body {
+            Body::Inline(buffer) => {
+                objects.put(target, buffer.into()).await?;
+                Ok(())
+            }
+            Body::Staged(staged) => staged.move_to(objects, target).await,
+        }
+    }
+
+    /// Removes the bytes, which nobody needs. To drop them does the same, but nobody waits for it.
+    pub async fn discard(self) -> Result<(), StoreError> {
+        self.body.remove().await
+    }
+}
+
+impl Body {
+    async fn remove(self) -> Result<(), StoreError> {
+        match self {
+            Self::Inline(_) => Ok(()),
+            Self::Staged(staged) => staged.remove().await,
+        }
+    }
+}

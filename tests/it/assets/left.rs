@@ -1,0 +1,48 @@
+//! What is left of files that were refused, abandoned or cut off: nothing.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tests::model_server::Reply;
+
+use crate::support::store::{begin_upload, stored};
+use crate::support::{Service, until};
+
+#[tokio::test]
+async fn a_refused_output_leaves_no_bytes() {
+    let service = Service::with_maker().await;
+    // Larger than what is written in one piece.
+    let make =
+        "head -c 6000000 /dev/urandom > a.bin; head -c 6000000 /dev/zero | tr '\\0' a > a.txt";
+    let give = |kind: &str, path: &str| (format!("set_output_{kind}"), json!({"path": path}));
+    let calls = [
+        ("execute_bash".to_owned(), json!({"command": make})),
+        give("image", "a.bin"),
+        give("html", "a.txt"),
+        give("document", "a.txt"),
+    ];
+    let reply = calls
+        .into_iter()
+        .fold(Reply::text("I give."), |reply, (tool, input)| {
+            reply.then_call(&tool, input)
+        });
+    service
+        .model
+        .script("refused", [reply, Reply::text("done")]);
+    let job = json!({"skill": "maker", "model": "anthropic/m", "prompt": "Go. #refused"});
+    let job = service.run(&job).await;
+    assert_eq!(job["outputs"].as_array().unwrap().len(), 1, "{job:#}");
+    assert_eq!(stored(&service, "incoming"), [PathBuf::new(); 0]);
+    let blobs = stored(&service, "sha256");
+    assert_eq!(blobs, [service.blob(&job["outputs"][0]["asset"]["sha256"])]);
+}
+
+#[tokio::test]
+async fn an_upload_whose_client_hangs_up_leaves_no_bytes() {
+    let service = Service::without_worker().await;
+    let connection = begin_upload(&service).await;
+    until(async || !stored(&service, "incoming").is_empty()).await;
+    drop(connection);
+    until(async || stored(&service, "incoming").is_empty()).await;
+    assert_eq!(stored(&service, "sha256"), [PathBuf::new(); 0]);
+}
