@@ -45,11 +45,11 @@ end $$;
 -- partition of another week, and its job would be kept for too long or not long enough.
 create function check_job_ids(ids uuid[]) returns boolean
 language plpgsql stable as $$
+declare
+    earliest uuid := first_job_id(now() - interval '1 day');
+    latest uuid := first_job_id(now() + interval '1 day');
 begin
-    if exists (
-        select from unnest(ids) as id
-        where id not between first_job_id(now() - interval '1 day') and first_job_id(now() + interval '1 day')
-    ) then
+    if exists (select from unnest(ids) as id where id not between earliest and latest) then
         raise exception 'a job id is a day or more from the time of the database'
             using errcode = 'check_violation', constraint = 'job_id_time';
     end if;

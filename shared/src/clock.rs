@@ -7,11 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use crate::db::Pool;
 use tokio::time::{sleep, timeout};
 use uuid::{ContextV7, Timestamp, Uuid};
 
-use crate::db;
+use crate::db::{self, Pool};
 
 /// How often the database is asked. For as long the time may be wrong after the database's clock was set, or after this
 /// machine slept.

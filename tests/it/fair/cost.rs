@@ -1,8 +1,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use shared::db;
-use shared::db::Pool;
+use shared::db::{self, Pool};
 
 use super::Field;
 
