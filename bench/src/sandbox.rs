@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use tokio::process::Command;
-use worker::sandbox::{Mode, Sandbox};
+use worker::sandbox::{MemoryFloor, Mode, Sandbox};
 
 use crate::figure::{Figure, percentile};
 
@@ -17,7 +17,8 @@ const AT_ONCE: usize = 50;
 /// Times `bash -c true`: plain, and in sandboxes.
 pub(crate) async fn measure() -> anyhow::Result<Vec<Figure>> {
     let home = tempfile::tempdir()?;
-    let sandbox = worker::sandbox::open(Mode::Required, home.path(), Vec::new()).await?;
+    let floor = MemoryFloor::default();
+    let sandbox = worker::sandbox::open(Mode::Required, home.path(), Vec::new(), floor).await?;
     let (mut plain, mut first, mut later) = (Vec::new(), Vec::new(), Vec::new());
     // In turns, so that all meet the same noise.
     for _ in 0..JOBS {

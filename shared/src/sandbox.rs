@@ -37,6 +37,37 @@ impl From<String> for Isolation {
     }
 }
 
+/// How a worker limits the memory of each command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryLimit {
+    /// By the kernel, in a cgroup: no command can exceed it.
+    Enforced,
+    /// By looking at it several times a second: a command can exceed it between two looks, and some kinds of memory
+    /// are not seen.
+    Watched,
+}
+
+impl MemoryLimit {
+    /// As it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Enforced => "enforced",
+            Self::Watched => "watched",
+        }
+    }
+}
+
+impl From<String> for MemoryLimit {
+    /// What a newer worker may have written and this program does not know counts as the weaker one.
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "enforced" => Self::Enforced,
+            _ => Self::Watched,
+        }
+    }
+}
+
 /// What a command took of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandUsage {

@@ -271,6 +271,21 @@ async fn a_cancellation_that_nobody_was_told_of_is_found() {
     );
 }
 
+#[tokio::test]
+async fn a_job_that_was_cancelled_while_its_worker_handed_it_back_is_ended() {
+    let service = Service::start().await;
+    let later = json!({
+        "skill": "shell", "model": "script/bash", "prompt": bash("true"), "run_at": "2999-01-01T00:00:00Z",
+    });
+    let job = service.create(&later).await;
+    // What the worker's last entry leaves of a cancellation that it did not see any more.
+    sqlx::query("update run set cancel_requested = true")
+        .execute(&service.pool)
+        .await
+        .unwrap();
+    assert_eq!(service.finished(&job).await["status"], "cancelled");
+}
+
 async fn declare_dead(service: &Service) {
     sqlx::query("update worker set stopped_at = now() where stopped_at is null")
         .execute(&service.pool)

@@ -41,23 +41,21 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::fetch::FetchClient;
 use crate::log::LogWriter;
-use crate::sandbox::Mode;
+use crate::sandbox::{MemoryFloor, Mode};
 use crate::shop::Shop;
 use crate::telemetry::Meters;
 use crate::tool::WebClients;
@@ -72,10 +70,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a worker is given.
 pub struct Settings {
-    /// Where the database is, for the connection of the heartbeat.
-    pub database_url: String,
-    /// Connections for all else.
-    pub pool: PgPool,
+    /// Connections to the database.
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where bytes go.
@@ -102,6 +98,8 @@ pub struct Settings {
     pub sandbox: Mode,
     /// Directories of this machine that commands may read beside the usual ones.
     pub sandbox_read: Vec<PathBuf>,
+    /// Available memory of this machine below which commands end.
+    pub memory_floor: MemoryFloor,
 }
 
 /// How a worker is told to end.
@@ -117,9 +115,9 @@ pub struct Shutdown {
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     // A command of the same user could read our environment, with the keys in it, out of /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    open_files()?;
+    // Commands bring pipes and connections.
+    shared::open_files::raise_limit()?;
     let Settings {
-        database_url,
         pool,
         metrics,
         assets,
@@ -134,14 +132,21 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         keep,
         sandbox,
         sandbox_read,
+        memory_floor,
     } = settings;
     let workspaces = WorkspaceRoot::claim(&home.join("workspaces"))?;
-    let sandbox = sandbox::open(sandbox, workspaces.path(), sandbox_read).await?;
+    let sandbox = sandbox::open(sandbox, workspaces.path(), sandbox_read, memory_floor).await?;
     if sandbox.isolation() != Isolation::Namespaced {
         let isolation = sandbox.isolation().as_str();
         tracing::warn!(
             isolation,
             "commands of models are not confined in namespaces"
+        );
+    }
+    if sandbox.memory_limit() == MemoryLimit::Watched {
+        tracing::warn!(
+            "commands have no cgroups: their memory is watched and not limited, so one can take more than it may before it \
+             is ended; deploy/README.md says how to give them cgroups"
         );
     }
     let slots = slots.min(sandbox.max_jobs().unwrap_or(slots));
@@ -162,6 +167,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         programs: programs.iter().map(ToString::to_string).collect(),
         providers: providers.ready(),
         isolation: sandbox.isolation(),
+        memory_limit: sandbox.memory_limit(),
     };
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     metrics.watch("worker", &pool);
@@ -194,20 +200,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,
     };
-    life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
+    life::live(Arc::new(shop), new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
-}
-
-/// Lets this process have as many open files as it may: commands bring pipes and connections.
-fn open_files() -> std::io::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    )?;
-    Ok(())
 }

@@ -10,6 +10,7 @@ mod diagnosis;
 mod identity;
 mod init;
 mod launcher;
+mod memory_floor;
 mod probe;
 mod running;
 mod seccomp;
@@ -22,17 +23,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prometheus_client::metrics::histogram::Histogram;
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use shared::telemetry::metrics;
 use tokio::sync::Semaphore;
 
-use cgroup::Cgroups;
+use cgroup::{Cgroup, Cgroups};
 use identity::Identities;
 use launcher::Launcher;
 
 pub use diagnosis::Unavailable;
 pub(crate) use identity::Identity;
 pub use init::main as init_main;
+pub use memory_floor::MemoryFloor;
 pub use probe::open;
 use running::Idle;
 pub(crate) use running::{LaunchError, Running};
@@ -76,6 +78,7 @@ pub struct Sandbox {
     cgroups: Option<Cgroups>,
     identities: Option<Identities>,
     read_only: Vec<PathBuf>,
+    memory_floor_bytes: u64,
     /// Sandboxes of all jobs that may be kept for another command.
     places: Arc<Semaphore>,
     starts: Histogram,
@@ -117,7 +120,7 @@ const ENVIRONMENT: [(&str, &str); 4] = [
 
 impl Sandbox {
     /// One that confines in that way, whether or not this machine can.
-    fn new(isolation: Isolation, read_only: Vec<PathBuf>) -> Self {
+    fn new(isolation: Isolation, read_only: Vec<PathBuf>, memory_floor: MemoryFloor) -> Self {
         Self {
             isolation,
             launcher: Launcher::new(),
@@ -126,6 +129,7 @@ impl Sandbox {
                 .then(Identities::available)
                 .flatten(),
             read_only,
+            memory_floor_bytes: memory_floor.bytes(),
             places: Arc::new(Semaphore::new(MAX_KEPT)),
             starts: metrics::short(),
         }
@@ -139,6 +143,14 @@ impl Sandbox {
     /// How it confines.
     pub fn isolation(&self) -> Isolation {
         self.isolation
+    }
+
+    /// How the memory of a command is limited.
+    pub fn memory_limit(&self) -> MemoryLimit {
+        match self.cgroups {
+            Some(_) => MemoryLimit::Enforced,
+            None => MemoryLimit::Watched,
+        }
     }
 
     /// Whether commands see that path of the machine.
@@ -222,15 +234,17 @@ impl Sandbox {
         let setup = Setup {
             isolation: self.isolation,
             identity: workspace.identity(),
-            cgroup: None,
+            cgroups: Vec::new(),
             read_only: self.read_only.clone(),
             listeners: command.listeners,
             hosts: command.hosts,
             limits: command.limits,
+            memory_floor_bytes: self.memory_floor_bytes,
         };
         let order = Order {
             script: command.script.to_owned(),
             environment: self.environment(workspace, command.programs, command.environment),
+            disk: workspace.underway().disk(),
         };
         let owner = workspace.identity();
         let ready = match workspace.underway().take(&setup) {
@@ -260,7 +274,7 @@ impl Sandbox {
             None => None,
         };
         let setup = Setup {
-            cgroup: cgroup.as_ref().map(|cgroup| cgroup.path().to_owned()),
+            cgroups: cgroup.as_ref().map_or_else(Vec::new, Cgroup::directories),
             ..setup.clone()
         };
         let tracker = &workspace.underway().tracker;

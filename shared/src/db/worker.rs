@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use utoipa::ToSchema;
 
 use crate::id::WorkerId;
-use crate::sandbox::Isolation;
+use crate::sandbox::{Isolation, MemoryLimit};
 
 /// A worker as operators see it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -38,6 +38,8 @@ pub struct Worker {
     pub providers: Vec<String>,
     /// How it confines the commands of jobs.
     pub isolation: Isolation,
+    /// How it limits the memory of each command.
+    pub memory_limit: MemoryLimit,
     /// Since when it is there.
     pub started_at: DateTime<Utc>,
     /// When it was last heard of.
@@ -62,14 +64,16 @@ pub struct NewWorker {
     pub providers: Vec<String>,
     /// How it confines the commands of jobs.
     pub isolation: Isolation,
+    /// How it limits the memory of each command.
+    pub memory_limit: MemoryLimit,
 }
 
 /// Registers a worker.
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<WorkerId> {
     let id = WorkerId::new();
     sqlx::query!(
-        "insert into worker (id, name, home, version, slots, programs, skills, providers, isolation)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into worker (id, name, home, version, slots, programs, skills, providers, isolation, memory_limit)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         id.0,
         new.name,
         new.home,
@@ -79,6 +83,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<Wo
         &new.skills,
         &new.providers,
         new.isolation.as_str(),
+        new.memory_limit.as_str(),
     )
     .execute(db)
     .await?;
@@ -189,7 +194,7 @@ pub async fn delete_stopped(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
 pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     sqlx::query_as!(
         Worker,
-        r#"select id, name, home, version, slots, programs, skills, providers, isolation, started_at, heartbeat_at, draining,
+        r#"select id, name, home, version, slots, programs, skills, providers, isolation, memory_limit, started_at, heartbeat_at, draining,
                program_versions as "program_versions: Json<BTreeMap<String, String>>",
                (select count(*) from run where run.worker_id = worker.id and run.state = 'running') as "running!"
            from worker

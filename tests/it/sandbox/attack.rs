@@ -16,6 +16,7 @@ pub(super) struct Worlds {
 }
 
 /// What became of an attack in each world.
+#[derive(Debug)]
 pub(super) struct Tried {
     attack: String,
     pub(super) inside: Outcome,
@@ -85,7 +86,7 @@ impl Worlds {
 }
 
 /// Whether this machine has what attacks are made with.
-pub(super) fn can_attack() -> bool {
+pub(crate) fn can_attack() -> bool {
     is_root() && has_program("python3") && has_program("setpriv")
 }
 

@@ -1,8 +1,135 @@
 //! Processes: how many there may be.
 
+use std::time::{Duration, Instant};
+
 use super::attack::{can_attack, plainly, python, replies, run};
+use super::mode::landlocked;
+use super::user::User;
 use super::{processes_named, unique};
-use crate::support::Service;
+use crate::support::{Service, until};
+
+/// How long a bomb that nobody ends replaces its processes, in seconds.
+const BURNS: u64 = 20;
+/// How long it may live after it was to end: much less.
+const AT_ONCE: Duration = Duration::from_secs(8);
+
+/// Twenty processes of that name that replace themselves, each in a session of its own, and a command that does not
+/// wait for them.
+fn restless(name: &str) -> String {
+    let bomb = python(&format!(
+        "import time
+end = time.monotonic() + {BURNS}
+for _ in range(20):
+    if os.fork() == 0:
+        while time.monotonic() < end:
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+        os._exit(0)
+time.sleep(1)
+print('end', flush=True)"
+    ));
+    bomb.replacen(
+        "/usr/bin/python3",
+        &format!("exec -a {name} /usr/bin/python3"),
+        1,
+    )
+}
+
+/// Whether there are processes of that name, each of which may be gone before one can look at it. The newest are looked
+/// at first.
+fn is_there(name: &str) -> bool {
+    const LOOKS: usize = 50;
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    (0..LOOKS).any(|_| {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let mut numbers: Vec<_> = processes.filter_map(number).collect();
+        numbers.sort_unstable();
+        numbers.iter().rev().any(|id| {
+            let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).next() == Some(name.as_bytes())
+        })
+    })
+}
+
+#[tokio::test]
+async fn without_namespaces_processes_that_replace_themselves_end_with_their_command() {
+    if !can_attack() {
+        return;
+    }
+    let user = User::new();
+    for user in [Some(&user), None] {
+        let mut service = landlocked(user).await;
+        let name = unique("restless");
+        let begun_at = Instant::now();
+        let reply = run(&service, &restless(&name)).await;
+        assert_eq!(reply["stdout"], "end\n", "{reply:#}");
+        assert!(!is_there(&name));
+        assert!(begun_at.elapsed() < AT_ONCE, "{:?}", begun_at.elapsed());
+        // And with their service.
+        let stay = format!(
+            "{}\nsleep {BURNS}",
+            restless(&name).replacen("exec -a", "(exec -a", 1)
+        );
+        let job = service
+            .create_shell(&stay.replacen("<<'END'", "<<'END')", 1))
+            .await;
+        service.until_event(&job, "tool.output").await;
+        assert!(is_there(&name));
+        let killed_at = Instant::now();
+        service.workers[0].kill();
+        until(async || !is_there(&name)).await;
+        assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn without_namespaces_a_bomb_of_processes_is_ended() {
+    if !can_attack() {
+        return;
+    }
+    let user = User::new();
+    let service = landlocked(Some(&user)).await;
+    let name = unique("bomb");
+    // Those that are there do not count, whoever's they are.
+    let others = "for i in {1..40}; do sleep 60 & done; wait";
+    let mut others = plain(&user, others);
+    let bomb = python(&format!(
+        "import time
+count = 0
+while count < 500:
+    try:
+        if os.fork() == 0:
+            os.execv('/bin/sleep', ['{name}', '{BURNS}'])
+        count += 1
+    except OSError:
+        time.sleep(0.01)
+time.sleep({BURNS})"
+    ));
+    let reply = run(&service, &bomb).await;
+    let note = "killed: it had 256 processes and threads, the most there may be";
+    assert_eq!(reply["note"], note, "{reply:#}");
+    assert_eq!(processes_named(&name), []);
+    let many = run(&service, "for i in {1..200}; do sleep 5 & done; echo fine").await;
+    assert_eq!(
+        (&many["stdout"], &many["stderr"]),
+        (&"fine\n".into(), &"".into()),
+        "{many:#}"
+    );
+    others.kill().unwrap();
+    others.wait().unwrap();
+}
+
+/// Runs a script with nothing around it as that user, in a process group of its own.
+fn plain(user: &User, script: &str) -> std::process::Child {
+    use std::os::unix::process::CommandExt;
+    let mut bash = std::process::Command::new("/bin/bash");
+    bash.args(["-c", script])
+        .uid(user.id)
+        .gid(user.id)
+        .current_dir("/");
+    bash.spawn().unwrap()
+}
 
 #[tokio::test]
 async fn a_bomb_of_processes_harms_only_its_own_command() {

@@ -1,9 +1,10 @@
 //! The disk: all of a job's bytes, and those of one file. How many names there may be, a test of the watch says.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::attack::{can_attack, plainly, python, run};
-use crate::support::{Service, until};
+use super::attack::{can_attack, plainly, python, replies, run};
+use crate::support::log::data;
+use crate::support::{Service, bash, until};
 
 const TOO_MUCH: &str = "killed: the workspace and /tmp held more than 2 GiB";
 
@@ -14,11 +15,11 @@ async fn a_command_that_fills_the_disk_is_killed_and_what_it_filled_is_free_agai
     }
     let service = Service::start().await;
     // Blocks of a file count at once, also those that nobody wrote to.
-    let fill = "for i in 1 2 3; do fallocate -l 900M $i || exit 1; done; sleep 60; echo filled";
+    let fill = "for i in 1 2 3; do fallocate -x -l 900M $i || exit 1; done; sleep 60; echo filled";
     assert_killed(&run(&service, fill).await, TOO_MUCH);
     let outside = plainly(&fill.replace("sleep 60", "true")).await;
     assert_eq!(outside.stdout, b"filled\n");
-    let hidden = "mkdir -p a/b /tmp/c; fallocate -l 900M a/b/1; fallocate -l 900M /tmp/c/2; fallocate -l 900M .hidden; \
+    let hidden = "mkdir -p a/b /tmp/c; for i in a/b/1 /tmp/c/2 .hidden; do fallocate -x -l 900M $i; done; \
                   chmod 000 a/b a; sleep 60; echo filled";
     assert_killed(&run(&service, hidden).await, TOO_MUCH);
     until(async || workspaces(&service) == 0).await;
@@ -74,12 +75,55 @@ print('filled')",
 }
 
 #[tokio::test]
+async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    // Not more than a machine that is not busy writes between two looks.
+    let write = |number: usize| bash(&format!("head -c 180M /dev/zero > {number}"));
+    let mut prompt: Vec<_> = (1..=12).map(write).collect();
+    prompt.push(bash("rm *"));
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt.join("\n")});
+    let job = service.create(&job).await;
+    // Two gigabytes take long where the disk is busy, so each command has its time.
+    for count in 1..=prompt.len() {
+        until(async || data(&service.events(&job).await, "tool.completed").len() >= count).await;
+    }
+    let replies = replies(&service, &job).await;
+    assert_killed(&replies[11], TOO_MUCH);
+    // With room again, all is as before.
+    assert_eq!(replies[12]["success"], true, "{replies:#?}");
+    // What takes the disk without being written is refused, and programs that ask for it write instead.
+    let reserve = "fallocate -l 1M reserved || fallocate -x -l 1M reserved";
+    let reply = run(&service, reserve).await;
+    assert_eq!(reply["success"], true, "{reply:#}");
+    let refusal = reply["stderr"].as_str().unwrap();
+    assert!(refusal.contains("not supported"), "{reply:#}");
+}
+
+#[tokio::test]
+async fn directories_that_are_closed_stay_so_when_they_are_looked_at() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    let close = "mkdir -p a/b; chmod 311 a; chmod 000 a/b; sleep 1";
+    let prompt = [close, "true", "stat -c %a a a/b"].map(bash).join("\n");
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
+    let job = service.create(&job).await;
+    service.finished(&job).await;
+    let replies = replies(&service, &job).await;
+    assert_eq!(replies[2]["stdout"], "311\n0\n", "{replies:#?}");
+}
+
+#[tokio::test]
 async fn a_file_ends_at_its_limit() {
     if !can_attack() {
         return;
     }
     let service = Service::start().await;
-    let grow = "fallocate -l 1G whole && fallocate -l 1025M more";
+    let grow = "truncate -s 1G whole && head -c 1 /dev/zero >> whole";
     let note = "a file grew beyond 1 GiB, the largest that there may be";
     let reply = run(&service, grow).await;
     assert_eq!(

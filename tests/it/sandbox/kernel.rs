@@ -11,7 +11,7 @@ async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
     };
     // What is written is what was there.
     let rewrite =
-        |path| format!("value=$(< /proc/sys/{path}) && echo \"$value\" > /proc/sys/{path}");
+        |path| format!("value=$(< /proc/sys/{path}) && echo \"$value\" 1<> /proc/sys/{path}");
     let denied = "Permission denied";
     let mut attacks = vec![
         (rewrite("kernel/core_pattern"), denied),
@@ -27,6 +27,11 @@ async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
     for path in ["/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg"] {
         if Path::new(path).exists() {
             attacks.push((format!(": <> {path}"), denied));
+        }
+    }
+    for path in ["/proc/cmdline", "/proc/config.gz"] {
+        if Path::new(path).exists() {
+            attacks.push((format!(": < {path}"), denied));
         }
     }
     let scripts: Vec<_> = attacks.iter().map(|(attack, _)| attack).collect();
@@ -88,6 +93,24 @@ async fn system_calls_that_no_command_needs_are_refused() {
         ("pivot_root", libc::SYS_pivot_root, "0, 0"),
         ("move_pages", libc::SYS_move_pages, "0, 1, 0, 0, 0, 1 << 30"),
         ("personality", libc::SYS_personality, "0x0040000"),
+        ("memfd_secret", libc::SYS_memfd_secret, "1 << 30"),
+        // Hiding what a process holds: all of it, and the open files of a thread.
+        ("prctl", libc::SYS_prctl, "4, 0, 0, 0, 0"),
+        ("clone", libc::SYS_clone, "0x10000, 0, 0, 0, 0"),
+        ("close_range", libc::SYS_close_range, "1 << 20, 1 << 20, 2"),
+        // Slowing down who looks after the command.
+        ("sched_setaffinity", libc::SYS_sched_setaffinity, "1, 0, 0"),
+        ("sched_setattr", libc::SYS_sched_setattr, "1, 0, 0"),
+        ("sched_setparam", libc::SYS_sched_setparam, "1, 0"),
+        (
+            "sched_setscheduler",
+            libc::SYS_sched_setscheduler,
+            "1, 9999, 0",
+        ),
+        ("setpriority", libc::SYS_setpriority, "2, 1 << 30, 0"),
+        ("ioprio_set", libc::SYS_ioprio_set, "3, 1 << 30, 0"),
+        #[cfg(target_arch = "x86_64")]
+        ("modify_ldt", libc::SYS_modify_ldt, "9999, 0, 0"),
     ];
     let attempts = calls.map(|(name, number, arguments)| {
         format!("attempt('{name}', lambda: call({number}, {arguments}))")
@@ -107,6 +130,48 @@ async fn system_calls_that_no_command_needs_are_refused() {
         };
         assert_eq!(came_of(&tried.inside.told), "EPERM", "{name}");
         assert_ne!(came_of(&tried.outside.told), "EPERM", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn sockets_are_of_protocols_that_programs_need() {
+    let Some(worlds) = Worlds::of_root().await else {
+        return;
+    };
+    let program = "kinds = {
+    'route': (socket.AF_NETLINK, socket.SOCK_RAW, 0),
+    'diagnosis': (socket.AF_NETLINK, socket.SOCK_RAW, 4),
+    'events': (socket.AF_NETLINK, socket.SOCK_RAW, 15),
+    'generic': (socket.AF_NETLINK, socket.SOCK_RAW, 16),
+    'tcp': (socket.AF_INET, socket.SOCK_STREAM, 6),
+    'udp': (socket.AF_INET6, socket.SOCK_DGRAM, 0),
+    'mptcp': (socket.AF_INET, socket.SOCK_STREAM, 262),
+    'mptcp6': (socket.AF_INET6, socket.SOCK_STREAM, 262),
+    'udplite': (socket.AF_INET, socket.SOCK_DGRAM, 136),
+}
+for name, kind in kinds.items():
+    try:
+        socket.socket(*kind)
+        print(name, 'works')
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])";
+    let tried = worlds.python(program).await;
+    for (name, inside) in [
+        ("route", "works"),
+        ("diagnosis", "EPERM"),
+        ("events", "EPERM"),
+        ("generic", "EPERM"),
+        ("tcp", "works"),
+        ("udp", "works"),
+        ("mptcp", "EPERM"),
+        ("mptcp6", "EPERM"),
+        ("udplite", "EPERM"),
+    ] {
+        let line = format!("{name} {inside}\n");
+        assert!(tried.inside.told.contains(&line), "{line}: {tried:#?}");
+        // A kernel may have been made without some.
+        let refused = format!("{name} EPERM\n");
+        assert!(!tried.outside.told.contains(&refused), "{tried:#?}");
     }
 }
 

@@ -1,8 +1,10 @@
 //! Memory: what a command may have of it, however it asks.
 
+use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::attack::{can_attack, plainly, python, run};
+use super::attack::{Worlds, can_attack, plainly, python, run};
+use super::user::User;
 use crate::support::Service;
 
 /// Held while a test takes gigabytes outside of the sandbox. Where two do that at once, the system may run out of
@@ -36,6 +38,22 @@ for page in range(0, 750 << 20, 4096):
             in_children("libc.prctl(4, 0)\nheld = bytearray(750 << 20)"),
         ),
         (
+            "of processes whose first thread has ended",
+            in_children(
+                "import threading
+def hold():
+    held = bytearray(750 << 20)
+    time.sleep(20)
+    os._exit(0)
+threading.Thread(target=hold).start()
+libc.syscall(60, 0)",
+            ),
+        ),
+        (
+            "of processes whose name is no text",
+            in_children("libc.prctl(15, b'\\xff')\nheld = bytearray(750 << 20)"),
+        ),
+        (
             "shared",
             in_children(&mapped.replace("{flags}", "mmap.MAP_SHARED")),
         ),
@@ -66,16 +84,44 @@ for _ in range(3):
     ]
 }
 
-#[tokio::test]
-async fn a_command_that_takes_more_memory_than_it_may_have_is_killed_or_refused() {
-    if !can_attack() {
-        return;
-    }
-    let _alone = GIGABYTES.lock().await;
-    let service = Service::start().await;
+/// Programs whose memory nobody sees but the kernel.
+fn unseen() -> Vec<(&'static str, String)> {
+    const HOLD: &str = "import time; time.sleep(20)";
+    vec![
+        (
+            "on its way through a socket",
+            python(&format!(
+                "zeros = bytes(1 << 20)
+one, other = socket.socketpair()
+for _ in range(3):
+    file = os.memfd_create('hog')
+    for _ in range(750):
+        os.write(file, zeros)
+    socket.send_fds(one, [b'x'], [file])
+    os.close(file)
+{HOLD}"
+            )),
+        ),
+        (
+            "shared, and not mapped at the moment",
+            python(&format!(
+                "import mmap
+mapped = [mmap.mmap(-1, 750 << 20, flags=mmap.MAP_SHARED) for _ in range(3)]
+for one in mapped:
+    for page in range(0, 750 << 20, 4096):
+        one[page] = 1
+    one.madvise(mmap.MADV_DONTNEED)
+{HOLD}"
+            )),
+        ),
+    ]
+}
+
+/// Runs programs that take too much, and returns those that held it, with what their model was told.
+async fn held(service: &Service, hogs: Vec<(&'static str, String)>) -> Vec<(&'static str, Value)> {
     let mut held = Vec::new();
-    for (kind, hog) in hogs() {
-        let reply = run(&service, &hog).await;
+    for (kind, hog) in hogs {
+        let reply = run(service, &hog).await;
         let note = reply["note"].as_str().unwrap_or_default();
         let is_killed =
             note == "killed: it needed more than 2 GiB of memory" && reply["exit_code"].is_null();
@@ -84,10 +130,102 @@ async fn a_command_that_takes_more_memory_than_it_may_have_is_killed_or_refused(
         if !is_killed && !is_refused {
             held.push((kind, reply));
         }
+    }
+    held
+}
+
+#[tokio::test]
+async fn a_command_that_takes_more_memory_than_it_may_have_is_killed_or_refused() {
+    if !can_attack() {
+        return;
+    }
+    let _alone = GIGABYTES.lock().await;
+    let service = Service::start().await;
+    let held_inside = held(&service, hogs()).await;
+    assert!(held_inside.is_empty(), "{held_inside:#?}");
+    let (_, workers) = service.get("/v1/workers").await;
+    if workers["data"][0]["memory_limit"] == "enforced" {
+        let held_inside = held(&service, unseen()).await;
+        assert!(held_inside.is_empty(), "{held_inside:#?}");
+    }
+    for (kind, hog) in hogs().into_iter().chain(unseen()) {
         let outside = plainly(&hog.replace("sleep(20)", "sleep(0)")).await;
         assert!(outside.status.success(), "{kind}: {outside:?}");
     }
-    assert!(held.is_empty(), "{held:#?}");
+}
+
+#[tokio::test]
+async fn without_a_cgroup_as_well() {
+    if !can_attack() {
+        return;
+    }
+    let _alone = GIGABYTES.lock().await;
+    // An ordinary user has none, unless one is delegated to it.
+    let user = User::new();
+    let mut service = Service::without_worker().await;
+    user.add_worker(&mut service, &[], &[]).await;
+    let held_inside = held(&service, hogs()).await;
+    assert!(held_inside.is_empty(), "{held_inside:#?}");
+}
+
+#[tokio::test]
+async fn commands_end_when_the_machine_is_short_of_memory() {
+    if !can_attack() {
+        return;
+    }
+    let mut service = Service::without_worker().await;
+    // More than any machine has.
+    let floor = [("SKILLET_SANDBOX_MEMORY_FLOOR", "4000000GiB")];
+    service.add_worker(&floor).await;
+    let reply = run(&service, "sleep 20; echo end").await;
+    let note = "killed: the machine is short of memory; a command that needs less may succeed";
+    assert_eq!(
+        (&reply["exit_code"], reply["note"].as_str()),
+        (&Value::Null, Some(note)),
+        "{reply:#}"
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_cannot_be_inspected_ends_its_command() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
+    let hide = "cp /bin/sleep hidden && chmod 111 hidden && ./hidden 5";
+    let reply = run(&service, hide).await;
+    let note = "killed: one of its processes could not be inspected; programs must be readable by their user";
+    assert_eq!(
+        (&reply["exit_code"], reply["note"].as_str()),
+        (&Value::Null, Some(note)),
+        "{reply:#}"
+    );
+    // Not so one whose processes come and go.
+    let busy = "for i in {1..100}; do sleep 0.001 & (exec true) & done; wait; echo fine";
+    let reply = run(&service, busy).await;
+    assert_eq!(reply["stdout"], "fine\n", "{reply:#}");
+}
+
+#[tokio::test]
+async fn a_command_stays_the_first_to_go_when_memory_runs_out() {
+    let attacks = [
+        "echo 0 > /proc/self/oom_score_adj",
+        "echo 0 1<> /proc/$PPID/oom_score_adj",
+        "choom -n 0 -p $$",
+    ];
+    let user = User::new();
+    for worlds in [Worlds::of_root().await, Worlds::of(&user).await] {
+        let Some(worlds) = worlds else {
+            return;
+        };
+        for tried in worlds.all(&attacks).await {
+            tried
+                .fails_inside("Read-only file system")
+                .succeeds_outside();
+        }
+        let all = worlds.bash("cat /proc/*/oom_score_adj | sort -u").await;
+        assert_eq!(all.inside.told, "1000\n");
+    }
 }
 
 #[tokio::test]

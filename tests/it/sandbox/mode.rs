@@ -11,7 +11,7 @@ use crate::support::{Service, bash, until};
 
 /// What a container engine does to the programs in it that ask for namespaces or mounts, unless it is told
 /// not to: a filter of system calls (seccomp(2)).
-fn container() -> String {
+pub(crate) fn container() -> String {
     let deny = [
         (libc::SYS_unshare, libc::EPERM),
         (libc::SYS_mount, libc::EPERM),
@@ -97,6 +97,10 @@ async fn how_commands_are_confined_is_told_and_decided_by_the_operator_alone() {
         service.add_worker(&[("SKILLET_SANDBOX", mode)]).await;
         let (_, workers) = service.get("/v1/workers").await;
         assert_eq!(workers["data"][0]["isolation"], isolation, "{workers:#}");
+        // Without a sandbox nothing is taken over either.
+        if isolation == "off" {
+            assert_eq!(workers["data"][0]["memory_limit"], "watched");
+        }
         let job = service.create_shell("echo $UID").await;
         let ended = service.finished(&job).await;
         let events = service.events(&job).await;
@@ -134,8 +138,27 @@ async fn how_commands_are_confined_is_told_and_decided_by_the_operator_alone() {
     }
 }
 
+#[tokio::test]
+async fn where_the_limit_on_memory_is_only_watched_the_worker_says_so() {
+    if !can_attack() {
+        return;
+    }
+    // An ordinary user has no cgroup, unless one is delegated to it.
+    let user = User::new();
+    let mut service = Service::without_worker().await;
+    user.add_worker(&mut service, &[], &[]).await;
+    service.add_worker(&[]).await;
+    let (_, workers) = service.get("/v1/workers").await;
+    let [watched, enforced] = [0, 1].map(|index| &workers["data"][index]["memory_limit"]);
+    assert_eq!(watched, "watched");
+    let warning = "their memory is watched and not limited";
+    let warnings = service.logs().matches(warning).count();
+    let expected = if enforced == "enforced" { 1 } else { 2 };
+    assert_eq!(warnings, expected, "{workers:#}\n{}", service.logs());
+}
+
 /// A worker in a container that allows no namespaces, and its secrets.
-async fn landlocked(user: Option<&User>) -> Service {
+pub(super) async fn landlocked(user: Option<&User>) -> Service {
     let container = container();
     let wrapper = ["/usr/bin/python3", "-c", container.as_str()];
     let mut service = Service::without_worker().await;

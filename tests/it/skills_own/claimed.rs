@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shared::db;
 use shared::db::worker::NewWorker;
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 
 use super::archive::Tar;
 use super::{greet, post, uploaded};
@@ -93,6 +93,7 @@ async fn a_skill_with_network_is_left_to_workers_that_have_one() {
         skills: Vec::new(),
         providers: Vec::new(),
         isolation,
+        memory_limit: MemoryLimit::Watched,
     };
     let pool = &service.pool;
     let claim = async |worker, has_network| {

@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use reqwest::{Client, Method};
 use serde_json::json;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::key::{Scope, SecretKey};
-use sqlx::PgPool;
 use tempfile::TempDir;
 
 use self::api::Api;
@@ -61,7 +60,7 @@ pub struct World {
     /// The model of all jobs.
     pub model: ModelServer,
     /// The database, from beside the service.
-    pub pool: PgPool,
+    pub pool: Pool,
     setup: Setup,
     /// A key of each tenant.
     keys: Vec<String>,

@@ -1,49 +1,55 @@
-//! Cgroups (cgroups(7), version 2), where a subtree of them was delegated to the worker.
+//! Cgroups (cgroups(7)) of commands: of version 2 where a subtree was delegated to the worker, else of version 1
+//! where the worker may make some in its own.
 //!
-//! They keep limits on memory, processes and processor time better than anything else does. Where there is
-//! none, rlimits and a watch keep them.
+//! They keep limits on memory and processes better than anything else does. Where there is none, rlimits and a watch
+//! keep them.
+
+mod v1;
+mod v2;
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::spec::{Ended, Limit, Limits};
 
-const MOUNT: &str = "/sys/fs/cgroup";
-const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Where the processes of the subtree live that are no command's: only the leaves of a subtree have any.
-const LEAF: &str = "skillet";
-/// Their share of busy processors: that of ten commands.
-const LEAF_WEIGHT: &str = "1000";
 /// How the names of commands' cgroups begin. The number of their worker follows.
 const COMMAND: &str = "command-";
-/// What systemd marks the cgroups with that it leaves to others: one name since version 251, one, for root, before.
-const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
-/// Rounds in which processes that are being made while others are moved are caught.
-const MOVES: u32 = 10;
-/// Processor time of a command in each 100 ms, in microseconds: two cores.
-const CPU_MAX: &str = "200000 100000";
 /// Tries to remove a cgroup whose last process is still on its way out: 10 s, for it may have much memory to give back.
 const REMOVALS: u32 = 1000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// The worker's own subtree.
+/// Where a worker makes the cgroups of its sandboxes.
 #[derive(Clone)]
 pub(super) struct Cgroups {
-    root: Arc<Path>,
+    version: Version,
+    parents: Arc<Directories>,
     next: Arc<AtomicU64>,
 }
 
 /// One sandbox's.
 pub(super) struct Cgroup {
-    path: PathBuf,
+    version: Version,
+    directories: Directories,
     before: Counted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// Where a cgroup is for each controller: with version 2 both are one.
+#[derive(Clone)]
+struct Directories {
+    memory: PathBuf,
+    pids: PathBuf,
 }
 
 /// What it had counted when the last command ended.
@@ -56,41 +62,25 @@ struct Counted {
 }
 
 impl Cgroups {
-    /// Takes the worker's own cgroup over, if it may.
+    /// Those of this worker, if it may make any.
     pub(super) fn take() -> Option<Self> {
-        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-        let own = Path::new(MOUNT).join(own);
-        match Self::take_at(&own) {
-            Ok(cgroups) => {
-                tracing::info!(path = %cgroups.root.display(), "commands have cgroups");
-                Some(cgroups)
-            }
+        let taken = match v2::take() {
+            Ok(root) => Ok((Version::V2, root)),
             Err(error) => {
-                tracing::info!(path = %own.display(), %error, "commands have no cgroups");
-                None
+                tracing::debug!(%error, "no cgroups of version 2");
+                v1::take().map(|parents| (Version::V1, parents))
             }
-        }
-    }
-
-    fn take_at(own: &Path) -> io::Result<Self> {
-        let root = match own.parent() {
-            // It was taken over before, by us or by a worker beside us.
-            Some(parent) if own.ends_with(LEAF) => parent,
-            _ => own,
         };
-        if !is_ours(root)? {
-            return Err(io::ErrorKind::PermissionDenied.into());
+        let (version, parents) = taken
+            .inspect_err(|error| tracing::debug!(%error, "no cgroups of version 1"))
+            .ok()?;
+        for parent in parents.all() {
+            sweep(parent);
         }
-        let available = fs::read_to_string(root.join("cgroup.controllers"))?;
-        let has = |controller| available.split_whitespace().any(|it| it == controller);
-        if !CONTROLLERS.into_iter().all(has) {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        divide(root)?;
-        sweep(root);
-        Ok(Self {
-            root: root.into(),
+        tracing::info!(path = %parents.memory.display(), "commands have cgroups");
+        Some(Self {
+            version,
+            parents: Arc::new(parents),
             next: Arc::default(),
         })
     }
@@ -100,87 +90,50 @@ impl Cgroups {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{COMMAND}{}-{number}", std::process::id());
         let cgroup = Cgroup {
-            path: self.root.join(name),
+            version: self.version,
+            directories: self.parents.child(&name),
             before: Counted::default(),
         };
-        fs::create_dir(&cgroup.path)?;
-        let limit = || {
-            cgroup.set("memory.max", &limits.memory_bytes.to_string())?;
-            cgroup.set("memory.oom.group", "1")?;
-            cgroup.set("pids.max", &limits.processes.to_string())?;
-            cgroup.set("cpu.max", CPU_MAX)?;
-            // A kernel without swap accounting has no such file.
-            let _ = cgroup.set("memory.swap.max", "0");
-            Ok(())
-        };
-        let limited: io::Result<()> = limit();
-        limited.map(|()| cgroup)
-    }
-}
-
-/// Whether nobody else manages that cgroup, and we may. Who is root may write to all of them, which says nothing.
-fn is_ours(root: &Path) -> io::Result<bool> {
-    // A container's own cgroup is the topmost that it sees. That of a machine has no type.
-    if root == Path::new(MOUNT) {
-        return Ok(root.join("cgroup.type").exists());
-    }
-    let is_marked = |name: &&str| {
-        let mut value = [0; 1];
-        let length = rustix::fs::getxattr(root, *name, &mut value);
-        length.is_ok() && value == *b"1"
-    };
-    if DELEGATED.iter().any(is_marked) {
-        return Ok(true);
-    }
-    // There is systemd without marks, and there are other managers. They give a cgroup its user as the owner; but
-    // a desktop does that, too, with those of the programs in it.
-    let user = geteuid();
-    let is_given = !user.is_root() && fs::metadata(root)?.uid() == user.as_raw();
-    let own = std::process::id().to_string();
-    let is_alone = processes(root)?.iter().all(|process| *process == own);
-    Ok(is_given && is_alone)
-}
-
-/// Has the kernel keep limits in the cgroups below that one. It does so only if all processes are below it, too.
-fn divide(root: &Path) -> io::Result<()> {
-    let leaf = root.join(LEAF);
-    match fs::create_dir(&leaf) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let enable = || {
-        // Not only ours: a database that we brought along, or the parent that waits for us.
-        move_all(root, &leaf)?;
-        let all = CONTROLLERS.map(|controller| format!("+{controller}"));
-        fs::write(root.join("cgroup.subtree_control"), all.join(" "))
-    };
-    let mut enabled = enable();
-    for _ in 1..MOVES {
-        if enabled.is_ok() {
-            break;
+        for directory in cgroup.directories.all() {
+            fs::create_dir(directory)?;
         }
-        enabled = enable();
+        match self.version {
+            Version::V1 => v1::limit(&cgroup.directories, limits)?,
+            Version::V2 => v2::limit(&cgroup.directories, limits)?,
+        }
+        Ok(cgroup)
     }
-    if enabled.is_ok() {
-        // However many commands there are, the worker must not miss a heartbeat.
-        let _ = fs::write(leaf.join("cpu.weight"), LEAF_WEIGHT);
-    } else {
-        let _ = move_all(&leaf, root);
-        let _ = fs::remove_dir(&leaf);
-    }
-    enabled
 }
 
-fn move_all(from: &Path, to: &Path) -> io::Result<()> {
-    let target = to.join("cgroup.procs");
-    for process in processes(from)? {
-        match fs::write(&target, process) {
-            // It has ended.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-            moved => moved?,
+impl Directories {
+    fn child(&self, name: &str) -> Self {
+        Self {
+            memory: self.memory.join(name),
+            pids: self.pids.join(name),
         }
     }
-    Ok(())
+
+    /// Each once.
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        let pids = (self.pids != self.memory).then_some(&*self.pids);
+        std::iter::once(&*self.memory).chain(pids)
+    }
+
+    /// Kills all processes in it.
+    fn kill(&self) {
+        // Of older kernels and of version 1 they die one by one.
+        if fs::write(self.memory.join("cgroup.kill"), "1").is_ok() {
+            return;
+        }
+        for directory in self.all() {
+            let processes = processes(directory).unwrap_or_default();
+            let numbers = processes.iter().filter_map(|process| process.parse().ok());
+            for process in numbers.filter_map(Pid::from_raw) {
+                // It may have ended by itself.
+                let _ = kill_process(process, Signal::KILL);
+            }
+        }
+    }
 }
 
 /// The numbers of those that are in it, and in none below it.
@@ -204,36 +157,51 @@ fn sweep(root: &Path) {
             Some(worker)
         });
         if worker.is_some_and(is_left) {
-            let _ = fs::write(entry.path().join("cgroup.kill"), "1");
+            let left = Directories {
+                memory: entry.path(),
+                pids: entry.path(),
+            };
+            left.kill();
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
 impl Cgroup {
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The directories whose `cgroup.procs` a process writes itself to.
+    pub(super) fn directories(&self) -> Vec<PathBuf> {
+        self.directories.all().map(Path::to_owned).collect()
     }
 
     /// Says what the cgroup knows better than the process that looked after the command.
     pub(super) fn complete(&mut self, ended: &mut Ended) {
-        if let Some(micros) = self.value("cpu.stat", "usage_usec") {
+        let memory = &self.directories.memory;
+        // The processor has a hierarchy of its own in version 1.
+        if let Some(micros) = value(memory, "cpu.stat", "usage_usec") {
             let before = std::mem::replace(&mut self.before.cpu_micros, micros);
             ended.cpu = Duration::from_micros(micros.saturating_sub(before));
         }
-        if let Some(peak) = self.number("memory.peak") {
+        let (peak, current, events) = match self.version {
+            Version::V1 => (
+                "memory.max_usage_in_bytes",
+                "memory.usage_in_bytes",
+                "memory.oom_control",
+            ),
+            Version::V2 => ("memory.peak", "memory.current", "memory.events"),
+        };
+        if let Some(peak) = number(memory, peak) {
             // The highest of all commands until now. If it was an earlier one's, what is told of this one stays.
             if peak > self.before.peak_memory_bytes {
                 ended.peak_memory_bytes = peak.saturating_sub(self.before.memory_bytes);
                 self.before.peak_memory_bytes = peak;
             }
         }
-        self.before.memory_bytes = self.number("memory.current").unwrap_or(0);
-        let reached = |file, name| self.value(file, name).is_some_and(|times| times > 0);
-        if reached("memory.events", "oom_kill") {
+        self.before.memory_bytes = number(memory, current).unwrap_or(0);
+        let reached = |place, file, name| value(place, file, name).is_some_and(|times| times > 0);
+        if reached(memory, events, "oom_kill") {
             ended.limit = Some(Limit::Memory);
             ended.exit_code = None;
-        } else if ended.limit.is_none() && reached("pids.events", "max") {
+        } else if ended.limit.is_none() && reached(&self.directories.pids, "pids.events", "max") {
             ended.limit = Some(Limit::Processes);
         }
     }
@@ -252,52 +220,96 @@ impl Cgroup {
 
     /// Kills whatever is left, and removes it.
     pub(super) async fn remove(self) {
-        let _ = self.set("cgroup.kill", "1");
         for _ in 0..REMOVALS {
-            match fs::remove_dir(&self.path) {
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    tokio::time::sleep(REMOVAL_PAUSE).await;
-                }
-                _ => return,
+            self.directories.kill();
+            let is_busy = |directory: &Path| {
+                fs::remove_dir(directory)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+            };
+            // All of them, whatever comes of the first.
+            if self.directories.all().filter(|it| is_busy(it)).count() == 0 {
+                return;
             }
+            tokio::time::sleep(REMOVAL_PAUSE).await;
         }
-        tracing::error!(path = %self.path.display(), "a cgroup could not be removed");
-    }
-
-    fn set(&self, file: &str, value: &str) -> io::Result<()> {
-        fs::write(self.path.join(file), value)
-    }
-
-    /// The number that a file has.
-    fn number(&self, file: &str) -> Option<u64> {
-        let text = fs::read_to_string(self.path.join(file)).ok()?;
-        text.trim().parse().ok()
-    }
-
-    /// A number of a file with a name and a number a line.
-    fn value(&self, file: &str, name: &str) -> Option<u64> {
-        let text = fs::read_to_string(self.path.join(file)).ok()?;
-        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        lines.find(|(it, _)| *it == name)?.1.parse().ok()
+        let path = self.directories.memory.display();
+        tracing::error!(%path, "a cgroup could not be removed");
     }
 }
 
 impl Drop for Cgroup {
     /// For a sandbox that never began: no process is in it.
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.path);
+        for directory in self.directories.all() {
+            let _ = fs::remove_dir(directory);
+        }
     }
+}
+
+/// The number that a file has.
+fn number(directory: &Path, file: &str) -> Option<u64> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// A number of a file with a name and a number a line.
+fn value(directory: &Path, file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(it, _)| *it == name)?.1.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
     use super::*;
+
+    #[tokio::test]
+    async fn what_takes_more_memory_than_its_cgroup_of_version_1_allows_is_killed_and_that_is_told()
+    {
+        // Of version 2 none is made here: that would move the process that tests.
+        let Ok(parents) = v1::take() else {
+            return;
+        };
+        let cgroups = Cgroups {
+            version: Version::V1,
+            parents: Arc::new(parents),
+            next: Arc::default(),
+        };
+        let limits = Limits {
+            memory_bytes: 64 * 1024 * 1024,
+            ..Limits::DEFAULT
+        };
+        let mut cgroup = cgroups.create(&limits).unwrap();
+        let [memory, pids] = [0, 1].map(|index| cgroup.directories()[index].clone());
+        // It keeps the only line that it reads.
+        let script = "for i in \"$@\"; do echo 0 > $i/cgroup.procs; done; exec tail -n 1";
+        let zeros = std::fs::File::open("/dev/zero").unwrap();
+        let ended = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .args([&memory, &pids])
+            .stdin(zeros)
+            .status()
+            .unwrap();
+        assert_eq!(ended.signal(), Some(libc::SIGKILL));
+        let told = cgroup.killed().unwrap();
+        assert_eq!((told.limit, told.exit_code), (Some(Limit::Memory), None));
+        assert!((60 << 20..=64 << 20).contains(&told.peak_memory_bytes));
+        cgroup.remove().await;
+        assert!(!memory.exists() && !pids.exists());
+    }
 
     #[test]
     fn of_what_a_cgroup_counted_a_command_is_told_its_own_part() {
         let home = tempfile::tempdir().unwrap();
         let mut cgroup = Cgroup {
-            path: home.path().to_owned(),
+            version: Version::V2,
+            directories: Directories {
+                memory: home.path().to_owned(),
+                pids: home.path().to_owned(),
+            },
             before: Counted::default(),
         };
         let mut told = |micros: u64, peak: u64, held: u64| {

@@ -6,17 +6,21 @@
 //! over the control channel, and after it another, if the first left nothing. The channel is a lifeline, too: when the
 //! worker's end closes, everything in that sandbox dies, also when the worker was killed.
 
+mod disk;
 mod family;
 mod filesystem;
 mod landlock;
+mod memory;
 mod namespace;
 mod network;
 mod payload;
+mod process;
 mod remains;
 mod supervise;
 mod tree;
 mod unnamed;
 mod usage;
+mod user_processes;
 mod watch;
 
 use std::convert::Infallible;
@@ -28,6 +32,7 @@ use std::sync::Arc;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
+use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
 use seccompiler::BpfProgram;
 use serde::de::DeserializeOwned;
@@ -69,6 +74,8 @@ pub fn main() -> ExitCode {
 }
 
 fn serve() -> anyhow::Result<()> {
+    // The worker's is for its own files; commands make files as everywhere else.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     payload::close_from(3)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // The first process of a command becomes ours when its parent ends, and nobody waits for it.
@@ -126,8 +133,13 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
         setup,
     } = handed;
     let setup: Setup = read_json(setup).map_err(at(Step::Begin))?;
-    if let Some(cgroup) = &setup.cgroup {
+    for cgroup in &setup.cgroups {
         std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(Step::Begin))?;
+    }
+    let oom_control = watch::oom_control(&setup);
+    if setup.isolation == Isolation::Namespaced {
+        // All of a sandbox together, for it ends with its first process.
+        payload::go_first().map_err(at(Step::Limits))?;
     }
     // While we are root, if we are. Namespaces made later take this directory along.
     fchdir(&directory).map_err(at(Step::Begin))?;
@@ -153,13 +165,18 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
             (Family::Namespace, &prepared.confined, listeners)
         }
-        Isolation::Landlocked | Isolation::Off => {
+        isolation @ (Isolation::Landlocked | Isolation::Off) => {
             set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Begin))?;
             rustix::process::chdir("workspace").map_err(at(Step::Begin))?;
-            (Family::Descendants, &prepared.no_sockets, Vec::new())
+            let owns_user = setup.identity.is_some();
+            let family = match isolation {
+                Isolation::Landlocked if landlock::keep_signals_in() => Family::Scope,
+                _ => Family::Descendants { owns_user },
+            };
+            (family, &prepared.no_sockets, Vec::new())
         }
     };
-    let watch = Watch::new(&directory, &setup, family).map_err(at(Step::Limits))?;
+    let watch = Watch::new(&directory, &setup, family, oom_control).map_err(at(Step::Limits))?;
     let supervisor = Supervisor {
         control: &control,
         setup: &setup,

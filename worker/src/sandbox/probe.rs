@@ -7,7 +7,7 @@ use std::time::Duration;
 use shared::sandbox::Isolation;
 use tokio::time::timeout;
 
-use super::{LaunchError, Mode, Sandbox, Unavailable};
+use super::{LaunchError, MemoryFloor, Mode, Sandbox, Unavailable};
 
 /// Much longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -15,16 +15,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PASSED: &str = "confined";
 
 /// The best sandbox that the operator wants and this machine has, after an attack on it from inside, in `home`.
-/// Commands read the usual directories of this machine, and those that are `read_only`.
+/// Commands read the usual directories of this machine, and those that are `read_only`; they end when less of its
+/// memory is available than the floor says.
 pub async fn open(
     mode: Mode,
     home: &Path,
     read_only: Vec<PathBuf>,
+    memory_floor: MemoryFloor,
 ) -> Result<Sandbox, Unavailable> {
     if mode == Mode::Off {
-        return Ok(Sandbox::new(Isolation::Off, read_only));
+        return Ok(Sandbox::new(Isolation::Off, read_only, memory_floor));
     }
-    let sandbox = Sandbox::new(Isolation::Namespaced, read_only.clone());
+    let sandbox = Sandbox::new(Isolation::Namespaced, read_only.clone(), memory_floor);
     match attack(&sandbox, home).await {
         Ok(()) => Ok(sandbox),
         Err(unavailable) if mode == Mode::AllowLandlocked => {
@@ -32,7 +34,7 @@ pub async fn open(
                 reason = unavailable.reason,
                 "no namespaces here; trying Landlock"
             );
-            let sandbox = Sandbox::new(Isolation::Landlocked, read_only);
+            let sandbox = Sandbox::new(Isolation::Landlocked, read_only, memory_floor);
             attack(&sandbox, home).await?;
             Ok(sandbox)
         }

@@ -152,8 +152,18 @@ impl Running {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         };
         match next(&mut sandbox.reports).await? {
-            (Report::Ended { ended, is_reusable }, _) => {
+            (
+                Report::Ended {
+                    ended,
+                    is_reusable,
+                    disk,
+                },
+                _,
+            ) => {
                 self.is_reusable = is_reusable;
+                if let (Some(home), Some(disk)) = (&self.home, disk) {
+                    home.note_disk(disk);
+                }
                 Ok(ended)
             }
             _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
@@ -226,8 +236,10 @@ impl Lifeline {
             let Ok(mut report) = serde_json::from_slice(&message.bytes) else {
                 return;
             };
-            if let (Report::Ended { ended, is_reusable }, Some(cgroup)) =
-                (&mut report, &mut *cgroup)
+            if let Report::Ended {
+                ended, is_reusable, ..
+            } = &mut report
+                && let Some(cgroup) = &mut *cgroup
             {
                 cgroup.complete(ended);
                 *is_reusable &= ended.limit.is_none();
@@ -237,8 +249,12 @@ impl Lifeline {
         }
         // If that was told before, nobody hears it twice.
         if let Some(ended) = cgroup.as_mut().and_then(Cgroup::killed) {
-            let is_reusable = false;
-            let _ = heard.try_send((Report::Ended { ended, is_reusable }, Vec::new()));
+            let report = Report::Ended {
+                ended,
+                is_reusable: false,
+                disk: None,
+            };
+            let _ = heard.try_send((report, Vec::new()));
         }
     }
 }

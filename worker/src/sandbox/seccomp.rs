@@ -73,6 +73,10 @@ const DENIED: &[c_long] = &[
     // Memory of other processes, again.
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
+    // Memory that nobody else sees, not even who counts it.
+    libc::SYS_memfd_secret,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
@@ -96,6 +100,26 @@ const FAMILIES: [i32; 4] = [
     libc::AF_INET6,
     libc::AF_NETLINK,
 ];
+/// Protocols of the internet families. Others are much code of the kernel, some of it loaded when first asked for.
+const PROTOCOLS: [i32; 5] = [
+    libc::IPPROTO_IP,
+    libc::IPPROTO_ICMP,
+    libc::IPPROTO_TCP,
+    libc::IPPROTO_UDP,
+    libc::IPPROTO_ICMPV6,
+];
+/// The first process of a process namespace, which looks after the command.
+const FIRST_PROCESS: u64 = 1;
+/// Calls whose first argument is the number of a process, and that say when it runs.
+const SCHEDULING: [c_long; 4] = [
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+/// ioprio_set(2), `IOPRIO_WHO_PROCESS` and `IOPRIO_WHO_USER`.
+const IO_OF_PROCESS: u64 = 1;
+const IO_OF_USER: u64 = 3;
 /// Asks personality(2) what it is.
 const PERSONALITY_QUERY: u64 = 0xffff_ffff;
 
@@ -123,14 +147,22 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
         let flag = u64::from(flag.unsigned_abs());
         argument(0, SeccompCmpOp::MaskedEq(flag), flag)
     });
-    rules.insert(libc::SYS_clone, any_of(namespaces)?);
-    let families: Vec<_> = FAMILIES
-        .iter()
-        .map(|family| argument(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
-        .collect::<Result<_, _>>()?;
+    let mut clone = any_of(namespaces)?;
+    clone.push(own_files_of_thread()?);
+    rules.insert(libc::SYS_clone, clone);
+    let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
+    let unshare = argument(2, SeccompCmpOp::MaskedEq(unshare), unshare);
+    rules.insert(libc::SYS_close_range, any_of([unshare])?);
+    // Who is not dumpable has /proc show nothing of what it holds.
+    let hide = all_of([
+        argument(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64),
+        argument(1, SeccompCmpOp::Eq, 0),
+    ]);
+    rules.insert(libc::SYS_prctl, vec![hide?]);
+    rules.extend(scheduling()?);
     let (socket, socketpair) = match sockets {
         Sockets::Confined => (
-            vec![SeccompRule::new(families)?],
+            denied_sockets()?,
             any_of([argument(0, SeccompCmpOp::Ne, libc::AF_UNIX as u64)])?,
         ),
         Sockets::None => (Vec::new(), Vec::new()),
@@ -152,6 +184,49 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
+/// A thread whose open files are not those of its process: they would be in nobody's sight.
+fn own_files_of_thread() -> Result<SeccompRule, seccompiler::BackendError> {
+    let (thread, files) = (libc::CLONE_THREAD as u64, libc::CLONE_FILES as u64);
+    all_of([argument(0, SeccompCmpOp::MaskedEq(thread | files), thread)])
+}
+
+/// Sockets that are of none of the families, or of none of the protocols that these have for programs.
+fn denied_sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let is_not = |index, value: i32| argument(index, SeccompCmpOp::Ne, value as u64);
+    let family = |family: i32| argument(0, SeccompCmpOp::Eq, family as u64);
+    let families = FAMILIES.map(|family| is_not(0, family));
+    let netlink = [family(libc::AF_NETLINK), is_not(2, libc::NETLINK_ROUTE)];
+    let mut rules = vec![all_of(families)?, all_of(netlink)?];
+    for internet in [libc::AF_INET, libc::AF_INET6] {
+        let protocols = PROTOCOLS.map(|protocol| is_not(2, protocol));
+        rules.push(all_of([family(internet)].into_iter().chain(protocols))?);
+    }
+    Ok(rules)
+}
+
+/// When the process that looks after the command runs, by its number or as one of its user's.
+fn scheduling() -> Result<Rules, seccompiler::BackendError> {
+    let first = |index| argument(index, SeccompCmpOp::Eq, FIRST_PROCESS);
+    let which = |which| argument(0, SeccompCmpOp::Eq, which);
+    let mut rules = Rules::new();
+    for number in SCHEDULING {
+        rules.insert(number, any_of([first(0)])?);
+    }
+    for (number, process, user) in [
+        (
+            libc::SYS_setpriority,
+            libc::PRIO_PROCESS.into(),
+            libc::PRIO_USER.into(),
+        ),
+        (libc::SYS_ioprio_set, IO_OF_PROCESS, IO_OF_USER),
+    ] {
+        let of_first = all_of([which(process), first(1)])?;
+        let of_user = all_of([which(user)])?;
+        rules.insert(number, vec![of_first, of_user]);
+    }
+    Ok(rules)
+}
+
 type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
 /// All these arguments are of 32 bits; what is above them, the kernel does not look at either.
@@ -168,9 +243,15 @@ fn any_of(
         .collect()
 }
 
+fn all_of(
+    conditions: impl IntoIterator<Item = Condition>,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
+}
+
 /// What the list cannot say, before it.
 ///
-/// Under x32 every call has a second number, which a list of numbers would miss. And the flags of clone3(2) are
+/// fallocate(2) takes gigabytes of the disk in no time; without it programs write. Under x32 every call has a second number, which a list of numbers would miss. And the flags of clone3(2) are
 /// in memory, where no filter can look: C libraries take clone(2) when they are told that it is not there.
 fn prologue() -> BpfProgram {
     const X32_BIT: u32 = 0x4000_0000;
@@ -193,5 +274,7 @@ fn prologue() -> BpfProgram {
         refuse(libc::EPERM),
         jump(libc::BPF_JEQ, libc::SYS_clone3 as u32, 0, 1),
         refuse(libc::ENOSYS),
+        jump(libc::BPF_JEQ, libc::SYS_fallocate as u32, 0, 1),
+        refuse(libc::EOPNOTSUPP),
     ]
 }

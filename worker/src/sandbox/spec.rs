@@ -14,8 +14,8 @@ pub(crate) struct Setup {
     pub(crate) isolation: Isolation,
     /// The user to become first, where the worker is root.
     pub(crate) identity: Option<u32>,
-    /// The cgroup to enter first.
-    pub(crate) cgroup: Option<PathBuf>,
+    /// The cgroups to enter first. They keep the limits on memory and processes.
+    pub(crate) cgroups: Vec<PathBuf>,
     /// Directories of the host that the command sees beside the usual ones, and cannot change.
     pub(crate) read_only: Vec<PathBuf>,
     /// Where to listen for the worker, inside.
@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) hosts: String,
     /// What the command may take.
     pub(crate) limits: Limits,
+    /// Available memory of the machine below which commands end, in bytes.
+    pub(crate) memory_floor_bytes: u64,
 }
 
 /// A command for a sandbox that is ready. Its message brings the pipes for what it prints, and the one for what it
@@ -34,6 +36,20 @@ pub(crate) struct Order {
     pub(crate) script: String,
     /// All the variables that it sees.
     pub(crate) environment: Vec<(String, String)>,
+    /// What is known of the job's disk.
+    pub(crate) disk: Option<DiskCount>,
+}
+
+/// What the files of a job took when they were last added up. Each of its sandboxes goes on from there.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct DiskCount {
+    /// When that was, by the monotonic clock of the machine.
+    pub(crate) at: Duration,
+    /// How long it took to add them up.
+    pub(crate) took: Duration,
+    pub(crate) bytes: u64,
+    /// What the disk had left.
+    pub(crate) free_bytes: u64,
 }
 
 /// What a command may take of the machine, beside its time and its output.
@@ -82,6 +98,8 @@ pub(crate) enum Report {
         ended: Ended,
         /// Whether the sandbox is as new and waits for another command.
         is_reusable: bool,
+        /// What is known of the job's disk now.
+        disk: Option<DiskCount>,
     },
 }
 
@@ -166,5 +184,9 @@ pub(crate) enum Limit {
     DiskEntries,
     /// The disk that all jobs share.
     FreeSpace,
+    /// The memory of the machine.
+    HostMemory,
+    /// A process that could not be inspected, so that nothing of what it holds is known.
+    Hidden,
     Output,
 }

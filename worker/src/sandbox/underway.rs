@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::running::Idle;
-use super::spec::Setup;
+use super::spec::{DiskCount, Setup};
 
 /// The sandboxes of one job: those whose command runs, and one that is ready for the next.
 #[derive(Clone, Default)]
@@ -14,6 +14,7 @@ pub(crate) struct Underway {
     /// Knows of each until all of it is gone.
     pub(super) tracker: TaskTracker,
     kept: Arc<Mutex<Option<Kept>>>,
+    disk: Arc<Mutex<Option<DiskCount>>>,
 }
 
 /// A sandbox between two commands.
@@ -46,6 +47,15 @@ impl Underway {
         self.tracker.wait().await;
     }
 
+    /// What is known of the job's disk.
+    pub(super) fn disk(&self) -> Option<DiskCount> {
+        *self.locked_disk()
+    }
+
+    fn locked_disk(&self) -> MutexGuard<'_, Option<DiskCount>> {
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn kept(&self) -> MutexGuard<'_, Option<Kept>> {
         // Nothing that could panic happens under the lock.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,6 +63,11 @@ impl Underway {
 }
 
 impl Home {
+    /// Remembers what a command told of the job's disk.
+    pub(super) fn note_disk(&self, disk: DiskCount) {
+        *self.underway.locked_disk() = Some(disk);
+    }
+
     /// Keeps it in the place of whichever was kept before, or lets it end if there is no place.
     pub(super) fn keep(self, idle: Idle) {
         let Ok(place) = self.places.try_acquire_owned() else {

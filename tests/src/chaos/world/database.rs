@@ -7,7 +7,7 @@ use anyhow::Context;
 use cli::postgres::{Postgres, Settings};
 use rustix::process::{Pid, Signal, kill_process};
 use shared::db;
-use sqlx::PgPool;
+use shared::db::Pool;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
@@ -73,7 +73,7 @@ impl Database {
     }
 
     /// Cuts one in so many connections; says whether the server was there.
-    pub(super) async fn cut(&self, pool: &PgPool, one_in: usize) -> bool {
+    pub(super) async fn cut(&self, pool: &Pool, one_in: usize) -> bool {
         let cut = sqlx::query(
             "select pg_terminate_backend(pid) from pg_stat_activity
              where datname = current_database() and pid <> pg_backend_pid()
@@ -86,7 +86,7 @@ impl Database {
     /// Stops the server's process of a connection; says whether there was one. `while_idle`, it holds no lock then.
     pub(super) async fn hang(
         &mut self,
-        pool: &PgPool,
+        pool: &Pool,
         connection: Connection,
         while_idle: bool,
     ) -> bool {
@@ -145,7 +145,7 @@ impl Drop for Hung {
 }
 
 /// The server's processes of connections for that purpose; none if it does not say.
-async fn list(pool: &PgPool, purpose: Purpose) -> Vec<Pid> {
+async fn list(pool: &Pool, purpose: Purpose) -> Vec<Pid> {
     let found = sqlx::query_scalar(
         "select pid from pg_stat_activity
          where datname = current_database() and backend_type = 'client backend'
@@ -162,7 +162,7 @@ async fn list(pool: &PgPool, purpose: Purpose) -> Vec<Pid> {
 
 /// Whether that process waits for its client and for nothing else. One that reads notifications is idle, too, and may
 /// hold a lock of the server or stand in the queue for one.
-async fn is_idle(pool: &PgPool, process: Pid) -> bool {
+async fn is_idle(pool: &Pool, process: Pid) -> bool {
     let state = sqlx::query_scalar(
         "select state = 'idle' and wait_event = 'ClientRead' from pg_stat_activity where pid = $1",
     );

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, ensure};
-use sqlx::PgPool;
+use shared::db::Pool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy};
 use tokio::net::{UnixListener, UnixStream};
@@ -30,7 +30,7 @@ pub(crate) enum Version {
 }
 
 /// Lets jobs of the next version be stored as it would store them, with the tool that this one does not know.
-pub(super) async fn write_for_next(pool: &PgPool) -> sqlx::Result<()> {
+pub(super) async fn write_for_next(pool: &Pool) -> sqlx::Result<()> {
     let name = format!(
         "create function write_for_next() returns trigger language plpgsql as $$
          begin

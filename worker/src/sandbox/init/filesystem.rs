@@ -72,6 +72,8 @@ const LINKS: [(&str, &str); 5] = [
     ("/dev/stderr", "/proc/self/fd/2"),
     ("/var/tmp", "/tmp"),
 ];
+/// Files of /proc that are the machine's and not a process's, and that no program needs.
+const MASKED: [&str; 2] = ["/proc/cmdline", "/proc/config.gz"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// What a command may read of this machine, beside what the operator adds.
@@ -101,6 +103,8 @@ pub(super) struct Layout {
     binds: Vec<(PathBuf, PathBuf)>,
     /// Links, with their targets.
     links: Vec<(PathBuf, PathBuf)>,
+    /// Files that nobody reads.
+    masked: Vec<PathBuf>,
 }
 
 impl Layout {
@@ -111,6 +115,7 @@ impl Layout {
             files: Vec::new(),
             binds: Vec::new(),
             links: Vec::new(),
+            masked: Vec::new(),
         };
         for directory in OWN {
             layout.add_directory(Path::new(directory));
@@ -129,6 +134,9 @@ impl Layout {
         }
         for (path, target) in LINKS {
             layout.links.push((under_root(path), target.into()));
+        }
+        for path in MASKED.into_iter().filter(|path| Path::new(path).exists()) {
+            layout.masked.push(under_root(path));
         }
         layout
     }
@@ -162,6 +170,11 @@ pub(super) fn build(layout: &Layout, setup: &Setup) -> Result<(), SetupFailed> {
     populate(layout, setup).map_err(at(Step::Mounts))?;
     let flags = HIDDEN | MountFlags::NOEXEC;
     mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(Step::Proc))?;
+    // A device, and so nobody opens it when there are none on this mount.
+    let mut masked = layout.masked.iter();
+    masked
+        .try_for_each(|path| mount_bind("/dev/null", path))
+        .map_err(at(Step::Proc))?;
     enter().map_err(at(Step::Root))
 }
 
@@ -212,6 +225,12 @@ fn bring(name: &str, path: &str) -> io::Result<()> {
     let target = under_root(path);
     mount_bind(name, &target)?;
     restrict(&target, 0)
+}
+
+/// Has nothing in /proc be written any more: in its own files a process could say that others end before it when
+/// memory runs out.
+pub(super) fn close_proc() -> io::Result<()> {
+    restrict(Path::new("/proc"), libc::MOUNT_ATTR_RDONLY)
 }
 
 /// Neither devices nor set-user-ID programs, on this mount and those below it, beside what they deny already.

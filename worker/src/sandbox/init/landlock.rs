@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope,
 };
+use rustix::process::{getppid, test_kill_process};
 
 use super::{at, filesystem};
 use crate::sandbox::spec::{SetupFailed, Step};
@@ -23,6 +25,23 @@ pub(super) fn restrict(read_only: &[PathBuf]) -> Result<(), SetupFailed> {
         let _: RulesetError = error;
         at(Step::Landlock)(io::Error::from_raw_os_error(libc::ENOSYS))
     })
+}
+
+/// Has this process, and all that it starts, signal nobody else from now on. Says whether that is so: no kernel before
+/// 6.12 can.
+pub(super) fn keep_signals_in() -> bool {
+    let restrict = || {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        // Links between directories are denied by every ruleset that does not allow them.
+        let ruleset = ruleset.handle_access(AccessFs::Refer)?;
+        let ruleset = ruleset.scope(Scope::Signal)?.create()?;
+        allow(ruleset, "/".into(), AccessFs::Refer.into())?.restrict_self()
+    };
+    let restricted: Result<_, RulesetError> = restrict();
+    let is_enforced = |status: RestrictionStatus| status.ruleset == RulesetStatus::FullyEnforced;
+    // The launcher is not one that it started. Should it be root, there was no need.
+    restricted.is_ok_and(is_enforced)
+        && getppid().is_some_and(|launcher| test_kill_process(launcher).is_err())
 }
 
 fn ruleset(read_only: &[PathBuf]) -> Result<(), RulesetError> {

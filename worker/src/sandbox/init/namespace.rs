@@ -11,7 +11,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use super::at;
+use super::{at, filesystem};
 use crate::sandbox::spec::{SetupFailed, Step};
 
 /// What the command's user is called inside.
@@ -53,6 +53,7 @@ pub(super) fn make() -> Result<(), SetupFailed> {
 pub(super) fn seal() -> io::Result<()> {
     rustix::system::sethostname(b"sandbox")?;
     fs::write("/proc/sys/user/max_user_namespaces", "0")?;
+    filesystem::close_proc()?;
     clear_ambient_capability_set()?;
     // As many as this kernel knows.
     for bit in 0..u64::BITS {

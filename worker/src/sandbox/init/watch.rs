@@ -1,90 +1,103 @@
 //! Limits that no system call keeps for us: the memory of all processes together, and the disk.
 
-use std::fs;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 use rustix::process::Pid;
+use shared::sandbox::Isolation;
 
+use super::disk::Disk;
 use super::family::Family;
-use super::tree::{self, TreeUse};
-use super::unnamed::{self, Unnamed};
-use crate::sandbox::spec::{Limit, Limits, Setup};
+use super::memory::{self, Floor};
+use super::process::Process;
+use super::unnamed;
+use crate::sandbox::spec::{DiskCount, Limit, Limits, Setup};
 
-/// How often memory and processes are looked at, and at most the disk.
+/// How often a command is looked at,
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
+/// and when the machine may soon be out of memory.
+const SHORT_INTERVAL: Duration = Duration::from_millis(100);
 /// The threads that look after a command count as its own: the first, and the one that watches.
 const OWN_THREADS: u64 = 2;
-/// Looking at the disk takes at most one part in this many of the time.
-const DISK_SHARE: u32 = 5;
-/// With less than this the disk that all jobs share counts as full, in bytes.
-const FREE_FLOOR: u64 = 512 * 1024 * 1024;
 
 /// Looks at a command's use of the machine, and kills it at a limit.
 pub(super) struct Watch {
-    directories: [OwnedFd; 2],
+    disk: Disk,
     limits: Limits,
+    memory_floor_bytes: u64,
     family: Family,
+    isolation: Isolation,
     /// A cgroup keeps the limit on memory better.
     has_cgroup: bool,
+    /// What a cgroup of version 1 says of it: there the kernel kills one process, and not all.
+    oom_control: Option<File>,
     reached: OnceLock<Limit>,
     peak_memory_bytes: AtomicU64,
 }
 
+/// Where the kernel says that it killed someone in a cgroup of version 1. It is opened while it is in sight.
+pub(super) fn oom_control(setup: &Setup) -> Option<File> {
+    let open = |cgroup: &std::path::PathBuf| File::open(cgroup.join("memory.oom_control")).ok();
+    setup.cgroups.iter().find_map(open)
+}
+
 impl Watch {
     /// Over the job's directories.
-    pub(super) fn new(job: &OwnedFd, setup: &Setup, family: Family) -> io::Result<Self> {
-        let open = |place: &str| {
-            let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(job, place, flags, Mode::empty())
-        };
-        // Inside, `..` leads no further than the command itself gets.
-        let places = match family {
-            Family::Namespace => ["/workspace", "/tmp"],
-            Family::Descendants => ["workspace", "tmp"],
-        };
+    pub(super) fn new(
+        job: &OwnedFd,
+        setup: &Setup,
+        family: Family,
+        oom_control: Option<File>,
+    ) -> io::Result<Self> {
         Ok(Self {
-            directories: [open(places[0])?, open(places[1])?],
+            disk: Disk::new(job, setup.limits, family)?,
             limits: setup.limits,
+            memory_floor_bytes: setup.memory_floor_bytes,
             family,
-            has_cgroup: setup.cgroup.is_some(),
+            isolation: setup.isolation,
+            has_cgroup: !setup.cgroups.is_empty(),
+            oom_control,
             reached: OnceLock::new(),
             peak_memory_bytes: AtomicU64::new(0),
         })
     }
 
-    /// Watches from a thread of its own, until this process ends.
-    pub(super) fn start(self: Arc<Self>) -> io::Result<()> {
+    /// Goes on from what is known of the job's disk before a command,
+    pub(super) fn begin(&self, disk: Option<DiskCount>) {
+        self.disk.begin(disk);
+    }
+
+    /// and says what is known of it after one.
+    pub(super) fn disk(&self) -> Option<DiskCount> {
+        self.disk.last()
+    }
+
+    /// Watches from a thread of its own, until this process ends. `shell` is the command's first process.
+    pub(super) fn start(self: Arc<Self>, shell: Pid) -> io::Result<()> {
         thread::Builder::new().spawn(move || {
-            let mut disk_at = Instant::now();
+            let mut floor = Floor::new(self.memory_floor_bytes);
             loop {
-                let members = self.family.members();
-                let unnamed = unnamed::measure(&members, self.family);
-                let limit = self.check_processes(&members, &unnamed).or_else(|| {
-                    let begun_at = Instant::now();
-                    if begun_at < disk_at {
-                        return None;
-                    }
-                    let limit = self.check_disk(&unnamed);
-                    disk_at = Instant::now() + begun_at.elapsed() * DISK_SHARE;
-                    limit
-                });
-                match limit {
+                match self.look(shell, &mut floor) {
                     // New ones cannot be made, which programs notice by themselves.
-                    Some(Limit::Processes) => drop(self.reached.set(Limit::Processes)),
+                    Some(limit) if !self.is_deadly(limit) => drop(self.reached.set(limit)),
                     Some(limit) => {
                         let _ = self.reached.set(limit);
                         self.family.kill();
                     }
                     None => {}
                 }
-                thread::sleep(INTERVAL);
+                thread::sleep(if floor.is_near() {
+                    SHORT_INTERVAL
+                } else {
+                    INTERVAL
+                });
             }
         })?;
         Ok(())
@@ -95,140 +108,61 @@ impl Watch {
         self.reached.get().copied()
     }
 
+    /// The same of a command of which nothing runs any more, also if it ended before anyone looked.
+    pub(super) fn limit_at_end(&self) -> Option<Limit> {
+        self.limit().or_else(|| self.disk.look_at_end())
+    }
+
+    /// Whether that limit is kept by killing everything. The others let the program go on, with an error.
+    pub(super) fn is_deadly(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::FileSize => false,
+            // Only in a namespace do they count alone.
+            Limit::Processes => self.family != Family::Namespace,
+            _ => true,
+        }
+    }
+
     /// The most that all processes had at once, whenever it was looked at.
     pub(super) fn peak_memory_bytes(&self) -> u64 {
         self.peak_memory_bytes.load(Ordering::Relaxed)
     }
 
-    fn check_processes(&self, members: &[Pid], unnamed: &Unnamed) -> Option<Limit> {
-        let memory = self.memory_bytes(members, unnamed);
-        self.peak_memory_bytes.fetch_max(memory, Ordering::Relaxed);
-        if memory > self.limits.memory_bytes && !self.has_cgroup {
+    fn look(&self, shell: Pid, floor: &mut Floor) -> Option<Limit> {
+        let members = self.family.members();
+        let processes: Vec<_> = members.into_iter().filter_map(Process::look).collect();
+        let unnamed = unnamed::measure(&processes, self.family);
+        let held = memory::held_bytes(&processes, &unnamed, self.limits.memory_bytes);
+        self.peak_memory_bytes.fetch_max(held, Ordering::Relaxed);
+        let is_over = if self.has_cgroup {
+            self.has_killed()
+        } else {
+            held > self.limits.memory_bytes
+        };
+        if is_over {
             return Some(Limit::Memory);
         }
-        let threads: u64 = members.iter().map(|pid| threads(*pid)).sum();
-        (threads + OWN_THREADS >= self.limits.processes).then_some(Limit::Processes)
+        if floor.claims(held, self.limits.memory_bytes) {
+            return Some(Limit::HostMemory);
+        }
+        let hides = |process: &Process| unnamed::is_hidden(process, shell);
+        if self.isolation != Isolation::Off && processes.iter().any(hides) {
+            return Some(Limit::Hidden);
+        }
+        let threads: u64 = processes.iter().map(|it| it.status.threads).sum();
+        if threads + OWN_THREADS >= self.limits.processes {
+            return Some(Limit::Processes);
+        }
+        self.disk.look(unnamed.disk_bytes)
     }
 
-    /// What they hold, each page counted once. That is dear to find out, so first each page is counted for
-    /// everyone who has it.
-    fn memory_bytes(&self, members: &[Pid], unnamed: &Unnamed) -> u64 {
-        let sum = |held: &dyn Fn(Pid) -> Held| {
-            let (mut own, mut shared) = (0, 0);
-            for pid in members {
-                let held = held(*pid);
-                own += held.own;
-                shared += held.shared;
-            }
-            // What is mapped and open at once is one and the same.
-            own + shared.max(unnamed.memory_bytes)
-        };
-        let rough = sum(&Held::resident);
-        if rough <= self.limits.memory_bytes {
-            return rough;
-        }
-        // Of a process that hides we know no better.
-        sum(&|pid| Held::proportional(pid).unwrap_or_else(|| Held::resident(pid)))
-    }
-
-    fn check_disk(&self, unnamed: &Unnamed) -> Option<Limit> {
-        let mut all = TreeUse {
-            bytes: unnamed.disk_bytes,
-            entries: 0,
-        };
-        for directory in &self.directories {
-            // What cannot be looked at now is looked at the next time.
-            let _ = tree::measure(directory, self.limits.disk_entries, &mut all);
-        }
-        let free = fstatvfs(&self.directories[0]).map_or(u64::MAX, |it| it.f_bavail * it.f_frsize);
-        match all {
-            all if all.bytes > self.limits.disk_bytes => Some(Limit::Disk),
-            all if all.entries > self.limits.disk_entries => Some(Limit::DiskEntries),
-            _ if free < FREE_FLOOR => Some(Limit::FreeSpace),
-            _ => None,
-        }
-    }
-}
-
-/// Memory of a process, in bytes.
-struct Held {
-    own: u64,
-    shared: u64,
-}
-
-impl Held {
-    /// Counted whole, whoever else has it.
-    fn resident(pid: Pid) -> Self {
-        let bytes = |name| number(pid, "status", name).unwrap_or(0) * KIB;
-        Self {
-            own: bytes("RssAnon:"),
-            shared: bytes("RssShmem:"),
-        }
-    }
-
-    /// Its part of what it has with others; `None` if it does not let itself be looked at, or is gone.
-    fn proportional(pid: Pid) -> Option<Self> {
-        Some(Self {
-            own: number(pid, "smaps_rollup", "Pss_Anon:")? * KIB,
-            shared: number(pid, "smaps_rollup", "Pss_Shmem:")? * KIB,
-        })
-    }
-}
-
-const KIB: u64 = 1024;
-
-fn threads(pid: Pid) -> u64 {
-    number(pid, "status", "Threads:").unwrap_or(0)
-}
-
-/// A number of a file about a process, by its name.
-fn number(pid: Pid, file: &str, name: &str) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok()?;
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_disk_is_full_when_there_are_too_many_bytes_or_names_in_either_directory() {
-        let job = tempfile::tempdir().unwrap();
-        let places = ["workspace", "tmp"].map(|name| job.path().join(name));
-        places
-            .iter()
-            .for_each(|place| fs::create_dir(place).unwrap());
-        let watch = Watch {
-            directories: places
-                .each_ref()
-                .map(|place| fs::File::open(place).unwrap().into()),
-            limits: Limits {
-                disk_bytes: 100 * KIB,
-                disk_entries: 20,
-                ..Limits::DEFAULT
-            },
-            family: Family::Descendants,
-            has_cgroup: false,
-            reached: OnceLock::new(),
-            peak_memory_bytes: AtomicU64::new(0),
-        };
-        let [workspace, tmp] = places;
-        let none = Unnamed::default();
-        for number in 0..10 {
-            fs::write(workspace.join(number.to_string()), "x").unwrap();
-            fs::hard_link(workspace.join("0"), tmp.join(number.to_string())).unwrap();
-        }
-        assert_eq!(watch.check_disk(&none), None);
-        let unnamed = Unnamed {
-            disk_bytes: 101 * KIB,
-            ..none
-        };
-        assert_eq!(watch.check_disk(&unnamed), Some(Limit::Disk));
-        fs::write(tmp.join("0"), vec![0; 101 * 1024]).unwrap();
-        assert_eq!(watch.check_disk(&none), Some(Limit::Disk));
-        fs::write(tmp.join("0"), "x").unwrap();
-        fs::create_dir(workspace.join("one more")).unwrap();
-        assert_eq!(watch.check_disk(&none), Some(Limit::DiskEntries));
+    /// Whether the kernel has killed a process in the cgroup because there was no memory left for it.
+    fn has_killed(&self) -> bool {
+        let mut text = [0; 256];
+        let read = |file: &File| file.read_at(&mut text, 0).ok();
+        let length = self.oom_control.as_ref().and_then(read).unwrap_or(0);
+        let text = String::from_utf8_lossy(&text[..length]);
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.is_some_and(|count| count != "0")
     }
 }

@@ -93,10 +93,14 @@ fn limit_met(finished: &Finished, timeout: Duration) -> Option<String> {
             "killed: it needed more than {} of memory",
             size(limits.memory_bytes)
         ),
-        Limit::Processes => format!(
-            "it had {} processes and threads, the most there may be",
-            limits.processes
-        ),
+        Limit::Processes => {
+            let killed = match finished.ended.exit_code {
+                Some(_) => "",
+                None => "killed: ",
+            };
+            let most = limits.processes;
+            format!("{killed}it had {most} processes and threads, the most there may be")
+        }
         Limit::FileSize => format!(
             "a file grew beyond {}, the largest that there may be",
             size(limits.file_bytes)
@@ -110,6 +114,12 @@ fn limit_met(finished: &Finished, timeout: Duration) -> Option<String> {
             limits.disk_entries
         ),
         Limit::FreeSpace => "killed: the disk of the machine is full".to_owned(),
+        Limit::HostMemory => {
+            "killed: the machine is short of memory; a command that needs less may succeed".to_owned()
+        }
+        Limit::Hidden => {
+            "killed: one of its processes could not be inspected; programs must be readable by their user".to_owned()
+        }
         Limit::Output => format!(
             "killed: it printed more than {}",
             size(command::MAX_OUTPUT_BYTES)
