@@ -13,7 +13,7 @@ use shared::db::{self, Pool};
 use shared::event::{EventData, JobStarted};
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobResult, Outcome};
-use shared::sandbox::Isolation;
+use shared::sandbox::{Isolation, MemoryLimit};
 use sqlx::PgExecutor;
 use tests::new_job::new_job;
 use tokio_util::task::AbortOnDropHandle;
@@ -46,6 +46,7 @@ impl Queue {
             programs: Vec::new(),
             providers: Vec::new(),
             isolation: Isolation::Namespaced,
+            memory_limit: MemoryLimit::Watched,
         };
         let worker = db::worker::insert(&pool, &new).await?;
         let (writer, writing) = JobWriter::new(&pool);
