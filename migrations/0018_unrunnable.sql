@@ -232,8 +232,9 @@ begin
             worker_id = claimer,
             lease = lease + 1,
             attempt = attempt + 1,
-            started_at = coalesce(started_at, now()),
-            claimed_at = now()
+            -- Jobs that were accepted while this function ran are among them: later than its now().
+            started_at = coalesce(started_at, clock_timestamp()),
+            claimed_at = clock_timestamp()
         where job_id = any(heads)
         returning run
     )

@@ -37,7 +37,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         "updates of all workers",
     ];
     if options.setup.wrong_clock.is_some() {
-        faults.push("APIs started with a clock ahead");
+        faults.push("clocks three weeks ahead");
     }
     for fault in faults {
         assert!(summary.faults.contains_key(fault), "{fault}: {summary:?}");

@@ -44,7 +44,7 @@ pub use world::{Access, Setup, World};
 /// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
 const SILENCE: u16 = 2;
 /// How long the jobs of a run may take to end when everything is in order again.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Violations after which no more runs begin.
 const MAX_BROKEN_RUNS: usize = 5;
 

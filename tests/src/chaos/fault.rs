@@ -30,8 +30,8 @@ pub enum Fault {
     KillApi(usize),
     /// An API begins again where it was.
     StartApi(usize),
-    /// The same on a host whose clock is three weeks ahead.
-    StartApiAhead(usize),
+    /// An API begins again on a host whose clock is three weeks ahead, until all jobs have ended.
+    ClockAhead(usize),
     /// Workers that begin from now on are of the next version.
     Release,
 }
@@ -105,7 +105,7 @@ impl Fault {
             Self::RestartPostgres => "restarts of Postgres",
             Self::KillApi(_) => "APIs killed",
             Self::StartApi(_) => "APIs started",
-            Self::StartApiAhead(_) => "APIs started with a clock ahead",
+            Self::ClockAhead(_) => "clocks three weeks ahead",
             Self::Release => "updates of all workers",
         }
     }
@@ -125,7 +125,7 @@ impl Fault {
             | Self::Resume(_)
             | Self::KillApi(_)
             | Self::StartApi(_)
-            | Self::StartApiAhead(_)
+            | Self::ClockAhead(_)
             | Self::Release => false,
         }
     }

@@ -165,8 +165,7 @@ impl World {
     /// Starts another API.
     pub(crate) async fn add_api(&mut self) -> anyhow::Result<()> {
         let mut api = Api::at(self.home.path().join(format!("api-{}", self.apis.len())));
-        api.start(&self.setup.program, &self.environment, None)
-            .await?;
+        api.start(&self.setup.program, &self.environment).await?;
         self.apis.push(api);
         Ok(())
     }
@@ -236,19 +235,18 @@ impl World {
                 true
             }
             Fault::KillApi(api) => self.apis[api].kill(),
-            Fault::StartApi(api) => self.start_api(api, None).await?,
-            Fault::StartApiAhead(api) => {
+            Fault::StartApi(api) => self.start_api(api).await?,
+            Fault::ClockAhead(api) => {
                 let clock = self.setup.wrong_clock.clone();
-                self.start_api(api, clock.as_ref()).await?
+                self.apis[api].set_clock(clock) && self.start_api(api).await?
             }
             Fault::Release => std::mem::replace(&mut self.version, Version::Next) == Version::This,
         })
     }
 
-    async fn start_api(&mut self, api: usize, clock: Option<&WrongClock>) -> anyhow::Result<bool> {
+    async fn start_api(&mut self, api: usize) -> anyhow::Result<bool> {
         let api = &mut self.apis[api];
-        api.start(&self.setup.program, &self.environment, clock)
-            .await
+        api.start(&self.setup.program, &self.environment).await
     }
 
     /// Brings everything in order but connections that hang for good: all parts are there, and nobody is stopped.
@@ -258,7 +256,7 @@ impl World {
                 let fault = format!("API {number} ended by itself: {status}");
                 self.faults.push(fault);
             }
-            self.start_api(number, None).await?;
+            self.start_api(number).await?;
         }
         for place in 0..WORKERS {
             if let Some(worker) = &mut self.workers[place] {
@@ -278,9 +276,15 @@ impl World {
         Ok(())
     }
 
-    /// Makes it a service in which the next run can begin: no connection hangs, and all workers are of this version.
+    /// Makes it a service in which the next run can begin: no connection hangs, all clocks are right, and all workers
+    /// are of this version.
     pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
         self.database.resume_all();
+        for api in 0..self.apis.len() {
+            if self.apis[api].set_clock(None) {
+                self.start_api(api).await?;
+            }
+        }
         self.version = Version::This;
         for place in 0..WORKERS {
             let process = self.workers[place].as_ref().map(|it| it.process.id());

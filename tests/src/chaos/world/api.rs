@@ -15,6 +15,8 @@ pub(super) struct Api {
     process: Option<Process>,
     // After the process, which leaves them.
     leftovers: Option<Leftovers>,
+    /// What makes the clock of its host wrong.
+    wrong_clock: Option<WrongClock>,
     home: PathBuf,
 }
 
@@ -25,6 +27,7 @@ impl Api {
             url: "http://127.0.0.1:0".to_owned(),
             process: None,
             leftovers: None,
+            wrong_clock: None,
             home,
         }
     }
@@ -34,7 +37,6 @@ impl Api {
         &mut self,
         program: &Path,
         environment: &[(String, String)],
-        clock: Option<&WrongClock>,
     ) -> anyhow::Result<bool> {
         if self.process.is_some() {
             return Ok(false);
@@ -42,12 +44,13 @@ impl Api {
         let mut environment = environment.to_vec();
         let home = self.home.display().to_string();
         environment.push(("SKILLET_DATA_DIR".to_owned(), home));
-        environment.extend(clock.into_iter().flat_map(WrongClock::environment));
+        let wrong_clock = self.wrong_clock.as_ref();
+        environment.extend(wrong_clock.into_iter().flat_map(WrongClock::environment));
         let address = self.url.trim_start_matches("http://");
         let arguments = ["api", "--listen", address];
         let log = self.home.with_extension("log");
         let mut process = Process::start(program, &arguments, &environment, &log);
-        self.leftovers = clock.map(|_| Leftovers::of(process.id()));
+        self.leftovers = wrong_clock.map(|_| Leftovers::of(process.id()));
         let listening = spawn_blocking(move || (process.first_line(), process));
         let (line, process) = listening.await?;
         let url = line.strip_prefix("listening on ");
@@ -55,6 +58,16 @@ impl Api {
             .clone_into(&mut self.url);
         self.process = Some(process);
         Ok(true)
+    }
+
+    /// Kills it if its clock is to be another one; says whether it did. It has the clock when it is started.
+    pub(super) fn set_clock(&mut self, wrong_clock: Option<WrongClock>) -> bool {
+        let is_other = wrong_clock.is_some() != self.wrong_clock.is_some();
+        if is_other {
+            self.kill();
+            self.wrong_clock = wrong_clock;
+        }
+        is_other
     }
 
     /// Where it is, also while it is away.
