@@ -1,6 +1,10 @@
 //! Processes: how many there may be.
 
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::attack::{can_attack, plainly, python, replies, run};
 use super::mode::landlocked;
@@ -115,19 +119,15 @@ time.sleep(40)"
         (&"fine\n".into(), &"".into()),
         "{many:#}"
     );
-    others.kill().unwrap();
+    kill_process_group(Pid::from_child(&others), Signal::KILL).unwrap();
     others.wait().unwrap();
 }
 
 /// Runs a script with nothing around it as that user, in a process group of its own.
-fn plain(user: &User, script: &str) -> std::process::Child {
-    use std::os::unix::process::CommandExt;
-    let mut bash = std::process::Command::new("/bin/bash");
-    bash.args(["-c", script])
-        .uid(user.id)
-        .gid(user.id)
-        .current_dir("/");
-    bash.spawn().unwrap()
+fn plain(user: &User, script: &str) -> Child {
+    let mut bash = Command::new("/bin/bash");
+    bash.args(["-c", script]).current_dir("/").process_group(0);
+    bash.uid(user.id).gid(user.id).spawn().unwrap()
 }
 
 #[tokio::test]
