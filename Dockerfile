@@ -6,8 +6,12 @@
 #   docker build --target worker-full -t skillet-worker .
 # `worker` also has programs for most of the built-in skills, `worker-full` those for all, with office, video and
 # statistics, about 2 GB. Each can run any command of `skillet`.
+#
+# The base images have exact versions. A tag can still be moved to another image; a digest cannot. To pin one, append
+# what this prints, as in `debian:TAG@sha256:…`:
+#   docker buildx imagetools inspect debian:TAG --format '{{.Manifest.Digest}}'
 
-FROM rust:1.95-slim-bookworm AS build
+FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 COPY . .
 # .sqlx stands in for the database.
@@ -18,7 +22,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     cargo build --profile dist --locked -p cli \
     && install -D target/dist/skillet /out/skillet
 
-FROM debian:bookworm-slim AS runtime
+FROM debian:bookworm-20261005-slim AS runtime
 # HTTPS clients start from the roots in ca-certificates, and not at all without them.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates tini \

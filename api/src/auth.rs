@@ -8,11 +8,10 @@ use actix_web::http::header::AUTHORIZATION;
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
-use shared::db;
 use shared::db::key::Presented;
-use shared::id::TenantId;
+use shared::db::{self, Pool};
+use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
-use sqlx::PgPool;
 
 use crate::problem::ApiError;
 
@@ -21,6 +20,8 @@ use crate::problem::ApiError;
 pub(crate) struct Caller {
     /// Whose things these are.
     pub(crate) tenant: TenantId,
+    /// Which key it is.
+    pub(crate) key: KeyId,
     /// The name of the key.
     pub(crate) name: String,
     /// Whether the tenant may use up only so much.
@@ -33,7 +34,10 @@ pub(crate) struct Caller {
 
 /// A caller whose key has the scope `admin`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Admin;
+pub(crate) struct Admin {
+    /// The tenant of the key itself.
+    pub(crate) tenant: TenantId,
+}
 
 /// Lets requests with a key of ours through, and leaves the key for [`Caller`] and [`Admin`].
 pub(crate) async fn authenticate(
@@ -59,10 +63,10 @@ async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
         .and_then(|value| value.to_str().ok());
     let secret = header.and_then(bearer).ok_or(ApiError::Unauthorized)?;
     let pool = request
-        .app_data::<Data<PgPool>>()
+        .app_data::<Data<Pool>>()
         .expect("the application has a pool");
     let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
-    key.ok_or(ApiError::Unauthorized)
+    key.ok_or(ApiError::UnknownKey)
 }
 
 /// The scheme's name is not case-sensitive (RFC 9110, section 11.1).
@@ -78,6 +82,7 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
     if key.scopes.contains(&scope) {
         Ok(Caller {
             tenant: key.tenant,
+            key: key.id,
             name: key.name.clone(),
             has_budget: key.has_budget,
             has_submit_limit: key.has_submit_limit,
@@ -102,6 +107,7 @@ impl FromRequest for Admin {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_with(request, Scope::Admin, "admin").map(|_| Self))
+        let key = key_with(request, Scope::Admin, "admin");
+        ready(key.map(|key| Self { tenant: key.tenant }))
     }
 }

@@ -1,22 +1,37 @@
 //! JSON bodies whose errors name the field.
 
-use actix_web::dev::Payload;
+mod fault;
+mod nul;
+mod rate;
+
+pub(crate) use rate::limit as limit_rate;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::error::PayloadError;
+use actix_web::http::header::CONTENT_ENCODING;
+use actix_web::middleware::Next;
 use actix_web::web::BytesMut;
-use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use serde::de::DeserializeOwned;
-use serde_path_to_error::{Path, Segment};
 
 use crate::problem::ApiError;
 
-/// The largest JSON body. Files of any size go to `POST /v1/assets`.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// The largest JSON body, but for those that may bring files.
+const MAX_BYTES: usize = 1024 * 1024;
+/// The largest JSON body with files. Larger files go to `POST /v1/assets`.
+pub(crate) const MAX_BYTES_WITH_FILES: usize = 16 * 1024 * 1024;
+/// The most values in a JSON body: however short each is, it takes as much time and memory as a long one.
+const MAX_VALUES: usize = 200_000;
+/// Larger bodies are parsed off the threads that answer requests.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// A JSON body of at most so many bytes.
 pub(crate) struct Json<T, const LIMIT: usize = MAX_BYTES>(pub(crate) T);
 
-impl<T: DeserializeOwned + 'static, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
+impl<T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
@@ -32,7 +47,13 @@ impl<T: DeserializeOwned + 'static, const LIMIT: usize> FromRequest for Json<T, 
                 ));
             }
             let bytes = read(&mut payload, LIMIT).await?;
-            parse(&bytes).map(Self)
+            if bytes.len() <= MAX_INLINE_BYTES {
+                return parse(&bytes).map(Self);
+            }
+            let parsed = actix_web::web::block(move || parse(&bytes)).await;
+            parsed
+                .map_err(|error| ApiError::Internal(error.into()))?
+                .map(Self)
         })
     }
 }
@@ -44,8 +65,7 @@ async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError>
     while let Some(chunk) = payload.next().await
         && size <= 2 * limit
     {
-        let chunk = chunk
-            .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
+        let chunk = chunk?;
         size += chunk.len();
         if size <= limit {
             bytes.extend_from_slice(&chunk);
@@ -58,53 +78,93 @@ async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError>
     Ok(bytes)
 }
 
+impl From<PayloadError> for ApiError {
+    fn from(error: PayloadError) -> Self {
+        match error {
+            PayloadError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+                Self::BodyTooSlow {
+                    bytes_per_second: rate::MIN_BYTES_PER_SECOND,
+                    stall: rate::MAX_STALL,
+                }
+            }
+            error => Self::Malformed(format!("the body cannot be read: {error}")),
+        }
+    }
+}
+
 /// Text that is no JSON is malformed; JSON of another shape is invalid, at a place that has a name.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // A list of values would otherwise pass for an object, field by field.
     if bytes.trim_ascii_start().starts_with(b"[") {
-        return Err(ApiError::field("", "must be an object"));
+        return Err(ApiError::field("", "must be an object, not a list"));
     }
+    if count_values(bytes) > MAX_VALUES {
+        return Err(ApiError::TooManyValues { limit: MAX_VALUES });
+    }
+    if let Some(place) = nul::find(bytes) {
+        return Err(ApiError::field(
+            place,
+            "must not contain the character NUL (U+0000)",
+        ));
+    }
+    let malformed = |error| ApiError::Malformed(format!("the body is not JSON: {error}"));
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let pointer = pointer(error.path());
-        let cause = error.into_inner();
+        let cause = error.inner();
         if cause.is_data() {
-            ApiError::field(pointer, in_plain_words(&cause.to_string()))
+            ApiError::Invalid(vec![fault::describe(error.path(), &cause.to_string())])
         } else {
-            ApiError::Malformed(format!("the body is not JSON: {cause}"))
+            malformed(error.into_inner())
         }
     })?;
-    deserializer
-        .end()
-        .map_err(|error| ApiError::Malformed(format!("the body is not JSON: {error}")))?;
+    deserializer.end().map_err(malformed)?;
     Ok(value)
 }
 
-/// The path as a JSON Pointer (RFC 6901).
-fn pointer(path: &Path) -> String {
-    path.iter()
-        .map(|segment| match segment {
-            Segment::Seq { index } => format!("/{index}"),
-            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
-            Segment::Enum { variant } => format!("/{variant}"),
-            Segment::Unknown => String::new(),
-        })
-        .collect()
+/// About how many values a JSON text has: what opens a list or an object, and what separates values.
+fn count_values(json: &[u8]) -> usize {
+    let (mut count, mut is_string, mut is_escaped) = (0, false, false);
+    for byte in json {
+        match (is_string, byte) {
+            (true, _) if is_escaped => is_escaped = false,
+            (true, b'\\') => is_escaped = true,
+            (_, b'"') => is_string = !is_string,
+            (false, b'[' | b'{' | b',') => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
-/// The pointer says where, so a line and column of the body would say it again; and names of our own
-/// types say nothing to a client.
-fn in_plain_words(message: &str) -> String {
-    let message = message
-        .rsplit_once(" at line ")
-        .map_or(message, |(message, _)| message);
-    let Some((found, expected)) = message.rsplit_once(", expected ") else {
-        return message.to_owned();
-    };
-    let expected = match expected {
-        "i16" | "u32" => "a whole number in range",
-        expected if expected.starts_with("struct ") => "an object",
-        expected => expected,
-    };
-    format!("{found}, expected {expected}")
+/// Refuses bodies that are compressed: a small one could be a large one.
+pub(crate) async fn refuse_compressed(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    let codings = request.headers().get_all(CONTENT_ENCODING);
+    let is_plain = |coding: &str| coding.trim().eq_ignore_ascii_case("identity");
+    let mut codings = codings.map(|value| value.to_str().unwrap_or_default());
+    if codings.all(is_plain) {
+        return Ok(next.call(request).await?.map_into_left_body());
+    }
+    let error = ApiError::UnsupportedMediaType("uncompressed, without `Content-Encoding`");
+    let (request, _) = request.into_parts();
+    Ok(ServiceResponse::from_err(error, request).map_into_right_body())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_and_strings_are_not_looked_into() {
+        for (json, count) in [
+            ("1", 0),
+            (r#"{"a": 1, "b": [2, 3]}"#, 4),
+            (r#"{"a": "[{,\"[,\\"}"#, 1),
+            ("[[],[],[]]", 6),
+        ] {
+            assert_eq!(count_values(json.as_bytes()), count, "{json}");
+        }
+    }
 }

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::db::{self, Steady};
-use sqlx::PgPool;
+use shared::db::{self, Pool, Steady};
 use tokio::sync::Notify;
 
 /// The pause after the database failed; workers poll meanwhile.
@@ -24,7 +23,7 @@ impl Doorbell {
     }
 
     /// Passes the rings on until it is dropped.
-    pub(crate) async fn run(self, pool: PgPool) {
+    pub(crate) async fn run(self, pool: Pool) {
         let mut db = Steady::of(&pool);
         loop {
             self.rung.notified().await;

@@ -1,13 +1,16 @@
-//! What no route takes: a path that there is not, or a method that its path does not know.
+//! What no route takes: a path that there is not, an id that is none, or a method that its path does not know.
 
 use std::collections::BTreeMap;
 
-use actix_web::http::header::ALLOW;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use utoipa::openapi::{OpenApi, PathItem};
+use uuid::Uuid;
 
 use crate::problem::ApiError;
+
+/// As much of a path as an error repeats.
+const MAX_SHOWN_CHARS: usize = 64;
 
 /// The methods of each path, as the header `Allow` lists them.
 pub(crate) struct Methods(BTreeMap<String, String>);
@@ -22,6 +25,15 @@ impl Methods {
                 .collect(),
         )
     }
+
+    /// The error for a path of that pattern with a method that it does not know.
+    fn refuse(&self, pattern: &str) -> ApiError {
+        // What is not in the document is there to be read.
+        let allowed = self.0.get(pattern).map_or("GET, HEAD", String::as_str);
+        ApiError::MethodNotAllowed {
+            allowed: allowed.to_owned(),
+        }
+    }
 }
 
 /// The routes look at path and method at once, so all they say is that neither fits together.
@@ -29,18 +41,51 @@ pub(crate) async fn no_route(
     request: HttpRequest,
     methods: Data<Methods>,
 ) -> Result<HttpResponse, ApiError> {
-    let path = request.match_pattern().ok_or(ApiError::NotFound("path"))?;
-    // What is not in the document is there to be read.
-    let allowed = methods.0.get(&path).map_or("GET", String::as_str);
-    Ok(HttpResponse::MethodNotAllowed()
-        .insert_header((ALLOW, allowed))
-        .finish())
+    if let Some(pattern) = request.match_pattern() {
+        return Err(methods.refuse(&pattern));
+    }
+    let path = request.path();
+    let without_slash = path.trim_end_matches('/');
+    let pattern = request.resource_map().match_pattern(without_slash);
+    Err(match pattern {
+        Some(pattern) if without_slash != path => {
+            not_an_id(&pattern, without_slash).unwrap_or(ApiError::TrailingSlash)
+        }
+        _ => ApiError::NotFound("path"),
+    })
 }
 
+/// What a route says that took the path, and whose handler found no id in it.
+pub(crate) fn no_id(request: &HttpRequest) -> ApiError {
+    let path = request.path();
+    let methods = request.app_data::<Data<Methods>>();
+    // `/v1/jobs/batch` has the form of `/v1/jobs/{job_id}`.
+    if let Some(methods) = methods.filter(|methods| methods.0.contains_key(path)) {
+        return methods.refuse(path);
+    }
+    let pattern = request.match_pattern();
+    let error = pattern.and_then(|pattern| not_an_id(&pattern, path));
+    error.unwrap_or(ApiError::NotFound("path"))
+}
+
+/// The error for the first segment that should be an id, `{job_id}` for example, and is none.
+fn not_an_id(pattern: &str, path: &str) -> Option<ApiError> {
+    let segments = pattern.split('/').zip(path.split('/'));
+    let mut wrong = segments.filter_map(|(expected, found)| {
+        let kind = expected.strip_prefix('{')?.strip_suffix("_id}")?;
+        let is_id = Uuid::try_parse(found).is_ok();
+        (!is_id).then(|| ApiError::NotAnId {
+            kind: kind.replace('_', " "),
+            text: found.chars().take(MAX_SHOWN_CHARS).collect(),
+        })
+    });
+    wrong.next()
+}
+
+/// HEAD is answered wherever GET is.
 fn list(item: &PathItem) -> String {
     let methods = [
-        ("GET", &item.get),
-        ("HEAD", &item.head),
+        ("GET, HEAD", &item.get),
         ("POST", &item.post),
         ("PUT", &item.put),
         ("PATCH", &item.patch),

@@ -1,17 +1,18 @@
 //! One client that follows one job: what is in the database first, then what comes.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
-use sqlx::PgPool;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::frame::{Frame, KEEP_ALIVE};
 use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
@@ -22,9 +23,23 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Events that are read at once.
 const PAGE: i64 = 500;
 
+/// Why following ended before the job did.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FollowError {
+    /// The database failed.
+    #[error("the database failed")]
+    Database(#[from] sqlx::Error),
+    /// The job was deleted, or the database has lost what it had shown.
+    #[error("the job's log is not there any more")]
+    LogGone,
+    /// The key with which the stream was opened was revoked.
+    #[error("the key was revoked")]
+    KeyRevoked,
+}
+
 /// Follows a job from a position in its log to its end.
 pub(crate) struct Follower {
-    pool: PgPool,
+    pool: Pool,
     hub: Hub,
     job: JobId,
     position: i64,
@@ -38,7 +53,7 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// A follower that has what is in the log up to `position`.
-    pub(crate) fn new(pool: PgPool, hub: Hub, job: JobId, position: i64) -> Self {
+    pub(crate) fn new(pool: Pool, hub: Hub, job: JobId, position: i64) -> Self {
         let counted = hub.meters.follow();
         Self {
             pool,
@@ -55,7 +70,7 @@ impl Follower {
 
     /// A follower of a job that is about to be accepted, which has the first entry of its log. It need not look
     /// up what has happened so far.
-    pub(crate) fn of_new(pool: PgPool, hub: Hub, job: JobId) -> Self {
+    pub(crate) fn of_new(pool: Pool, hub: Hub, job: JobId) -> Self {
         let live = Some(hub.expect(job));
         Self {
             live,
@@ -64,7 +79,7 @@ impl Follower {
     }
 
     /// The next event; `None` after the last. Can be cancelled and called again.
-    pub(crate) async fn next(&mut self) -> sqlx::Result<Option<Frame>> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, FollowError> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Ok(Some(frame));
@@ -88,12 +103,14 @@ impl Follower {
     }
 
     /// Reads a page, and goes live when that was all.
-    async fn catch_up(&mut self) -> sqlx::Result<()> {
-        let events = db::event::list(&self.pool, self.job, self.position, &[], PAGE).await?;
+    async fn catch_up(&mut self) -> Result<(), FollowError> {
+        // It begins with the event that we have, which is there as long as the log is.
+        let position = self.position;
+        let events = db::event::list(&self.pool, self.job, position - 1, &[], PAGE).await?;
         self.extend(events.iter().map(Frame::from));
-        if events.is_empty() && self.position < self.known {
-            // The job was deleted meanwhile.
-            self.has_ended = true;
+        let is_behind = self.position == position && position < self.known;
+        if events.is_empty() || is_behind {
+            return Err(FollowError::LogGone);
         }
         if (events.len() as i64) < PAGE && self.live.is_none() && !self.has_ended {
             let (live, begins_at) = self.hub.subscribe(self.job, self.position);
@@ -126,22 +143,33 @@ impl Follower {
 
     /// The events as a body; with comments while there are none. An error ends it, and the client
     /// comes back with the last id it has.
-    pub(crate) fn into_body(self, with_deltas: bool) -> impl Stream<Item = sqlx::Result<Bytes>> {
-        try_unfold(self, move |mut follower| async move {
-            let next = follower.next_shown(with_deltas);
-            let bytes = match timeout(KEEP_ALIVE_INTERVAL, next).await {
-                Ok(next) => next?.map(|frame| frame.bytes),
-                Err(_) => Some(KEEP_ALIVE),
+    pub(crate) fn into_body(
+        self,
+        with_deltas: bool,
+        revoked: Arc<CancellationToken>,
+    ) -> impl Stream<Item = Result<Bytes, FollowError>> {
+        try_unfold((self, revoked), move |(mut follower, revoked)| async move {
+            let next = timeout(KEEP_ALIVE_INTERVAL, follower.next_shown(with_deltas));
+            let next = tokio::select! {
+                biased;
+                () = revoked.cancelled() => Err(FollowError::KeyRevoked),
+                next = next => next.unwrap_or(Ok(Some(KEEP_ALIVE))),
             };
-            Ok(bytes.map(|bytes| (bytes, follower)))
+            if let Err(FollowError::Database(error)) = &next {
+                tracing::warn!(
+                    error = error as &dyn std::error::Error,
+                    "cannot read events for a stream"
+                );
+            }
+            Ok(next?.map(|bytes| (bytes, (follower, revoked))))
         })
     }
 
-    async fn next_shown(&mut self, with_deltas: bool) -> sqlx::Result<Option<Frame>> {
+    async fn next_shown(&mut self, with_deltas: bool) -> Result<Option<Bytes>, FollowError> {
         loop {
             match self.next().await? {
                 Some(frame) if frame.is_delta && !with_deltas => {}
-                next => return Ok(next),
+                next => return Ok(next.map(|frame| frame.bytes)),
             }
         }
     }

@@ -8,7 +8,8 @@ use crate::problem::ApiError;
 
 /// The parts of an upload.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = UploadForm)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UploadForm, max_properties = 1)]
 #[expect(dead_code, reason = "for the documentation; the parts are streamed")]
 pub(crate) struct FileForm {
     /// The file, with its name.
@@ -35,6 +36,7 @@ pub(crate) fn malformed(error: MultipartError) -> ApiError {
         | MultipartError::ContentTypeIncompatible => {
             ApiError::UnsupportedMediaType("a form, with `Content-Type: multipart/form-data`")
         }
+        MultipartError::Payload(error) => error.into(),
         error => ApiError::Malformed(format!("the form cannot be read: {error}")),
     }
 }

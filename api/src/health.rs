@@ -5,9 +5,10 @@ use std::time::Duration;
 use actix_web::web::Data;
 use actix_web::{HttpResponse, get};
 use shared::asset::AssetStore;
-use sqlx::PgPool;
+use shared::db::Pool;
 use tokio::time::timeout;
 
+use crate::job_writer::JobWriter;
 use crate::problem::ApiError;
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -18,16 +19,19 @@ pub(crate) async fn healthz() -> &'static str {
     "ok"
 }
 
-/// The database answers and has our schema, and the asset store answers.
+/// The database answers and has our schema, jobs can be accepted, and the asset store answers.
 #[get("/readyz")]
 pub(crate) async fn readyz(
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
+    writer: Data<JobWriter>,
     assets: Data<AssetStore>,
 ) -> Result<HttpResponse, ApiError> {
     let probe = async {
         if !shared::db::is_migrated(&pool).await? {
             anyhow::bail!("the schema is older than this program; run `skillet migrate`");
         }
+        // It has a connection of its own.
+        writer.probe().await?;
         Ok(assets.probe().await?)
     };
     match timeout(PATIENCE, probe).await {

@@ -6,12 +6,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chrono::Utc;
-use shared::db::{self, EVENTS_CHANNEL, Steady};
+use shared::db::{self, EVENTS_CHANNEL, Listener, Pool, Steady};
 use shared::event::JobEvent;
 use shared::id::JobId;
-use sqlx::PgPool;
-use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -50,6 +47,8 @@ struct State {
 struct Feed {
     /// The last event that was passed on.
     position: i64,
+    /// Whether the job may not be there yet.
+    is_expected: bool,
     batches: broadcast::Sender<FrameBatch>,
 }
 
@@ -75,7 +74,12 @@ impl Hub {
             return (feed.batches.subscribe(), feed.position);
         }
         let (batches, receiver) = broadcast::channel(BATCHES);
-        state.feeds.insert(job, Feed { position, batches });
+        let feed = Feed {
+            position,
+            is_expected: false,
+            batches,
+        };
+        state.feeds.insert(job, feed);
         // What came between the caller's read and now was announced to nobody.
         state.grown.insert(job);
         drop(state);
@@ -88,6 +92,7 @@ impl Hub {
         let (batches, receiver) = broadcast::channel(BATCHES);
         let feed = Feed {
             position: FIRST_ENTRY,
+            is_expected: true,
             batches,
         };
         self.lock().feeds.insert(job, feed);
@@ -95,11 +100,11 @@ impl Hub {
     }
 
     /// Passes events on until it is dropped.
-    pub(crate) async fn run(self, pool: PgPool) {
+    pub(crate) async fn run(self, pool: Pool) {
         tokio::join!(self.listen(&pool), self.publish(&pool));
     }
 
-    async fn listen(&self, pool: &PgPool) {
+    async fn listen(&self, pool: &Pool) {
         loop {
             if let Err(error) = self.listen_once(pool).await {
                 tracing::warn!(
@@ -111,16 +116,14 @@ impl Hub {
         }
     }
 
-    async fn listen_once(&self, pool: &PgPool) -> sqlx::Result<()> {
-        let mut listener = PgListener::connect_with(pool).await?;
-        listener.listen(EVENTS_CHANNEL).await?;
-        loop {
-            // What was said before we listened, or while the connection was away, nobody heard.
-            self.mark_all();
-            while let Some(notification) = listener.try_recv().await? {
-                self.mark(notification.payload());
-            }
+    async fn listen_once(&self, pool: &Pool) -> sqlx::Result<()> {
+        let mut listener = Listener::open(pool, &[EVENTS_CHANNEL]).await?;
+        // What was said before we listened, nobody heard.
+        self.mark_all();
+        while let Some(notification) = listener.next().await? {
+            self.mark(notification.payload());
         }
+        Ok(())
     }
 
     fn mark(&self, jobs: &str) {
@@ -147,33 +150,44 @@ impl Hub {
         self.woken.notify_one();
     }
 
-    async fn publish(&self, pool: &PgPool) {
+    async fn publish(&self, pool: &Pool) {
         let mut db = Steady::of(pool);
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             // However much there is to pass on: what nobody follows any more, or what was refused, goes then.
-            tokio::select! {
-                _ = scans.tick() => self.mark_all(),
-                () = self.woken.notified() => {}
-            }
-            let positions = self.take_positions();
-            if positions.is_empty() {
-                continue;
-            }
-            match follow(&mut db, &positions).await {
-                Ok(events) => self.pass_on(&events),
-                Err(error) => {
-                    db.forget();
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "cannot read events"
-                    );
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                    self.mark_all();
-                }
+            let is_scan = tokio::select! {
+                _ = scans.tick() => true,
+                () = self.woken.notified() => false,
+            };
+            if let Err(error) = self.publish_once(&mut db, is_scan).await {
+                db.forget();
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot read events"
+                );
+                tokio::time::sleep(RETRY_PAUSE).await;
+                self.mark_all();
             }
         }
+    }
+
+    /// Passes on what is new; in a scan, of all jobs.
+    async fn publish_once(&self, db: &mut Steady, is_scan: bool) -> sqlx::Result<()> {
+        if is_scan {
+            self.mark_all();
+        }
+        let positions = self.take_positions();
+        if !positions.is_empty() {
+            let events = db::event::follow(db.get().await?, &positions, EVENTS_PER_JOB).await?;
+            self.pass_on(&events);
+        }
+        let followed = if is_scan { self.followed() } else { Vec::new() };
+        if !followed.is_empty() {
+            let absent = db::run::list_absent(db.get().await?, &followed).await?;
+            self.let_go(&absent);
+        }
+        Ok(())
     }
 
     fn take_positions(&self) -> Vec<(JobId, i64)> {
@@ -186,7 +200,7 @@ impl Hub {
     }
 
     fn pass_on(&self, events: &[JobEvent]) {
-        let now = Utc::now();
+        let now = shared::clock::now();
         for JobEvent { event, .. } in events {
             self.meters
                 .delivered((now - event.at).to_std().unwrap_or_default());
@@ -205,6 +219,7 @@ impl Hub {
             let last = &frames[frames.len() - 1];
             let (position, has_ended) = (last.seq, last.ended.is_some());
             feed.position = position;
+            feed.is_expected = false;
             let is_followed = feed.batches.send(frames).is_ok();
             if has_ended || !is_followed {
                 state.feeds.remove(&job);
@@ -215,11 +230,23 @@ impl Hub {
         }
     }
 
+    /// The jobs that someone follows and that were accepted.
+    fn followed(&self) -> Vec<JobId> {
+        let state = self.lock();
+        let accepted = state.feeds.iter().filter(|(_, feed)| !feed.is_expected);
+        accepted.map(|(job, _)| *job).collect()
+    }
+
+    /// Ends feeds of jobs that are not unfinished any more. Who follows one finds its end in the log, or that the log
+    /// was deleted.
+    fn let_go(&self, jobs: &[JobId]) {
+        let mut state = self.lock();
+        for job in jobs {
+            state.feeds.remove(job);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn follow(db: &mut Steady, positions: &[(JobId, i64)]) -> sqlx::Result<Vec<JobEvent>> {
-    db::event::follow(db.get().await?, positions, EVENTS_PER_JOB).await
 }

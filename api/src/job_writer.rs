@@ -5,9 +5,8 @@
 
 use chrono::{DateTime, Utc};
 use shared::db::job::NewJob;
-use shared::db::{self, Steady};
+use shared::db::{self, Pool, Steady};
 use shared::job::Job;
-use sqlx::PgPool;
 use tokio::sync::{mpsc, oneshot};
 
 /// Jobs that wait for the writer before those who bring more have to wait themselves.
@@ -19,7 +18,11 @@ const MAX_BATCH: usize = 100;
 #[derive(Clone)]
 pub struct JobWriter {
     waiting: mpsc::Sender<Waiting>,
+    probes: mpsc::Sender<Probe>,
 }
+
+/// Asks the writer whether it could write.
+type Probe = oneshot::Sender<sqlx::Result<()>>;
 
 struct Waiting {
     job: NewJob,
@@ -28,9 +31,11 @@ struct Waiting {
 
 impl JobWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
-    pub fn new(pool: &PgPool) -> (Self, impl Future<Output = ()> + use<>) {
+    pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (waiting, queue) = mpsc::channel(QUEUE_LENGTH);
-        (Self { waiting }, write(Steady::of(pool), queue))
+        let (probes, probed) = mpsc::channel(1);
+        let writing = write(Steady::of(pool), queue, probed);
+        (Self { waiting, probes }, writing)
     }
 
     /// Accepts a job that nothing else has to be written with; it is committed on return. Errors are those of
@@ -41,11 +46,37 @@ impl JobWriter {
         sent.map_err(|_| sqlx::Error::PoolClosed)?;
         answer.await.map_err(|_| sqlx::Error::PoolClosed)?
     }
+
+    /// Returns when the writer could accept a job, or with why it cannot. There is no answer while it waits for the
+    /// database.
+    pub async fn probe(&self) -> sqlx::Result<()> {
+        let (probe, answer) = oneshot::channel();
+        let sent = self.probes.send(probe).await;
+        sent.map_err(|_| sqlx::Error::PoolClosed)?;
+        answer.await.map_err(|_| sqlx::Error::PoolClosed)?
+    }
 }
 
-async fn write(mut db: Steady, mut queue: mpsc::Receiver<Waiting>) {
+async fn write(
+    mut db: Steady,
+    mut queue: mpsc::Receiver<Waiting>,
+    mut probes: mpsc::Receiver<Probe>,
+) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
-    while queue.recv_many(&mut batch, MAX_BATCH).await > 0 {
+    loop {
+        tokio::select! {
+            received = queue.recv_many(&mut batch, MAX_BATCH) => {
+                if received == 0 {
+                    break;
+                }
+            }
+            Some(probe) = probes.recv() => {
+                let answer = ping(&mut db).await;
+                // Who asked may have gone meanwhile.
+                let _ = probe.send(answer);
+                continue;
+            }
+        }
         let (jobs, askers): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|it| (it.job, it.accepted)).unzip();
         for (answer, asker) in accept(&mut db, jobs).await.into_iter().zip(askers) {
@@ -85,4 +116,12 @@ async fn insert(db: &mut Steady, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>>
         db.forget();
     }
     inserted
+}
+
+async fn ping(db: &mut Steady) -> sqlx::Result<()> {
+    let pinged = db::ping(db.get().await?).await;
+    if pinged.is_err() {
+        db.forget();
+    }
+    pinged
 }

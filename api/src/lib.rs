@@ -2,40 +2,44 @@
 
 mod auth;
 mod body;
+mod connection;
 mod cursor;
 mod doorbell;
 mod fallback;
 mod follower;
 mod form;
 mod frame;
+mod head;
 mod health;
 mod hub;
 mod job_writer;
+mod key_watch;
 pub mod metrics;
 mod name;
+mod number;
 pub mod openapi;
 pub mod problem;
+mod query;
 mod routes;
 mod telemetry;
 mod v1;
 
 use std::net::TcpListener;
-use std::time::Duration;
 
-use actix_web::middleware::from_fn;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::middleware::{DefaultHeaders, from_fn};
 use actix_web::web::{Data, PathConfig, QueryConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
+use shared::open_files;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_actix_web::TracingLogger;
-use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 pub use crate::job_writer::JobWriter;
@@ -43,6 +47,7 @@ pub use crate::job_writer::JobWriter;
 use crate::doorbell::Doorbell;
 use crate::fallback::Methods;
 use crate::hub::Hub;
+use crate::key_watch::KeyWatch;
 use crate::metrics::Scrape;
 use crate::openapi::Rendered;
 use crate::problem::ApiError;
@@ -51,15 +56,16 @@ use crate::v1::skills::Unpacker;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
-/// Connections of one thread; each follower holds one.
-const MAX_CONNECTIONS: usize = 50_000;
-/// The slowest a client may be with the head of its request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// What browsers are told of answers that are no pages: nothing in them is to be shown or run.
+const CSP: &str = "default-src 'none'; frame-ancestors 'none'";
+/// What the pages of `/docs/` need: what is served beside them, and the styles that their scripts write.
+const DOCS_CSP: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// What an API process is given.
 pub struct Settings {
     /// Connections to the database.
-    pub pool: PgPool,
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where `/metrics` needs no key.
@@ -92,17 +98,22 @@ pub async fn run(
         master_keys,
         threads,
     } = settings;
-    db::through_outage(|| db::event::ensure_partitions(&pool)).await?;
+    // Before the first id is made.
+    db::through_outage(|| shared::clock::read(&pool)).await?;
+    ensure_event_weeks(&pool).await;
     metrics.watch("api", &pool);
     let meters = Meters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
     let (hub, doorbell) = (Hub::new(meters.clone()), Doorbell::default());
+    let keys = KeyWatch::default();
     let mut background = JoinSet::new();
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
+    background.spawn(shared::clock::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(doorbell.clone().run(pool.clone()));
+    background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
     background.spawn(writing);
 
@@ -110,12 +121,13 @@ pub async fn run(
     let rendered = Data::new(Rendered::of(&document)?);
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
-    let (hub, doorbell) = (Data::new(hub), Data::new(doorbell));
+    let (hub, doorbell, keys) = (Data::new(hub), Data::new(doorbell), Data::new(keys));
     let writer = Data::new(writer);
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
     let methods = Data::new(Methods::of(&document));
     let unpacker = Data::new(Unpacker::default());
+    let max_connections = connection::max_per_thread(open_files::raise_limit()?, threads);
     let server = HttpServer::new(move || {
         App::new()
             .configure(|parts| {
@@ -129,6 +141,7 @@ pub async fn run(
             .app_data(providers.clone())
             .app_data(hub.clone())
             .app_data(doorbell.clone())
+            .app_data(keys.clone())
             .app_data(writer.clone())
             .app_data(meters.clone())
             .app_data(metrics.clone())
@@ -139,24 +152,40 @@ pub async fn run(
             .app_data(query_config())
             .app_data(path_config())
             .wrap(from_fn(problem::render))
+            .wrap(from_fn(head::answer))
+            .wrap(from_fn(body::limit_rate))
+            .wrap(from_fn(connection::close_idle))
+            .wrap(default_headers(CSP))
             .wrap(TracingLogger::default())
             .wrap(from_fn(telemetry::observe))
-            .service(routes::v1().wrap(from_fn(auth::authenticate)))
+            .service(
+                routes::v1()
+                    .wrap(from_fn(query::refuse_nul))
+                    .wrap(from_fn(body::refuse_compressed))
+                    .wrap(from_fn(auth::authenticate)),
+            )
             .service(health::healthz)
             .service(health::readyz)
             .service(
                 web::resource("/metrics")
                     .wrap(from_fn(auth::authenticate))
-                    .get(metrics::get_metrics),
+                    .get(metrics::get_metrics)
+                    .default_service(web::to(fallback::no_route)),
             )
             .route("/openapi.json", web::get().to(openapi::get_document))
-            .service(docs(document.clone()))
             .service(web::redirect("/docs", "/docs/"))
+            .service(
+                web::scope("/docs")
+                    .wrap(default_headers(DOCS_CSP))
+                    .service(docs()),
+            )
             .default_service(web::to(fallback::no_route))
     })
     .workers(threads)
-    .max_connections(MAX_CONNECTIONS)
-    .client_request_timeout(HEAD_TIMEOUT)
+    .max_connections(max_connections)
+    .on_connect(connection::prepare)
+    .client_request_timeout(connection::HEAD_TIMEOUT)
+    .client_disconnect_timeout(connection::LINGER)
     .shutdown_timeout(SHUTDOWN_SECONDS)
     .disable_signals()
     .listen(listener)?
@@ -175,6 +204,16 @@ pub async fn run(
     Ok(())
 }
 
+/// Events of a week without a partition are kept in the default one, until a worker has made it.
+async fn ensure_event_weeks(pool: &Pool) {
+    if let Err(error) = db::event_week::ensure_coming(pool).await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "cannot make the partitions of the coming weeks"
+        );
+    }
+}
+
 async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: CancellationToken) {
     if let Err(error) = metrics::serve(scrape, listener, shutdown).await {
         tracing::error!(
@@ -190,16 +229,21 @@ fn query_config() -> QueryConfig {
     })
 }
 
-/// What cannot be an id names nothing.
 fn path_config() -> PathConfig {
-    PathConfig::default().error_handler(|_, _| ApiError::NotFound("path").into())
+    PathConfig::default().error_handler(|_, request| fallback::no_id(request).into())
+}
+
+/// Headers of each answer that does not say otherwise. Answers may hold keys and what is a tenant's alone.
+fn default_headers(csp: &'static str) -> DefaultHeaders {
+    DefaultHeaders::new()
+        .add((CACHE_CONTROL, "no-store"))
+        .add((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .add((CONTENT_SECURITY_POLICY, csp))
 }
 
 /// The document for people, all of it served from here.
-fn docs(document: OpenApi) -> SwaggerUi {
+fn docs() -> SwaggerUi {
     // Otherwise the page sends the document's address to swagger.io to have it checked.
-    let config = Config::default().validator_url("none");
-    SwaggerUi::new("/docs/{_:.*}")
-        .config(config)
-        .url("/docs/openapi.json", document)
+    let config = Config::new(["/openapi.json"]).validator_url("none");
+    SwaggerUi::new("/{_:.*}").config(config)
 }

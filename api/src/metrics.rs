@@ -6,23 +6,23 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use actix_web::http::header::CONTENT_TYPE;
+use actix_web::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use actix_web::middleware::from_fn;
 use actix_web::web::Data;
-use actix_web::{App, HttpResponse, HttpServer, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use shared::db;
 use shared::db::depth::Depth;
-use shared::telemetry::metrics::{self, Metrics};
-use sqlx::PgPool;
+use shared::db::{self, Pool};
+use shared::telemetry::metrics::{Metrics, TextFormat};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Admin;
-use crate::health;
+use crate::{head, health};
 
 /// How old what is said of the queue may be: more who ask cost no more.
 const DEPTH_AGE: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub struct Scrape {
 
 /// The queue, looked at when someone asks.
 struct Queue {
-    pool: PgPool,
+    pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<Depth>>,
 }
@@ -51,7 +51,7 @@ impl Scrape {
     }
 
     /// The metrics of a process, and how full the queue is.
-    pub(crate) fn with_queue(metrics: Metrics, pool: PgPool) -> Self {
+    pub(crate) fn with_queue(metrics: Metrics, pool: Pool) -> Self {
         let queue = Arc::new(Queue {
             pool,
             looked_at: Mutex::default(),
@@ -64,13 +64,38 @@ impl Scrape {
         }
     }
 
-    async fn answer(&self) -> HttpResponse {
+    async fn answer(&self, request: &HttpRequest) -> HttpResponse {
         if let Some(queue) = &self.queue {
             queue.look().await;
         }
+        let format = wanted(request);
         HttpResponse::Ok()
-            .insert_header((CONTENT_TYPE, metrics::CONTENT_TYPE))
-            .body(self.metrics.render())
+            .insert_header((CONTENT_TYPE, format.content_type()))
+            .insert_header((VARY, "Accept"))
+            .body(self.metrics.render(format))
+    }
+}
+
+/// The text that a scraper reads best: OpenMetrics only for those that name it.
+fn wanted(request: &HttpRequest) -> TextFormat {
+    let accepted = request.headers().get_all(ACCEPT);
+    let accepted = accepted.filter_map(|value| value.to_str().ok());
+    let mut ranges = accepted.flat_map(|value| value.split(','));
+    let is_named = ranges.any(|range| {
+        let (media_type, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let is_refused = parameters.split(';').any(|it| {
+            let quality = it.trim().strip_prefix("q=");
+            quality.and_then(|quality| quality.parse().ok()) == Some(0.0)
+        });
+        media_type
+            .trim()
+            .eq_ignore_ascii_case("application/openmetrics-text")
+            && !is_refused
+    });
+    if is_named {
+        TextFormat::OpenMetrics
+    } else {
+        TextFormat::Plain
     }
 }
 
@@ -127,13 +152,17 @@ impl Collector for Queue {
 }
 
 /// The process's metrics, for a key that may see everything.
-pub(crate) async fn get_metrics(_: Admin, scrape: Data<Scrape>) -> HttpResponse {
-    scrape.answer().await
+pub(crate) async fn get_metrics(
+    _: Admin,
+    request: HttpRequest,
+    scrape: Data<Scrape>,
+) -> HttpResponse {
+    scrape.answer(&request).await
 }
 
 /// The same for whoever can reach the listener.
-async fn get_metrics_unasked(scrape: Data<Scrape>) -> HttpResponse {
-    scrape.answer().await
+async fn get_metrics_unasked(request: HttpRequest, scrape: Data<Scrape>) -> HttpResponse {
+    scrape.answer(&request).await
 }
 
 /// Serves `/metrics` and `/healthz`, and nothing else, until it is told to end.
@@ -146,6 +175,7 @@ pub async fn serve(
     let server = HttpServer::new(move || {
         App::new()
             .app_data(scrape.clone())
+            .wrap(from_fn(head::answer))
             .route("/metrics", web::get().to(get_metrics_unasked))
             .service(health::healthz)
     })

@@ -1,6 +1,6 @@
 //! The OpenAPI document, generated from the handlers.
 
-mod header;
+mod parameter;
 mod union;
 
 use std::borrow::Cow;
@@ -20,7 +20,8 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_actix_web::AppExt;
 
 const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the work, download what it made.\n\n\
-    Every request needs a key: `Authorization: Bearer sk_…`. Every error is a problem (RFC 9457) whose `code` is part \
+    Every request needs a key: `Authorization: Bearer sk_…`. HEAD is answered wherever GET is. Whole numbers may be written \
+    with a fraction or an exponent (`150.0`, `1e2`). Every error is a problem (RFC 9457) whose `code` is part \
     of this contract. What belongs to another tenant does not exist.";
 
 /// The document of this version.
@@ -49,7 +50,7 @@ pub fn document() -> OpenApi {
         .openapi(base)
         .service(crate::routes::v1())
         .split_for_parts();
-    header::deny_null(&mut document.paths);
+    parameter::describe(&mut document.paths);
     if let Some(components) = &mut document.components {
         union::name_variants(components);
     }

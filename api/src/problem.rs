@@ -1,18 +1,16 @@
 //! Errors as clients see them: problem details (RFC 9457), whatever went wrong and wherever.
 
-use std::fmt;
+mod render;
 
-use actix_web::body::{BoxBody, MessageBody};
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+pub(crate) use render::render;
+
+use std::fmt;
+use std::time::Duration;
+
+use actix_web::ResponseError;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    ALLOW, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
-use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
-use tracing_actix_web::RequestId;
 use utoipa::ToSchema;
 
 /// Why a request was not done.
@@ -21,18 +19,56 @@ pub enum ApiError {
     /// The request cannot be read.
     #[error("{0}")]
     Malformed(String),
-    /// There is no key, or none that we know.
+    /// There is no key.
     #[error("send a key of this service as `Authorization: Bearer sk_…`")]
     Unauthorized,
+    /// There is a key, and it is none of ours.
+    #[error(
+        "this key is not known to the service: it may be mistyped, revoked, or the key of another service"
+    )]
+    UnknownKey,
     /// The key may not do this.
     #[error("this key lacks the scope `{0}`")]
     Forbidden(&'static str),
     /// There is no such thing, or it is someone else's.
     #[error("there is no such {0}")]
     NotFound(&'static str),
+    /// The path has no such id.
+    #[error(
+        "there is no {kind} `{text}`: an id is a UUID, such as 01a1fd7b-db08-7525-9f36-5692d344bc63"
+    )]
+    NotAnId {
+        /// Of what.
+        kind: String,
+        /// What is there instead.
+        text: String,
+    },
+    /// There is such a path but for the slash at its end.
+    #[error("there is no such path; leave out the slash at its end")]
+    TrailingSlash,
     /// The path knows other methods.
     #[error("this path does not take this method")]
-    MethodNotAllowed,
+    MethodNotAllowed {
+        /// Those, as the header `Allow` lists them.
+        allowed: String,
+    },
+    /// The body came too slowly.
+    #[error(
+        "the body came too slowly: it may stall for {} s, or come at {bytes_per_second} bytes a second",
+        stall.as_secs()
+    )]
+    BodyTooSlow {
+        /// The minimum rate.
+        bytes_per_second: u32,
+        /// The longest that it may stall.
+        stall: Duration,
+    },
+    /// `If-Match` names other content.
+    #[error("the content is not what `If-Match` names; its ETag is {etag}")]
+    PreconditionFailed {
+        /// That of the content.
+        etag: String,
+    },
     /// The content ends before the range that was asked for.
     #[error("the content has only {size} bytes")]
     RangeNotSatisfiable {
@@ -52,6 +88,12 @@ pub enum ApiError {
     TooLarge {
         /// What it may be.
         limit: u64,
+    },
+    /// The body has more values than it may have.
+    #[error("the body has more than {limit} values")]
+    TooManyValues {
+        /// What it may have.
+        limit: usize,
     },
     /// The body is of another kind.
     #[error("the body must be {0}")]
@@ -157,6 +199,7 @@ impl From<sqlx::Error> for ApiError {
         match error {
             error if shared::db::skill::is_held(&error) => Self::SkillReplaced,
             error if shared::db::is_outage(&error) => Self::Unavailable(error.into()),
+            error if shared::db::job::is_of_another_time(&error) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
     }
@@ -183,13 +226,15 @@ impl ApiError {
     fn code(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed_request",
-            Self::Unauthorized => "unauthorized",
+            Self::Unauthorized | Self::UnknownKey => "unauthorized",
             Self::Forbidden(_) => "forbidden",
-            Self::NotFound(_) => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NotFound(_) | Self::NotAnId { .. } | Self::TrailingSlash => "not_found",
+            Self::MethodNotAllowed { .. } => "method_not_allowed",
+            Self::BodyTooSlow { .. } => "body_too_slow",
+            Self::PreconditionFailed { .. } => "precondition_failed",
             Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
             Self::Conflict { code, .. } => code,
-            Self::TooLarge { .. } => "too_large",
+            Self::TooLarge { .. } | Self::TooManyValues { .. } => "too_large",
             Self::UnsupportedMediaType(_) => "unsupported_media_type",
             Self::BudgetExceeded { .. } => "budget_exceeded",
             Self::SubmitRateExceeded { .. } => "submit_rate_exceeded",
@@ -226,6 +271,7 @@ impl ApiError {
             Self::BudgetExceeded { .. }
             | Self::SubmitRateExceeded { .. }
             | Self::QueueFull { .. }
+            | Self::BodyTooSlow { .. }
             | Self::SkillReplaced => true,
             Self::NotConfigured(_) => false,
             _ => self.status_code().is_server_error(),
@@ -236,7 +282,7 @@ impl ApiError {
     fn retry_after(&self) -> Option<i64> {
         match self {
             Self::BudgetExceeded { renewed_at } => {
-                Some((*renewed_at - Utc::now()).num_seconds().max(0) + 1)
+                Some((*renewed_at - shared::clock::now()).num_seconds().max(0) + 1)
             }
             Self::SubmitRateExceeded { wait } | Self::QueueFull { wait } => Some(seconds(*wait)),
             _ if self.status_code() == StatusCode::SERVICE_UNAVAILABLE && self.is_retryable() => {
@@ -251,13 +297,15 @@ impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Unauthorized | Self::UnknownKey => StatusCode::UNAUTHORIZED,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotFound(_) | Self::NotAnId { .. } | Self::TrailingSlash => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::PreconditionFailed { .. } => StatusCode::PRECONDITION_FAILED,
             Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
             Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
-            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } | Self::TooManyValues { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BudgetExceeded { .. }
             | Self::SubmitRateExceeded { .. }
@@ -266,75 +314,5 @@ impl ResponseError for ApiError {
             Self::NotConfigured(_) | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
-    }
-}
-
-/// Gives every error its body: ours, and those that actix-web makes itself.
-pub(crate) async fn render(
-    request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<BoxBody>, Error> {
-    let request_id = request
-        .extensions()
-        .get::<RequestId>()
-        .map(ToString::to_string);
-    let response = next.call(request).await?;
-    let status = response.status();
-    if !(status.is_client_error() || status.is_server_error()) {
-        return Ok(response.map_into_boxed_body());
-    }
-    let error = response.response().error();
-    let error = error.and_then(|error| error.as_error::<ApiError>());
-    let size = match error {
-        Some(ApiError::RangeNotSatisfiable { size }) => Some(*size),
-        _ => None,
-    };
-    let (problem, retry_after) = match error {
-        Some(error) => {
-            if let ApiError::Internal(cause) | ApiError::Unavailable(cause) = error {
-                tracing::error!(error = format!("{cause:#}"), "a request failed");
-            }
-            (error.problem(request_id), error.retry_after())
-        }
-        None => {
-            let error = foreign(status);
-            (error.problem(request_id), error.retry_after())
-        }
-    };
-    let allow = response.headers().get(ALLOW).cloned();
-    let mut body =
-        HttpResponse::build(StatusCode::from_u16(problem.status).unwrap_or(status)).json(&problem);
-    let headers = body.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("application/problem+json"),
-    );
-    if status == StatusCode::UNAUTHORIZED {
-        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    }
-    if let Some(seconds) = retry_after {
-        headers.insert(RETRY_AFTER, seconds.into());
-    }
-    if let Some(size) = size {
-        headers.insert(
-            CONTENT_RANGE,
-            HeaderValue::from_str(&format!("bytes */{size}")).expect("digits are ASCII"),
-        );
-    }
-    if let Some(allow) = allow {
-        headers.insert(ALLOW, allow);
-    }
-    Ok(response.into_response(body))
-}
-
-/// An error that is not ours, by its status; its text may say too much.
-fn foreign(status: StatusCode) -> ApiError {
-    match status {
-        StatusCode::NOT_FOUND => ApiError::NotFound("path"),
-        StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
-        status if status.is_client_error() => {
-            ApiError::Malformed("the request cannot be read".to_owned())
-        }
-        _ => ApiError::Internal(anyhow::anyhow!("status {status}")),
     }
 }

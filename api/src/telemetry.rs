@@ -58,7 +58,7 @@ impl Meters {
             followers: metrics.add("followers", "Clients that follow a job", Gauge::default()),
             deliveries: metrics.seconds(
                 "event_delivery_duration",
-                "From the write of an event to its way to followers, by two clocks",
+                "From the write of an event to its way to followers",
                 short(),
             ),
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use tests::chaos::{Options, Setup, Summary, roll, run};
+use tests::chaos::{Options, Setup, Summary, WrongClock, roll, run};
 
 use crate::figure::percentile;
 
@@ -34,6 +34,7 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     let setup = Setup {
         program: std::env::current_exe()?,
         silence: None,
+        wrong_clock: WrongClock::find(),
     };
     if let Some(restarts) = arguments.rolling {
         return rolling(setup, restarts).await;
@@ -42,6 +43,9 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
         Some(seed) => seed,
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
     };
+    if setup.wrong_clock.is_none() {
+        eprintln!("all clocks are right: this machine has no libfaketime");
+    }
     let options = Options {
         setup,
         seed,
@@ -96,6 +100,7 @@ fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> 
     let mut out = std::io::stdout();
     let seconds = begun_at.elapsed().as_secs();
     writeln!(out, "{} runs from seed {seed} in {seconds} s", summary.runs)?;
+    writeln!(out, "{:.1} s for the longest", summary.longest_seconds)?;
     writeln!(out, "{} jobs with {} events", summary.jobs, summary.events)?;
     let ends = summary
         .ends

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use shared::db;
-use sqlx::{Connection, PgConnection, PgPool};
+use shared::db::{self, Pool};
+use sqlx::{Connection, PgConnection};
 
 use crate::Bench;
 use crate::figure::{Figure, median};
@@ -31,22 +31,22 @@ struct Cost {
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     // One connection, so that it can be told to hand in what it has counted.
-    let (_, pool) = bench.server.database("claim", 1).await?;
+    let (url, pool) = bench.server.database("claim", 1).await?;
     let queue = Queue::open(pool.clone()).await?;
     queue.fill(SMALL).await?;
-    settle(&pool).await?;
+    settle(&url).await?;
     let small = cost(&queue).await?;
 
     // To take jobs of ten tenants costs more than to take ten of one, however many there are.
-    let (_, few) = bench.server.database("claim_few", 1).await?;
+    let (few_url, few) = bench.server.database("claim_few", 1).await?;
     let few = Queue::open(few).await?;
     enqueue_of_tenants(&few, FEW_TENANTS).await?;
-    settle(&few.pool).await?;
+    settle(&few_url).await?;
     let small_of_many = cost(&few).await?;
 
     enqueue_of_tenants(&queue, TENANTS).await?;
-    multiply(&pool, LARGE / TENANTS).await?;
-    settle(&pool).await?;
+    multiply(&url, LARGE / TENANTS).await?;
+    settle(&url).await?;
     let large = cost(&queue).await?;
     let held = after_dequeues_under_a_snapshot(bench).await?;
 
@@ -84,7 +84,7 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
     let (url, pool) = bench.server.database("claim_held", 1).await?;
     let queue = Queue::open(pool.clone()).await?;
     queue.fill(DEQUEUED + SMALL).await?;
-    settle(&pool).await?;
+    settle(&url).await?;
     let mut other = PgConnection::connect(&url).await?;
     let mut reader = other
         .begin_with("begin isolation level repeatable read")
@@ -102,9 +102,10 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
 }
 
 /// Makes so many jobs of each that is there, whatever their rows look like.
-async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
+async fn multiply(url: &str, factor: usize) -> anyhow::Result<()> {
     let factor = i32::try_from(factor)?;
-    let mut connection = pool.acquire().await?;
+    // A statement of a pool may not take as long as this.
+    let mut connection = PgConnection::connect(url).await?;
     sqlx::query(
         "create temporary table copy as
          select job_id as old, gen_random_uuid() as new, number
@@ -112,7 +113,7 @@ async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
          where state = 'ready'",
     )
     .bind(factor)
-    .execute(&mut *connection)
+    .execute(&mut connection)
     .await?;
     for statement in [
         "insert into run
@@ -126,21 +127,24 @@ async fn multiply(pool: &PgPool, factor: usize) -> anyhow::Result<()> {
          join job on job.id = copy.old,
          lateral jsonb_populate_record(job, jsonb_build_object('id', copy.new)) as made",
     ] {
-        sqlx::query(statement).execute(&mut *connection).await?;
+        sqlx::query(statement).execute(&mut connection).await?;
     }
+    connection.close().await?;
     Ok(())
 }
 
 /// Leaves nothing for autovacuum to do while we count: its reading would be the claim's.
-async fn settle(pool: &PgPool) -> anyhow::Result<()> {
+async fn settle(url: &str) -> anyhow::Result<()> {
+    let mut connection = PgConnection::connect(url).await?;
     for statement in [
         "alter table run set (autovacuum_enabled = off)",
         "alter table job set (autovacuum_enabled = off)",
         "vacuum analyze",
         "checkpoint",
     ] {
-        sqlx::query(statement).execute(pool).await?;
+        sqlx::query(statement).execute(&mut connection).await?;
     }
+    connection.close().await?;
     Ok(())
 }
 
@@ -161,7 +165,7 @@ async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
 }
 
 /// Buffers of all tables and indexes of this database that were ever looked at.
-async fn read_so_far(pool: &PgPool) -> anyhow::Result<i64> {
+async fn read_so_far(pool: &Pool) -> anyhow::Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()")
         .execute(pool)
         .await?;

@@ -5,9 +5,8 @@
 
 use std::time::Instant;
 
-use shared::db::Steady;
 use shared::db::claim::Claimed;
-use sqlx::PgPool;
+use shared::db::{Pool, Steady};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -152,7 +151,7 @@ async fn finish(queue: &Queue, running: &mut mpsc::Receiver<Vec<Claimed>>) -> an
 }
 
 /// The least that two workers have to do for the same jobs.
-async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
+async fn work_at_limit(pool: &Pool) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
         let mut connection = pool.acquire().await?;
@@ -173,7 +172,7 @@ async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
                 )
                 .bind(BATCH)
                 .bind(Uuid::nil())
-                .fetch_all(&mut *connection)
+                .fetch_all(&mut connection)
                 .await?;
                 if claimed.is_empty() {
                     return anyhow::Ok(());
@@ -185,7 +184,7 @@ async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
                 )
                 .bind(&claimed)
                 .bind(RESULT)
-                .execute(&mut *connection)
+                .execute(&mut connection)
                 .await?;
             }
         });
@@ -194,7 +193,7 @@ async fn work_at_limit(pool: &PgPool) -> anyhow::Result<()> {
 }
 
 /// Tables of the same shape with the same jobs in them, and no more indexes than the least.
-async fn prepare_limit(pool: &PgPool) -> anyhow::Result<()> {
+async fn prepare_limit(pool: &Pool) -> anyhow::Result<()> {
     for statement in [
         "drop table if exists limit_run, limit_result",
         "create table limit_run (like run including defaults including storage) with (fillfactor = 60)",

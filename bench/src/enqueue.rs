@@ -3,10 +3,10 @@
 //! The limit is one row a job, in a table of the shape of `job`: a job of ours is that, its place in the queue and
 //! the first entry of its log.
 
+use shared::db::Pool;
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use sqlx::PgPool;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -59,16 +59,16 @@ async fn enqueue_thousand(queue: Queue) -> anyhow::Result<()> {
     Ok(queue.enqueue_thousand().await?)
 }
 
-async fn insert_row(pool: PgPool) -> anyhow::Result<()> {
+async fn insert_row(pool: Pool) -> anyhow::Result<()> {
     insert(&pool, &[Uuid::now_v7()]).await
 }
 
-async fn insert_rows(pool: PgPool) -> anyhow::Result<()> {
+async fn insert_rows(pool: Pool) -> anyhow::Result<()> {
     let ids: Vec<_> = (0..THOUSAND).map(|_| Uuid::now_v7()).collect();
     insert(&pool, &ids).await
 }
 
-async fn insert(pool: &PgPool, ids: &[Uuid]) -> anyhow::Result<()> {
+async fn insert(pool: &Pool, ids: &[Uuid]) -> anyhow::Result<()> {
     sqlx::query(
         "insert into limit_job (id, tenant_id, skill, model, request, metadata, created_at)
          select id, $2, 'shell', 'script/bash', $3::json, '{}', $4 from unnest($1) as new (id)",

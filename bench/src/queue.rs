@@ -6,15 +6,15 @@ use anyhow::ensure;
 use api::JobWriter;
 use chrono::{SubsecRound, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use shared::db;
 use shared::db::claim::Claimed;
 use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
+use shared::db::{self, Pool};
 use shared::event::{EventData, JobStarted};
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobResult, Outcome};
-use shared::sandbox::Isolation;
-use sqlx::{PgExecutor, PgPool};
+use shared::sandbox::{Isolation, MemoryLimit};
+use sqlx::PgExecutor;
 use tests::new_job::new_job;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -26,7 +26,7 @@ pub(crate) const THOUSAND: usize = 1000;
 /// A database with a tenant and a worker that exists on paper: its part is played here.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     writer: JobWriter,
     _writing: Arc<AbortOnDropHandle<()>>,
     tenant: TenantId,
@@ -35,7 +35,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) async fn open(pool: PgPool) -> anyhow::Result<Self> {
+    pub(crate) async fn open(pool: Pool) -> anyhow::Result<Self> {
         let tenant = db::tenant::get_or_insert(&pool, "bench").await?.id;
         let skills = vec!["shell".to_owned()];
         let new = NewWorker {
@@ -46,6 +46,7 @@ impl Queue {
             programs: Vec::new(),
             providers: Vec::new(),
             isolation: Isolation::Namespaced,
+            memory_limit: MemoryLimit::Watched,
         };
         let worker = db::worker::insert(&pool, &new).await?;
         let (writer, writing) = JobWriter::new(&pool);
@@ -94,7 +95,8 @@ impl Queue {
         db: impl PgExecutor<'_>,
         slots: i64,
     ) -> sqlx::Result<Vec<Claimed>> {
-        db::claim::claim(db, self.worker, &self.skills, slots, true).await
+        let claims = db::claim::claim(db, self.worker, &self.skills, slots, true);
+        Ok(claims.await?.into_iter().flatten().collect())
     }
 
     /// Ends jobs that did nothing, with what a log has at least.

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use cli::postgres::{Postgres, Settings};
-use shared::db;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 use tempfile::TempDir;
 
 use crate::process::{cpu_seconds_of_tree, parent_of};
@@ -55,7 +54,7 @@ impl Server {
         &self,
         name: &str,
         connections: u32,
-    ) -> anyhow::Result<(String, PgPool)> {
+    ) -> anyhow::Result<(String, Pool)> {
         let url = self.empty_database(name).await?;
         let pool = db::connect(&url, "bench", connections).await?;
         db::migrate(&pool).await?;

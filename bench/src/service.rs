@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
-use sqlx::PgPool;
 use tokio::time::sleep;
 
 use crate::process::Process;
@@ -18,7 +17,7 @@ pub(crate) struct Service {
     pub(crate) key: String,
     pub(crate) api: Process,
     pub(crate) workers: Vec<Process>,
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     environment: Vec<(&'static str, String)>,
     home: PathBuf,
     worker_homes: usize,

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use shared::db::{self, Steady};
+use shared::db::{self, Listener, Steady};
 use shared::id::JobId;
-use sqlx::postgres::PgListener;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -41,8 +40,7 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
     let (begun, mut beginnings) = mpsc::unbounded_channel();
     let bell = Arc::new(Notify::new());
     let mut service = JoinSet::new();
-    let mut listener = PgListener::connect_with(&queue.pool).await?;
-    listener.listen(db::WORK_CHANNEL).await?;
+    let mut listener = Listener::open(&queue.pool, &[db::WORK_CHANNEL]).await?;
     service.spawn(handle(queue.clone(), listener, begun));
     service.spawn(ring(queue.clone(), bell.clone()));
 
@@ -83,13 +81,14 @@ async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
 /// Claims when told to, as a worker does, and says when each job's handler begins.
 async fn handle(
     queue: Queue,
-    mut listener: PgListener,
+    mut listener: Listener,
     begun: mpsc::UnboundedSender<(JobId, Instant)>,
 ) -> anyhow::Result<()> {
     let mut claiming = Steady::of(&queue.pool);
     let mut endings = JoinSet::new();
     loop {
-        listener.recv().await?;
+        let heard = listener.next().await?;
+        anyhow::ensure!(heard.is_some(), "the listener's connection is lost");
         let claimed = queue.claim(claiming.get().await?, SLOTS).await?;
         let at = Instant::now();
         for claimed in &claimed {

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use shared::db::EVENTS_CHANNEL;
+use shared::db::{EVENTS_CHANNEL, Listener};
 use shared::id::JobId;
-use sqlx::postgres::PgListener;
 use tokio::time::timeout;
 
 use crate::Bench;
@@ -37,8 +36,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
 /// From each request to the first notification that its job's log has grown: that of `job.started`, since
 /// accepting a job sends none. In milliseconds.
 async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
-    let mut listener = PgListener::connect_with(&service.pool).await?;
-    listener.listen(EVENTS_CHANNEL).await?;
+    let mut listener = Listener::open(&service.pool, &[EVENTS_CHANNEL]).await?;
     let mut started = HashMap::new();
     let submitting = paced(pacing, || {
         let client = client.clone();
@@ -51,20 +49,23 @@ async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::R
     let sent = loop {
         tokio::select! {
             sent = &mut submitting => break sent?,
-            heard = listener.recv() => note(&mut started, heard?.payload()),
+            heard = hear(&mut listener) => note(&mut started, &heard?),
         }
     };
     while !sent.iter().all(|(job, _)| started.contains_key(job)) {
-        let heard = timeout(PATIENCE, listener.recv()).await;
-        note(
-            &mut started,
-            heard.context("a job did not begin")??.payload(),
-        );
+        let heard = timeout(PATIENCE, hear(&mut listener)).await;
+        note(&mut started, &heard.context("a job did not begin")??);
     }
     Ok(sent
         .iter()
         .map(|(job, sent_at)| started[job].duration_since(*sent_at).as_secs_f64() * 1e3)
         .collect())
+}
+
+async fn hear(listener: &mut Listener) -> anyhow::Result<String> {
+    let heard = listener.next().await?;
+    let heard = heard.context("the listener's connection is lost")?;
+    Ok(heard.payload().to_owned())
 }
 
 fn note(started: &mut HashMap<JobId, Instant>, payload: &str) {

@@ -36,6 +36,7 @@ async fn sample(interruption: Interruption, count: usize) -> anyhow::Result<Vec<
     let setup = Setup {
         program: std::env::current_exe()?,
         silence: None,
+        wrong_clock: None,
     };
     let times = interrupt(setup, interruption, count).await?;
     Ok(times.iter().map(Duration::as_secs_f64).collect())

@@ -5,6 +5,7 @@ mod approvals;
 mod job;
 mod keys;
 mod queue;
+mod remote;
 mod secrets;
 mod skills;
 mod slots;
@@ -12,6 +13,7 @@ mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
@@ -25,6 +27,7 @@ pub(crate) use approvals::{Approvals, ApprovalsCommand, ListApprovals, OneApprov
 pub(crate) use job::{List, OneJob, Watch};
 pub(crate) use keys::{CreateKey, Keys, KeysCommand, RevokeKey};
 pub(crate) use queue::{PausedPart, Queue, QueueCommand};
+pub(crate) use remote::Remote;
 pub(crate) use secrets::{MasterKey, OneSecret, Rotate, Secrets, SecretsCommand};
 pub(crate) use skills::{CheckSkill, DeleteSkill, PushSkill, Skills, SkillsCommand};
 pub(crate) use slots::{KeepFor, Slots};
@@ -92,7 +95,7 @@ pub(crate) enum Command {
     Keys(Keys),
     /// Set, list and delete the secrets of skills
     Secrets(Secrets),
-    /// Say what this machine has and what it lacks
+    /// Say what the service that runs here has and what it lacks, or else this machine
     Doctor(Doctor),
 }
 
@@ -239,20 +242,6 @@ pub(crate) struct Worker {
     pub(crate) metrics: MetricsListen,
 }
 
-/// Which service to speak to.
-#[derive(Args, Clone)]
-pub(crate) struct Remote {
-    /// The service; the one of the data directory if not given, or one that runs while the command does
-    #[arg(long, env = "SKILLET_URL")]
-    pub(crate) url: Option<String>,
-    /// The key for --url
-    #[arg(long, env = "SKILLET_API_KEY", hide_env_values = true)]
-    pub(crate) api_key: Option<String>,
-    /// For a service that runs while the command does.
-    #[command(flatten, next_help_heading = "If the command runs its own service")]
-    pub(crate) own: Own,
-}
-
 #[derive(Args)]
 pub(crate) struct Run {
     /// The skill, which `skillet skills` lists; not with --agent
@@ -265,7 +254,7 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) agent: Option<String>,
     /// The conversation that the agent's job continues
-    #[arg(short, long, value_name = "ID")]
+    #[arg(short, long, value_name = "ID", value_parser = parse_id::<ConversationId>)]
     pub(crate) conversation: Option<ConversationId>,
     /// A file to start from, or a URL; can be given again
     #[arg(short, long = "input", value_name = "FILE")]
@@ -316,6 +305,8 @@ pub(crate) struct ListAll {
 #[derive(Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
+    pub(crate) home: Home,
+    #[command(flatten)]
     pub(crate) sandbox: Sandbox,
     /// A folder of skills beside the built-in ones
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
@@ -323,6 +314,12 @@ pub(crate) struct Doctor {
     /// Print what was found as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// An id. Every kind of id looks the same.
+fn parse_id<T: FromStr>(text: &str) -> Result<T, &'static str> {
+    text.parse()
+        .map_err(|_| "not an id; an id looks like 019aa0c4-5e8d-7000-8000-000000000000")
 }
 
 fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
@@ -333,5 +330,16 @@ fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
 
 /// The command line, to be given defaults and parsed.
 pub(crate) fn command() -> clap::Command {
-    Cli::command()
+    let mut command = Cli::command();
+    command.build();
+    with_plain_usage(command)
+}
+
+/// An error shows the usage of the command itself. clap adds each option that was given, also by a variable.
+fn with_plain_usage(mut command: clap::Command) -> clap::Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    command
+        .override_usage(usage)
+        .mut_subcommands(with_plain_usage)
 }

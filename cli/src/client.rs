@@ -1,21 +1,27 @@
 //! The API, from the outside.
 
 mod follow;
+mod resolver;
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
+use futures_util::stream;
 use reqwest::multipart::{Form, Part};
-use reqwest::{Client as Http, Method, RequestBuilder, Response};
+use reqwest::{Body, Client as Http, Method, RequestBuilder, Response, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::asset::Asset;
 use shared::id::JobId;
 use shared::job::Job;
-use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
 
 pub(crate) use follow::Following;
+use resolver::Resolver;
+
+/// Bytes of a file that are read at once.
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A service and a key for it.
 #[derive(Clone)]
@@ -27,7 +33,9 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(url: &str, api_key: &str) -> anyhow::Result<Self> {
+        check_url(url)?;
         let http = Http::builder()
+            .dns_resolver(Resolver)
             .user_agent(concat!("skillet-cli/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(Self {
@@ -88,6 +96,13 @@ impl Client {
         Ok(serde_json::from_str(&text)?)
     }
 
+    /// Asks whether the service has all that it needs.
+    pub(crate) async fn check_ready(&self) -> anyhow::Result<()> {
+        self.send(self.request(Method::GET, "/readyz"))
+            .await
+            .map(drop)
+    }
+
     /// Removes what is at `path`.
     pub(crate) async fn delete(&self, path: &str) -> anyhow::Result<()> {
         self.send(self.request(Method::DELETE, path))
@@ -111,9 +126,7 @@ impl Client {
             .context("an input must be a file")?
             .to_string_lossy()
             .into_owned();
-        let part = Part::file(path)
-            .await
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let part = file_part(path).with_context(|| format!("cannot read {}", path.display()))?;
         self.upload(part.file_name(name)).await
     }
 
@@ -159,15 +172,15 @@ impl Client {
         };
         let mut file = options
             .open(to)
-            .await
             .with_context(|| format!("cannot write {}", to.display()))?;
         let mut response = self
             .send(self.request(Method::GET, &asset.content_url))
             .await?;
         while let Some(chunk) = response.chunk().await? {
-            file.write_all(&chunk).await?;
+            file.write_all(&chunk)
+                .with_context(|| format!("cannot write {}", to.display()))?;
         }
-        Ok(file.flush().await?)
+        Ok(())
     }
 
     /// Follows a job's log from its beginning.
@@ -202,6 +215,31 @@ impl Client {
         });
         bail!("{detail}{}", fields.collect::<String>())
     }
+}
+
+/// A URL that requests can be sent to.
+fn check_url(url: &str) -> anyhow::Result<()> {
+    let parsed = Url::parse(url).ok();
+    let is_http = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    ensure!(
+        parsed.as_ref().is_some_and(is_http),
+        "`{url}` is not the URL of a service: it must begin with http:// or https://, e.g. http://127.0.0.1:8420 \
+         (--url, SKILLET_URL)"
+    );
+    Ok(())
+}
+
+/// A file as it is read. A command has little else to do meanwhile, so it reads without other threads.
+fn file_part(path: &Path) -> std::io::Result<Part> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let chunks = stream::try_unfold(file, async |mut file| {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let length = file.read(&mut chunk)?;
+        chunk.truncate(length);
+        Ok::<_, std::io::Error>((length > 0).then_some((chunk, file)))
+    });
+    Ok(Part::stream_with_length(Body::wrap_stream(chunks), size))
 }
 
 fn text(value: &Value) -> &str {

@@ -1,19 +1,25 @@
 //! Where things are on this machine (XDG Base Directory Specification; system directories for root).
 
-use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 /// The data directory that was asked for, or the usual one; made if it is missing.
 pub(crate) fn data(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let path = match asked {
-        Some(path) => std::path::absolute(path)?,
-        None => usual("XDG_DATA_HOME", ".local/share", "/var/lib/skillet")?,
-    };
+    let path = data_path(asked)?;
     make(&path)?;
     Ok(path)
+}
+
+/// Where that is, whether or not it is there.
+pub(crate) fn data_path(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match asked {
+        Some(path) => Ok(std::path::absolute(path)?),
+        None => usual("XDG_DATA_HOME", ".local/share", "/var/lib/skillet"),
+    }
 }
 
 /// The cache directory; made if it is missing.
@@ -38,25 +44,67 @@ fn usual(variable: &str, under_home: &str, for_root: &str) -> anyhow::Result<Pat
     Ok(Path::new(&home).join(under_home).join("skillet"))
 }
 
-/// As root the database runs as another user, who must be able to pass through; nobody else may read.
 fn make(path: &Path) -> anyhow::Result<()> {
+    create(path).with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// Creates a directory where it is missing, and those above it, whatever the process's umask. Nobody else may read it.
+/// As root the database and commands run as other users, who must be able to pass through.
+///
+/// Those that exist stay as they are.
+pub(crate) fn create(path: &Path) -> io::Result<()> {
     let mode = if rustix::process::geteuid().is_root() {
         0o711
     } else {
         0o700
     };
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(mode)
-        .create(path);
-    made.with_context(|| format!("cannot make {}", path.display()))
+    let missing: Vec<_> = path
+        .ancestors()
+        .take_while(|directory| !directory.exists())
+        .collect();
+    for directory in missing.into_iter().rev() {
+        match fs::create_dir(directory) {
+            Ok(()) => fs::set_permissions(directory, Permissions::from_mode(mode))?,
+            // Another process was first.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Closes a directory of ours to all other users. One that belongs to somebody else stays as it is, with a warning if
+/// it is open.
+pub(crate) fn close(path: &Path) -> anyhow::Result<()> {
+    let look = || format!("cannot look at {}", path.display());
+    let metadata = fs::metadata(path).with_context(look)?;
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        let path = path.display();
+        tracing::warn!("other users of this machine may read {path}: have its owner close it");
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode & !0o077))
+        .with_context(|| format!("cannot close {} to other users", path.display()))
+}
+
+/// Warns of a directory whose files other users could replace. It may be meant for more than Skillet, so it is not
+/// closed.
+pub(crate) fn warn_if_writable(path: &Path) {
+    if fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 != 0) {
+        let path = path.display();
+        tracing::warn!("other users of this machine may write to {path}: chmod go-w {path}");
+    }
 }
 
 /// Writes a file that only this user can read, all of it or nothing.
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let side = path.with_extension("new");
     fs::write(&side, "")
-        .and_then(|()| fs::set_permissions(&side, fs::Permissions::from_mode(0o600)))?;
+        .and_then(|()| fs::set_permissions(&side, Permissions::from_mode(0o600)))?;
     fs::write(&side, text)?;
     fs::rename(&side, path).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -9,6 +9,7 @@ mod directory;
 mod master_key;
 pub mod postgres;
 mod progress;
+mod runtime;
 mod service;
 mod session;
 mod shutdown;
@@ -17,6 +18,7 @@ mod trace;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use rustix::fs::Mode;
 
 use crate::args::Cli;
 use crate::trace::Exporter;
@@ -52,11 +54,22 @@ pub fn main() -> ExitCode {
     rustls::crypto::ring::default_provider()
         .install_default()
         .expect("nothing was installed before");
-    let runtime = tokio::runtime::Runtime::new().expect("a process can have threads and timers");
-    let exporter = Exporter::start(runtime.handle());
-    let ended = runtime.block_on(command::run(cli, config));
-    // While there is a runtime to send the last spans.
-    drop(exporter);
+    if cli.command.keeps_data() {
+        // Nobody else reads the files of a service, whatever the mask of whoever starts it.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    }
+    let ended = match cli.command.remote() {
+        Some(remote) if session::finds_service(remote) => {
+            runtime::for_client().and_then(|runtime| runtime.block_on(command::run(cli, config)))
+        }
+        _ => runtime::for_service().and_then(|runtime| {
+            let exporter = Exporter::start(runtime.handle());
+            let ended = runtime.block_on(command::run(cli, config));
+            // While there is a runtime to send the last spans.
+            drop(exporter);
+            ended
+        }),
+    };
     match ended {
         Ok(Exit::Done) => ExitCode::SUCCESS,
         Ok(Exit::Failed) => ExitCode::FAILURE,

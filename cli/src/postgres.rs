@@ -1,6 +1,6 @@
 //! The embedded default: a private Postgres that Skillet starts, adopts and stops by itself.
 //!
-//! It listens on a Unix socket in a directory of mode 0700 and nowhere else, so whoever can open
+//! It listens on a Unix socket in a private directory and nowhere else, so whoever can open
 //! the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived
 //! its Skillet is adopted, a pid file that outlived its server is seen through, and a half-made
 //! cluster is made again.
@@ -53,6 +53,7 @@ impl Postgres {
     ) -> Result<Self, PostgresError> {
         let directory = Directory::claim(directory)?;
         let account = Account::choose(&directory.cluster())?;
+        account.admit(directory.path(), false)?;
         account.check_reach(directory.path())?;
 
         let version = cluster::version(&directory)?;

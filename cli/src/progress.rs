@@ -1,6 +1,7 @@
 //! What a job does, for someone who watches a terminal.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use shared::event::{AssetCreated, Event, EventData, ToolCompleted, ToolOutcome, 
 
 /// The longest line about a call.
 const MAX_CHARS: usize = 100;
+/// The time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Lines on standard error; with a spinner if that is a terminal.
@@ -32,13 +34,22 @@ impl Progress {
             .expect("the template is valid");
         spinner.set_style(style);
         spinner.set_message("queued");
-        if is_terminal {
-            spinner.enable_steady_tick(TICK);
-        }
         Self {
             spinner,
             is_terminal,
             lines: HashMap::new(),
+        }
+    }
+
+    /// Turns the spinner for as long as it is polled: there may be no thread for that.
+    pub(crate) fn turning(&self) -> impl Future<Output = Infallible> + use<> {
+        let spinner = self.spinner.clone();
+        async move {
+            let mut ticks = tokio::time::interval(TICK);
+            loop {
+                ticks.tick().await;
+                spinner.tick();
+            }
         }
     }
 

@@ -10,13 +10,12 @@ use std::time::Duration;
 use anyhow::Context;
 use ipnet::IpNet;
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use worker::{Keep, Shutdown};
@@ -30,7 +29,7 @@ use crate::postgres::{Postgres, Settings as PostgresSettings};
 pub(crate) use lock::DirectoryLock;
 pub(crate) use place::Place;
 
-/// Connections of an API process and of a worker, two of which listen.
+/// Connections that requests and jobs share, of an API process and of a worker.
 const API_CONNECTIONS: u32 = 20;
 const WORKER_CONNECTIONS: u32 = 10;
 const READY_PATIENCE: Duration = Duration::from_secs(30);
@@ -49,10 +48,16 @@ impl Parts {
     /// Reads and opens what the options name.
     pub(crate) fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
+        directory::warn_if_writable(&home);
         let assets = match common.assets.as_deref() {
             Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
             Some(folder) => AssetStore::in_folder(Path::new(folder))?,
-            None => AssetStore::in_folder(&home.join("assets"))?,
+            None => {
+                let folder = home.join("assets");
+                let store = AssetStore::in_folder(&folder)?;
+                directory::close(&folder)?;
+                store
+            }
         };
         let catalog = Catalog::load(common.skills_dir.as_deref())?;
         let mut providers = config.providers(common.default_model.clone());
@@ -99,7 +104,6 @@ impl Parts {
     ) -> anyhow::Result<()> {
         let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
         let settings = worker::Settings {
-            database_url: database_url.to_owned(),
             pool: db::connect(database_url, "skillet worker", WORKER_CONNECTIONS).await?,
             metrics: self.metrics.clone(),
             assets: self.assets.clone(),
@@ -138,15 +142,24 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts everything and returns when jobs can run. `progress` gets a line whenever a wait begins.
+    /// Starts everything in the directory of the lock, and returns when jobs can run. `progress` gets a line whenever
+    /// a wait begins.
     pub(crate) async fn start(
         options: Up,
         config: &Config,
-        shutdown: Shutdown,
+        lock: DirectoryLock,
+        shutdown: &Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
+        // When it ends by itself, nobody was asked to.
+        let shutdown = Shutdown {
+            drain: shutdown.drain.child_token(),
+            leave: shutdown.leave.child_token(),
+        };
         let mut parts = Parts::open(&options.own.common, config)?;
-        let lock = DirectoryLock::take(&parts.home)?;
+        // A port that is taken is said before a database is made.
+        let listener = listen(options.listen.listen)?;
+        let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
         if parts.master_keys.is_none() {
             parts.master_keys = Some(KeyFile::of(&parts.home).read_or_make()?);
         }
@@ -155,13 +168,14 @@ impl Service {
         let pool = db::connect(&database_url, "skillet up", 2)
             .await
             .context("cannot reach the database")?;
-        db::migrate(&pool).await?;
-        // We hold the directory, so whoever worked here before is gone.
-        db::worker::stop_home(&pool, &parts.home.display().to_string()).await?;
-        let api_key = own_key(&pool, &parts.home).await?;
-
-        let listener = listen(options.listen.listen)?;
-        let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
+        let api_key = match prepare(&pool, &parts.home).await {
+            Ok(api_key) => api_key,
+            Err(error) => {
+                // Before its server goes.
+                pool.close().await;
+                return Err(error);
+            }
+        };
         let place = Place::new(listener.local_addr()?, api_key);
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
@@ -187,14 +201,20 @@ impl Service {
             postgres,
             _lock: lock,
         };
-        service.wait_until_ready(&pool, &parts.home).await?;
+        let ready = service.wait_until_ready(&pool, &parts.home).await;
         pool.close().await;
+        if let Err(error) = ready {
+            service.hurry();
+            // What went wrong first is what matters.
+            let _ = service.stop().await;
+            return Err(error);
+        }
         // The last step: who finds the file finds the service, and who started it takes both away.
         service.place.write(&service.place_file)?;
         Ok(service)
     }
 
-    async fn wait_until_ready(&mut self, pool: &PgPool, home: &Path) -> anyhow::Result<()> {
+    async fn wait_until_ready(&mut self, pool: &Pool, home: &Path) -> anyhow::Result<()> {
         let home = home.display().to_string();
         let ready = async {
             while !db::worker::list(pool)
@@ -264,6 +284,7 @@ pub(crate) async fn open_database(
     progress: fn(&str),
 ) -> anyhow::Result<(Option<Postgres>, String)> {
     if let Some(url) = named {
+        db::check(&url).await?;
         return Ok((None, url));
     }
     let (home, cache) = (home.join("postgres"), directory::cache()?);
@@ -275,8 +296,16 @@ pub(crate) async fn open_database(
     Ok((Some(postgres), url))
 }
 
+/// Brings the database up to date, and returns the key of the directory's owner.
+async fn prepare(pool: &Pool, home: &Path) -> anyhow::Result<String> {
+    db::migrate(pool).await?;
+    // We hold the directory, so whoever worked here before is gone.
+    db::worker::stop_home(pool, &home.display().to_string()).await?;
+    own_key(pool, home).await
+}
+
 /// The key of this directory's owner, who may do everything. It stays the same over restarts.
-async fn own_key(pool: &PgPool, home: &Path) -> anyhow::Result<String> {
+async fn own_key(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     let file = home.join("api_key");
     if let Ok(text) = std::fs::read_to_string(&file)
         && db::key::get_by_secret(pool, text.trim()).await?.is_some()

@@ -1,6 +1,8 @@
 //! The service that a client command speaks to: one that is named, one that runs here, or its own.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 use ipnet::IpNet;
@@ -12,8 +14,29 @@ use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
-use crate::service::{Place, Service};
+use crate::service::{DirectoryLock, Place, Service};
 use crate::shutdown::Signals;
+
+/// How long a command waits for a service that is starting, which may have a database to recover.
+const START_PATIENCE: Duration = Duration::from_secs(300);
+/// The time between two looks.
+const START_POLL: Duration = Duration::from_millis(50);
+
+/// Whether there is a service already that the command speaks to.
+pub(crate) fn finds_service(remote: &Remote) -> bool {
+    let is_here = || {
+        let home = directory::data_path(remote.own.common.home.data_dir.as_deref());
+        home.is_ok_and(|home| Place::read(&home).is_some())
+    };
+    remote.url.is_some() || is_here()
+}
+
+/// What there is in a data directory.
+enum Found {
+    Service(Place),
+    /// Nothing; a service can be started.
+    Nothing(DirectoryLock),
+}
 
 /// A connection to a service, which may be our own.
 pub(crate) struct Session {
@@ -81,12 +104,15 @@ impl Session {
             });
         }
         let home = directory::data(remote.own.common.home.data_dir.as_deref())?;
-        if let Some(place) = Place::read(&home) {
-            return Ok(Self {
-                client: Client::new(&place.url, &place.api_key)?,
-                own: None,
-            });
-        }
+        let lock = match find(&home).await? {
+            Found::Service(place) => {
+                return Ok(Self {
+                    client: Client::new(&place.url, &place.api_key)?,
+                    own: None,
+                });
+            }
+            Found::Nothing(lock) => lock,
+        };
         let options = Up {
             listen: Listen {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -105,7 +131,7 @@ impl Session {
             },
         };
         let progress = |line: &str| eprintln!("{line}");
-        let service = Service::start(options, config, Shutdown::default(), progress).await?;
+        let service = Service::start(options, config, lock, &Shutdown::default(), progress).await?;
         let client = Client::new(&service.place.url, &service.place.api_key)?;
         Ok(Self {
             client,
@@ -122,4 +148,34 @@ impl Session {
             None => Ok(()),
         }
     }
+}
+
+/// Finds the service of a data directory. One that is about to be there, or to go, is waited for.
+async fn find(home: &Path) -> anyhow::Result<Found> {
+    let mut is_told = false;
+    let find = async {
+        loop {
+            if let Some(place) = Place::read(home) {
+                return Ok(Found::Service(place));
+            }
+            if let Some(lock) = DirectoryLock::take_if_free(home)? {
+                return Ok(Found::Nothing(lock));
+            }
+            if !is_told {
+                is_told = true;
+                let home = home.display();
+                eprintln!("the service in {home} is starting or stopping; waiting for it");
+            }
+            tokio::time::sleep(START_POLL).await;
+        }
+    };
+    tokio::time::timeout(START_PATIENCE, find)
+        .await
+        .with_context(|| {
+            let seconds = START_PATIENCE.as_secs();
+            format!(
+                "the service in {} did not start within {seconds} s",
+                home.display()
+            )
+        })?
 }

@@ -16,7 +16,7 @@ use crate::tool::ToolName;
 pub const DEFAULT: &str = "default";
 
 /// The version of the agent that is built in.
-const BUILT_IN: i32 = 0;
+pub const BUILT_IN: i32 = 0;
 
 /// An agent as its owner sees it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

@@ -7,6 +7,7 @@ pub mod budget;
 pub mod cancel;
 pub mod chore;
 pub mod claim;
+mod connection;
 pub mod conversation;
 pub mod depth;
 pub mod event;
@@ -15,23 +16,33 @@ pub mod idempotency;
 pub mod job;
 pub mod key;
 pub mod lane;
+mod listener;
 pub mod log;
+mod pool;
 pub mod queue;
 pub mod run;
 pub mod secret;
+mod session;
 pub mod skill;
 mod steady;
 pub mod submit_limit;
 pub mod tenant;
+mod transaction;
 pub mod worker;
 
 use std::time::{Duration, Instant};
 
+use ::log::LevelFilter;
 use chrono::{DateTime, Utc};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgExecutor, PgPool};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgExecutor};
 
+pub use connection::Connection;
+pub use listener::Listener;
+pub use pool::Pool;
+pub use session::{ConnectError, check};
 pub use steady::Steady;
+pub use transaction::Transaction;
 
 /// Says that a log has grown; the payload lists job ids, or is empty for "look at all".
 pub const EVENTS_CHANNEL: &str = "skillet_events";
@@ -42,37 +53,25 @@ pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// How long a request waits for a connection before it fails.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
-/// and to ask it each time costs as much as a small statement.
-const TRUSTED_FOR: Duration = Duration::from_millis(100);
+/// A statement that takes longer is logged.
+const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 /// The pause before what failed for want of a server is tried again.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens a pool. `name` shows in `pg_stat_activity`. A server that is just restarting is waited for.
-pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<PgPool, sqlx::Error> {
+pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<Pool, sqlx::Error> {
+    let options = connect_options(url, name)?;
+    through_outage(|| Pool::open(options.clone(), max_connections)).await
+}
+
+/// A slow statement is no warning: a loaded machine has many, and nobody can act on one. It shows at the level `info`.
+fn connect_options(url: &str, name: &str) -> sqlx::Result<PgConnectOptions> {
     let options: PgConnectOptions = url.parse()?;
-    let options = options.application_name(name);
-    // Waiting for a connection is no warning of its own; slow statements show in the caller's span.
-    let pool = PgPoolOptions::new()
-        .max_connections(max_connections)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for > TRUSTED_FOR {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        // A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer.
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                sqlx::query("set jit = off").execute(connection).await?;
-                Ok(())
-            })
-        });
-    through_outage(|| pool.clone().connect_with(options.clone())).await
+    Ok(options
+        .application_name(name)
+        // Numbers come in binary, so their digits are all there. PgBouncer by default refuses to be asked for them.
+        .extra_float_digits(None)
+        .log_slow_statements(LevelFilter::Info, SLOW_STATEMENT))
 }
 
 /// Tries again while the server is out of reach, which it is while it restarts, for as long as a request waits for a
@@ -94,8 +93,7 @@ where
 
 /// Makes a database on the server of `url` if it is missing.
 pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
-    use sqlx::Connection;
-    let mut connection = sqlx::PgConnection::connect(url).await?;
+    let mut connection = PgConnection::connect(url).await?;
     // An identifier cannot be a parameter; this one is ours.
     let created = sqlx::query(sqlx::AssertSqlSafe(format!("create database \"{name}\"")))
         .execute(&mut connection)
@@ -120,13 +118,26 @@ pub async fn now(db: impl PgExecutor<'_>) -> sqlx::Result<DateTime<Utc>> {
         .await
 }
 
-/// Brings the schema up to date. Several processes may call it at once.
-pub async fn migrate(pool: &PgPool) -> Result<(), sqlx::migrate::MigrateError> {
-    sqlx::migrate!("../migrations").run(pool).await
+/// Returns when the server has answered.
+pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
+    sqlx::query("select").execute(db).await?;
+    Ok(())
+}
+
+/// Brings the schema up to date. Several processes may call it at once. A migration has no deadline: it takes as long as
+/// there are rows.
+pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
+    let own = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_lazy_with(pool.connect_options());
+    let migrated = sqlx::migrate!("../migrations").run(&own).await;
+    own.close().await;
+    migrated
 }
 
 /// Whether the schema is at least the one that this program was built for.
-pub async fn is_migrated(pool: &PgPool) -> Result<bool, sqlx::Error> {
+pub async fn is_migrated(pool: &Pool) -> Result<bool, sqlx::Error> {
     let newest = sqlx::migrate!("../migrations")
         .iter()
         .map(|migration| migration.version)
@@ -149,13 +160,19 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, WorkerCrashed};
     match error {
         Io(_) | PoolTimedOut | PoolClosed | WorkerCrashed => true,
-        // A connection exception; told to end; crashed; not ready yet; full.
         Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["57P01", "57P02", "57P03", "53300"].contains(&&*code)
+            OUTAGE_CLASSES.iter().any(|class| code.starts_with(class))
+                || OUTAGE_CODES.contains(&&*code)
         }),
         _ => false,
     }
 }
+
+/// A connection exception; a deadlock; no disk, memory or connection left; ended by a timeout or a shutdown, or not
+/// ready yet; an error of the server's system.
+const OUTAGE_CLASSES: [&str; 5] = ["08", "40", "53", "57", "58"];
+/// A standby that does not write; a transaction that was idle for too long; a lock that was not to be had.
+const OUTAGE_CODES: [&str; 3] = ["25006", "25P03", "55P03"];
 
 fn is_undefined_table(error: &sqlx::Error) -> bool {
     error

@@ -19,6 +19,7 @@ use crate::id::{JobId, WorkerId};
 use crate::job::{Job, OutputKind, Reservation};
 use crate::message::{AssistantMessage, Tokens};
 use crate::sandbox::Isolation;
+use crate::stored::UnreadableRow;
 
 /// One entry of a job's log, as it is stored and replayed.
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,9 +151,10 @@ impl EventData {
 
 impl Event {
     /// The event's data, typed.
-    pub fn parse(&self) -> serde_json::Result<EventData> {
+    pub fn parse(&self) -> Result<EventData, UnreadableRow> {
         let json = format!(r#"{{"type":"{}","data":{}}}"#, self.kind, self.data.get());
         serde_json::from_str(&json)
+            .map_err(|error| UnreadableRow::new("an entry of the job's log", error))
     }
 }
 
@@ -316,6 +318,8 @@ pub enum RetryCause {
     DatabaseOutage,
     /// A fault of ours.
     Failure,
+    /// The job was written by another release than the worker's, which could not read it.
+    Unreadable,
 }
 
 impl RetryCause {
@@ -327,6 +331,7 @@ impl RetryCause {
             Self::ModelOutage => "model_outage",
             Self::DatabaseOutage => "database_outage",
             Self::Failure => "failure",
+            Self::Unreadable => "unreadable",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Identifiers. All are UUIDv7, so they sort by the time they were made.
+//! Identifiers. All are UUIDv7, so they sort by the time they were made, by the database's clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ macro_rules! id {
             /// A new identifier, later than all that this process made before.
             #[expect(clippy::new_without_default, reason = "each one differs")]
             pub fn new() -> Self {
-                Self(Uuid::now_v7())
+                Self(crate::clock::new_id())
             }
         }
 

@@ -20,6 +20,12 @@ pub struct ModelName(String);
 pub struct NotAModelName;
 
 impl ModelName {
+    /// A name as it is stored. Another release may have accepted what this one would not; then [`provider`](Self::provider)
+    /// is all of it if it has no slash.
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
     /// The part before the first slash.
     pub fn provider(&self) -> &str {
         self.split().0
@@ -31,9 +37,7 @@ impl ModelName {
     }
 
     fn split(&self) -> (&str, &str) {
-        self.0
-            .split_once('/')
-            .expect("there is no model name without a slash")
+        self.0.split_once('/').unwrap_or((&self.0, ""))
     }
 }
 
@@ -91,5 +95,12 @@ mod tests {
         ] {
             assert!(wrong.parse::<ModelName>().is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_stored_name_is_shown_as_it_is_whatever_its_form() {
+        let name = ModelName::from_stored("next release: gpt-7".to_owned());
+        assert_eq!(name.to_string(), "next release: gpt-7");
+        assert_eq!((name.provider(), name.id()), ("next release: gpt-7", ""));
     }
 }

@@ -95,7 +95,7 @@ pub enum NotConfigured {
     },
     /// The provider's key is not set.
     #[error(
-        "the key of provider `{provider}` is missing: set the variable {variable} for the workers"
+        "the key of provider `{provider}` is missing: start `skillet up`, or the workers, with the variable {variable}"
     )]
     MissingKey {
         /// Whose key.
@@ -178,6 +178,17 @@ impl Providers {
             provider: model.provider().to_owned(),
             variable,
         })
+    }
+
+    /// The variable that a provider's key is missing in; `None` if it needs none or has one.
+    pub fn missing_variable(&self, name: &str) -> Option<&str> {
+        let is_ready = self.by_name.get(name)?.is_ready();
+        self.key_variable(name).filter(|_| !is_ready)
+    }
+
+    /// The variable that a provider's key is looked for in; `None` if it needs none.
+    pub fn key_variable(&self, name: &str) -> Option<&str> {
+        self.by_name.get(name)?.key_variable.as_deref()
     }
 
     /// How many tokens the model reads at once; `None` if there is no limit.

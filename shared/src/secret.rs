@@ -33,6 +33,9 @@ pub struct SecretNeed {
     pub name: SecretName,
     /// Whether jobs of the skill are refused without it.
     pub required: bool,
+    /// Secrets of which one is enough in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<SecretName>,
 }
 
 impl SecretNeed {
@@ -43,13 +46,68 @@ impl SecretNeed {
             None => (word, true),
         };
         let name = SecretName::parse(name)?;
-        Ok(Self { name, required })
+        Ok(Self {
+            name,
+            required,
+            alternatives: Vec::new(),
+        })
+    }
+
+    /// Reads a declaration that may also be `ONE|OTHER`: at least one of them is required. Returns a need for each name.
+    pub fn parse_alternatives(word: &str) -> Result<Vec<Self>, SecretNameError> {
+        let mut names = word.split('|');
+        let mut first = Self::parse(names.next().unwrap_or_default())?;
+        let others = names.map(SecretName::parse);
+        first.alternatives = others.collect::<Result<_, _>>()?;
+        let others = first.alternatives.clone().into_iter().map(|name| Self {
+            name,
+            required: false,
+            alternatives: Vec::new(),
+        });
+        let others: Vec<_> = others.collect();
+        Ok([vec![first], others].concat())
+    }
+
+    /// Whether a job can do with the secrets that are set.
+    pub fn is_met(&self, is_set: impl Fn(&SecretName) -> bool) -> bool {
+        !self.required || self.names().any(is_set)
+    }
+
+    /// Its name and those of its alternatives.
+    pub fn names(&self) -> impl Iterator<Item = &SecretName> {
+        std::iter::once(&self.name).chain(&self.alternatives)
     }
 }
 
 impl fmt::Display for SecretNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.names().map(SecretName::as_str).collect();
         let mark = if self.required { "" } else { "?" };
-        write!(f, "{}{mark}", self.name)
+        write!(f, "{}{mark}", names.join("|"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_alternatives_one_is_enough() {
+        let needs = SecretNeed::parse_alternatives("SMTP_SERVER|IMAP_SERVER").unwrap();
+        let shown: Vec<_> = needs.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["SMTP_SERVER|IMAP_SERVER", "IMAP_SERVER?"]);
+        let is_met = |set: &[&str]| {
+            let is_set = |name: &SecretName| set.contains(&name.as_str());
+            needs.iter().all(|need| need.is_met(is_set))
+        };
+        assert!(is_met(&["SMTP_SERVER"]) && is_met(&["IMAP_SERVER"]));
+        assert!(!is_met(&[]) && !is_met(&["SMTP_PASSWORD"]));
+
+        let plain = SecretNeed::parse_alternatives("API_KEY?").unwrap();
+        assert_eq!(plain, [SecretNeed::parse("API_KEY?").unwrap()]);
+        assert!(plain[0].is_met(|_| false));
+        for wrong in ["A|", "|A", "A|B?", ""] {
+            assert!(SecretNeed::parse_alternatives(wrong).is_err(), "{wrong}");
+        }
     }
 }

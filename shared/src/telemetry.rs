@@ -18,8 +18,10 @@ pub enum LogFormat {
 
 /// Sends log lines to standard error. `filter` is in the syntax of `RUST_LOG`, e.g. `info,sqlx=warn`.
 pub fn init(format: LogFormat, filter: &str) -> anyhow::Result<()> {
+    // The HTTP library logs a client's broken request as an error of ours.
+    let filter = EnvFilter::try_new(format!("actix_http::h1::dispatcher=off,{filter}"))?;
     // The MCP library logs what servers say, and a server may say a secret that it was handed.
-    let filter = EnvFilter::try_new(filter)?.add_directive("rmcp=off".parse()?);
+    let filter = filter.add_directive("rmcp=off".parse()?);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

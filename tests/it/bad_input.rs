@@ -2,6 +2,7 @@
 
 mod body;
 mod field;
+mod nul;
 mod path;
 
 use crate::support::Service;

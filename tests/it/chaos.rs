@@ -1,13 +1,19 @@
 //! A little of what `bench chaos` does a lot of.
 
-use tests::chaos::{Options, Setup, roll, run};
+use tests::chaos::{Options, Setup, WrongClock, roll, run};
 
-use crate::support::PROGRAM;
+use crate::support::{PROGRAM, is_all_required};
 
 fn setup() -> Setup {
+    let wrong_clock = WrongClock::find();
+    assert!(
+        wrong_clock.is_some() || !is_all_required(),
+        "this test needs libfaketime, and SKILLET_TEST_REQUIRE=all"
+    );
     Setup {
         program: PROGRAM.into(),
         silence: None,
+        wrong_clock,
     }
 }
 
@@ -15,7 +21,7 @@ fn setup() -> Setup {
 async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
     let options = Options {
         setup: setup(),
-        seed: 1,
+        seed: 233,
         runs: 10,
         worlds: 2,
     };
@@ -23,11 +29,19 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
     assert_eq!(summary.violations, [""; 0]);
     assert_eq!(summary.runs, 10);
     // So that the runs are not harmless ones.
-    let done = |fault| summary.faults.get(fault).copied().unwrap_or_default();
-    assert!(
-        done("workers killed") > 0 && done("restarts of Postgres") > 0,
-        "{summary:?}"
-    );
+    let mut faults = vec![
+        "workers killed",
+        "restarts of Postgres",
+        "connections hung for a while",
+        "connections hung for good",
+        "updates of all workers",
+    ];
+    if options.setup.wrong_clock.is_some() {
+        faults.push("APIs started with a clock ahead");
+    }
+    for fault in faults {
+        assert!(summary.faults.contains_key(fault), "{fault}: {summary:?}");
+    }
     assert!(summary.ends["completed"] > 30, "{summary:?}");
 }
 

@@ -1,7 +1,9 @@
 //! The program as someone at a terminal uses it, with a service that runs elsewhere.
 
 mod agents;
+mod doctor;
 mod run;
+mod trouble;
 
 use serde_json::{Value, json};
 

@@ -5,13 +5,13 @@ mod cost;
 mod pause;
 mod race;
 mod turn;
+mod unrunnable;
 
-use shared::db;
 use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;
+use shared::db::{self, Pool};
 use shared::id::{TenantId, WorkerId};
 use shared::sandbox::{Isolation, MemoryLimit};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::support::Service;
@@ -40,7 +40,7 @@ impl Field {
         }
     }
 
-    fn pool(&self) -> &PgPool {
+    fn pool(&self) -> &Pool {
         &self.service.pool
     }
 
@@ -79,7 +79,7 @@ impl Field {
     }
 }
 
-async fn enqueue(pool: &PgPool, model: Uuid, tenant: TenantId, jobs: i32) {
+async fn enqueue(pool: &Pool, model: Uuid, tenant: TenantId, jobs: i32) {
     sqlx::query(
         "with copy as (
              insert into job (id, tenant_id, skill, model, request, metadata, created_at)
@@ -99,7 +99,7 @@ async fn enqueue(pool: &PgPool, model: Uuid, tenant: TenantId, jobs: i32) {
     .unwrap();
 }
 
-async fn add_worker(pool: &PgPool, skills: &[&str]) -> WorkerId {
+async fn add_worker(pool: &Pool, skills: &[&str]) -> WorkerId {
     let new = NewWorker {
         name: "there".to_owned(),
         home: "/nowhere".to_owned(),
@@ -113,10 +113,10 @@ async fn add_worker(pool: &PgPool, skills: &[&str]) -> WorkerId {
     db::worker::insert(pool, &new).await.unwrap()
 }
 
-async fn claim(pool: &PgPool, worker: WorkerId, slots: i64) -> Vec<Claimed> {
+async fn claim(pool: &Pool, worker: WorkerId, slots: i64) -> Vec<Claimed> {
     let skills = sqlx::query_scalar("select skills from worker where id = $1");
     let skills: Vec<String> = skills.bind(worker.0).fetch_one(pool).await.unwrap();
-    db::claim::claim(pool, worker, &skills, slots, true)
-        .await
-        .unwrap()
+    let claims = db::claim::claim(pool, worker, &skills, slots, true).await;
+    let claimed = claims.unwrap().into_iter().map(Result::unwrap);
+    claimed.collect()
 }

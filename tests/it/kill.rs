@@ -11,7 +11,9 @@ use tests::model_server::Reply;
 use tokio::task::JoinHandle;
 
 use crate::support::log::{assert_whole, data, types};
-use crate::support::{Service, bash, follow_through, processes_with, scripted, until};
+use crate::support::{
+    Service, WAIT_AT_GATE, bash, follow_through, open_gates, processes_with, scripted, until,
+};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
@@ -156,7 +158,8 @@ async fn a_worker_that_is_told_to_leave_hands_over_at_once_what_waits_for_the_mo
 #[tokio::test]
 async fn a_worker_that_is_told_to_leave_lets_the_running_command_end() {
     let mut service = Service::start().await;
-    let prompt = [bash("echo begun; sleep 2; echo slept"), bash("echo last")].join("\n");
+    let slow = format!("echo begun; {WAIT_AT_GATE}; echo waited");
+    let prompt = [bash(&slow), bash("echo last")].join("\n");
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
     let job = service.create(&job).await;
     service.until_event(&job, "tool.output").await;
@@ -171,6 +174,7 @@ async fn a_worker_that_is_told_to_leave_lets_the_running_command_end() {
     })
     .await;
     let next = service.create_shell("echo next").await;
+    open_gates(&service, 0);
     let status = service.workers[0]
         .end_within(2 * QUICK)
         .await
@@ -182,7 +186,7 @@ async fn a_worker_that_is_told_to_leave_lets_the_running_command_end() {
     };
     assert_eq!(completed["outcome"], "ok");
     assert!(
-        completed["output"].as_str().unwrap().contains("slept"),
+        completed["output"].as_str().unwrap().contains("waited"),
         "{completed}"
     );
     assert_eq!(types(&events).last(), Some(&"job.retrying"));

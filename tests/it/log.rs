@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::db;
+use shared::db::claim::Claimed;
 use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
-use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
 use shared::job::{JobResult, Outcome};
 use shared::sandbox::{Isolation, MemoryLimit};
 use tests::model_server::Reply;
@@ -175,10 +176,8 @@ async fn a_log_is_read_in_pages_and_by_type() {
     }
 }
 
-#[tokio::test]
-async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer_got_lost() {
-    let service = Service::without_worker().await;
-    let job = service.create_shell("true").await;
+/// Claims the only job there is.
+async fn claim(service: &Service) -> Claimed {
     let new = NewWorker {
         name: "by hand".to_owned(),
         home: "nowhere".to_owned(),
@@ -190,10 +189,70 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
         memory_limit: MemoryLimit::Watched,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
-    let claimed = db::claim::claim(&service.pool, worker, &new.skills, 1, true).await;
-    let [claimed] = &claimed.unwrap()[..] else {
-        panic!("there is one job")
+    let mut claims = db::claim::claim(&service.pool, worker, &new.skills, 1, true)
+        .await
+        .unwrap();
+    assert_eq!(claims.len(), 1);
+    let Ok(claimed) = claims.remove(0) else {
+        panic!("it can be read")
     };
+    claimed
+}
+
+#[tokio::test]
+async fn of_two_leases_of_a_job_in_one_append_only_the_good_one_is_written() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let first = claim(&service).await;
+    let line = |message: &str| {
+        EventData::Log(LogLine {
+            level: LogLevel::Warning,
+            message: message.to_owned(),
+        })
+    };
+    let append = |lease, base, messages: &[&str]| Append {
+        lease,
+        base,
+        events: messages.iter().map(|message| line(message)).collect(),
+        next: Next::Continue,
+    };
+    let (cause, run_at) = (RetryCause::Crash, first.claimed_at);
+    let taken_over = Append {
+        next: Next::Requeue { cause, run_at },
+        ..append(first.lease, first.last_seq, &["taken over"])
+    };
+    db::log::append(&service.pool, &[taken_over]).await.unwrap();
+    let second = claim(&service).await;
+    for base in [first.last_seq, second.last_seq] {
+        // The superseded one first or last, and at its own place or at that of the other.
+        let late = append(first.lease, base, &["late", "late"]);
+        let (_, page) = service.get(&format!("/v1/jobs/{job}/events")).await;
+        let last = page["data"].as_array().unwrap().len() as i64;
+        let good = append(second.lease, last, &["good"]);
+        let batch = if base == first.last_seq {
+            [late, good]
+        } else {
+            [good, late]
+        };
+        let written = db::log::append(&service.pool, &batch).await.unwrap();
+        assert_eq!(written, [second.lease]);
+    }
+    let events = service.events(&job).await;
+    let lines = data(&events, "log");
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|line| line["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(lines, ["taken over", "good", "good"]);
+    let numbers = events.iter().map(|event| event["seq"].as_i64().unwrap());
+    assert!(numbers.eq(1..=events.len() as i64), "{events:#?}");
+}
+
+#[tokio::test]
+async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer_got_lost() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let claimed = claim(&service).await;
     let append = |event, next| Append {
         lease: claimed.lease,
         base: claimed.last_seq,

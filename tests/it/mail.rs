@@ -11,6 +11,7 @@ use tokio::process::{Child, Command};
 use crate::egress::{ANY, machine};
 use crate::support::Service;
 use crate::support::log::{data, types};
+use crate::support::problem::Problem;
 
 const CLAUDE: &str = "anthropic/claude-test";
 const PASSWORD: &str = "correct horse";
@@ -114,6 +115,22 @@ fn mail(to: &[&str], subject: &str) -> (&'static str, Value) {
 
 fn read(search: Value) -> (&'static str, Value) {
     ("read_email", search)
+}
+
+#[tokio::test]
+async fn a_job_needs_a_server_to_read_from_or_to_send_with() {
+    let service = Service::without_worker().await;
+    let body = json!({"skill": "email", "model": "script/bash", "prompt": "Read."});
+    let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
+    assert_eq!(refused.kind(), (422, "invalid_request"));
+    let detail = "`email` needs secrets that are not set: SMTP_SERVER or IMAP_SERVER; set them with \
+                  PUT /v1/secrets/SMTP_SERVER, PUT /v1/secrets/IMAP_SERVER";
+    assert_eq!(refused.errors(), [("/skill", detail)]);
+    // Either will do.
+    let put = service.request(Method::PUT, "/v1/secrets/IMAP_SERVER");
+    let put = put.json(&json!({"value": "imaps://imap.example.com"}));
+    assert_eq!(put.send().await.unwrap().status(), 204);
+    service.create(&body).await;
 }
 
 #[tokio::test]

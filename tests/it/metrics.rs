@@ -11,15 +11,19 @@ use shared::key::Scope;
 use tests::model_server::Reply;
 
 use crate::support::{Service, create_key, scripted, until};
-use exposition::{Samples, parse};
+use exposition::{Samples, check_plain, parse};
 
 const CLAUDE: &str = "anthropic/claude-test";
+/// As Prometheus asks.
+const OPEN_METRICS: &str =
+    "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
 const ANYWHERE: (&str, &str) = ("SKILLET_METRICS_LISTEN", "127.0.0.1:0");
 
 impl Service {
     /// What the API shows to an admin.
     async fn scrape_api(&self) -> Samples {
-        let response = self.request(Method::GET, "/metrics").send().await.unwrap();
+        let request = self.request(Method::GET, "/metrics");
+        let response = request.header("Accept", OPEN_METRICS).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         let kind = response.headers()["content-type"].to_str().unwrap();
         assert_eq!(
@@ -38,7 +42,36 @@ impl Service {
 }
 
 async fn scrape(url: &str) -> Samples {
-    parse(&reqwest::get(url).await.unwrap().text().await.unwrap())
+    let request = reqwest::Client::new()
+        .get(url)
+        .header("Accept", OPEN_METRICS);
+    parse(&request.send().await.unwrap().text().await.unwrap())
+}
+
+#[tokio::test]
+async fn who_does_not_ask_for_openmetrics_gets_the_text_that_all_tools_read() {
+    let service = Service::without_worker().await;
+    service.get("/v1/jobs").await;
+    for accept in [
+        None,
+        Some("*/*"),
+        Some("text/plain"),
+        Some("application/openmetrics-text;q=0"),
+    ] {
+        let mut request = service.request(Method::GET, "/metrics");
+        if let Some(accept) = accept {
+            request = request.header("Accept", accept);
+        }
+        let response = request.send().await.unwrap();
+        let kind = response.headers()["content-type"].to_str().unwrap();
+        assert_eq!(
+            kind, "text/plain; version=0.0.4; charset=utf-8",
+            "{accept:?}"
+        );
+        let text = response.text().await.unwrap();
+        assert!(text.contains("\nskillet_http_requests_total{"), "{text}");
+        check_plain(&text);
+    }
 }
 
 #[tokio::test]

@@ -157,3 +157,27 @@ async fn comments_between_events_are_no_part_of_the_reply() {
     }
     assert_eq!(service.model.violations(), [""; 0]);
 }
+
+#[tokio::test]
+async fn characters_that_come_in_halves_arrive_whole() {
+    let service = Service::start().await;
+    let words = "Grüße 🎉 and 👍🏽!";
+    for (number, model) in BOTH.into_iter().enumerate() {
+        let marker = format!("halves-{number}");
+        let first = Reply::thinking("Hm 🎉")
+            .then_text(words)
+            .then_call("execute_bash", command("printf '%s' '🎉👍🏽'"))
+            .with_split_pairs();
+        service.model.script(&marker, [first, Reply::text("Done.")]);
+        let job = service.run(&scripted(model, &marker)).await;
+        assert_eq!(job["text"], "Done.", "{job:#}");
+        let events = service.events(job["id"].as_str().unwrap()).await;
+        assert_eq!(text(&events, "message.delta"), format!("{words}Done."));
+        assert_eq!(text(&events, "reasoning.delta"), "Hm 🎉");
+        let output = data(&events, "tool.completed")[0]["output"].as_str();
+        assert!(output.unwrap().contains(r#""stdout":"🎉👍🏽""#), "{output:?}");
+        // Nothing was asked twice, and what is handed back is what was said.
+        assert_eq!(service.model.requests(&marker).len(), 2);
+    }
+    assert_eq!(service.model.violations(), [""; 0]);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tests::model_server::Reply;
+use tests::model_server::{Reply, Request};
 
 use crate::support::log::{assert_whole, data, text, types};
 use crate::support::{Service, scripted};
@@ -27,6 +27,8 @@ async fn what_passes_is_waited_for_and_nothing_is_shown_twice() {
         ("cut", Reply::text(words).cut_after(7)),
         ("short", Reply::text(words).end_after(7)),
         ("midway", Reply::text(words).error_after(7)),
+        ("garbled", Reply::text(words).garbage_after(7)),
+        ("garbage", Reply::text(words).garbage_after(0)),
     ];
     let mut jobs = Vec::new();
     for (number, model) in BOTH.into_iter().enumerate() {
@@ -159,6 +161,23 @@ async fn the_time_of_a_job_includes_what_the_model_takes_and_outputs_stay() {
         b"kept\n"
     );
     assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_provider_that_sends_only_what_cannot_be_read_counts_as_away() {
+    let service = Service::start().await;
+    for (number, model) in BOTH.into_iter().enumerate() {
+        let marker = format!("garbage-{number}");
+        let garbage = |_: &Request| Reply::empty().garbage_after(0);
+        service.model.script_with(&marker, garbage);
+        let job = service.create(&scripted(model, &marker)).await;
+        let events = service.until_event(&job, "job.retrying").await;
+        let retrying = data(&events, "job.retrying")[0];
+        assert_eq!(retrying["cause"], "model_outage", "{marker}");
+        let message = retrying["message"].as_str().unwrap();
+        assert!(message.contains("cannot be read"), "{message}");
+        assert_eq!(service.model.requests(&marker).len(), 5, "{marker}");
+    }
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod client;
 mod docs;
 mod document;
+mod request;
 mod response;
 
 use reqwest::Method;

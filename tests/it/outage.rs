@@ -1,7 +1,8 @@
 //! The database goes away and comes back.
 
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use shared::db::Pool;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use crate::support::log::{assert_whole, data};
 use crate::support::{Service, bash, until};
@@ -87,7 +88,7 @@ async fn admit(service: &Service, admitted: bool) {
     admit.execute(&mut other).await.unwrap();
 }
 
-async fn cut_all(pool: &PgPool) {
+async fn cut_all(pool: &Pool) {
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                where datname = current_database() and application_name <> 'test'";
     let cut: i64 = sqlx::query_scalar(cut).fetch_one(pool).await.unwrap();

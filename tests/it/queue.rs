@@ -59,11 +59,19 @@ async fn two_workers_share_a_hundred_jobs_and_run_none_twice() {
 #[tokio::test]
 async fn a_worker_runs_as_many_jobs_at_once_as_it_has_slots() {
     let mut service = Service::without_worker().await;
+    service.model.script_with("slow", |_| Reply::stall());
     let mut jobs = Vec::new();
     for _ in 0..9 {
-        jobs.push(service.create_shell("sleep 0.2").await);
+        jobs.push(service.create(&scripted(CLAUDE, "slow")).await);
     }
     service.add_worker(&[("SKILLET_SLOTS", "3")]).await;
+    let asked = || service.model.requests("slow").len();
+    until(async || asked() == 3).await;
+    until(async || {
+        service.model.release("slow");
+        service.get("/v1/queue").await.1["running"] == 0 && asked() == 9
+    })
+    .await;
     let mut spans = Vec::new();
     for job in &jobs {
         service.finished(job).await;
@@ -261,6 +269,21 @@ async fn a_cancellation_that_nobody_was_told_of_is_found() {
         "{:?}",
         asked_at.elapsed()
     );
+}
+
+#[tokio::test]
+async fn a_job_that_was_cancelled_while_its_worker_handed_it_back_is_ended() {
+    let service = Service::start().await;
+    let later = json!({
+        "skill": "shell", "model": "script/bash", "prompt": bash("true"), "run_at": "2999-01-01T00:00:00Z",
+    });
+    let job = service.create(&later).await;
+    // What the worker's last entry leaves of a cancellation that it did not see any more.
+    sqlx::query("update run set cancel_requested = true")
+        .execute(&service.pool)
+        .await
+        .unwrap();
+    assert_eq!(service.finished(&job).await["status"], "cancelled");
 }
 
 async fn declare_dead(service: &Service) {

@@ -3,6 +3,8 @@
 mod blobs;
 mod jobs;
 mod logs;
+mod nul;
+mod race;
 mod uploads;
 
 use chrono::{DateTime, Utc};

@@ -22,6 +22,8 @@ mod reuse;
 mod text;
 mod user;
 
+pub(crate) use attack::can_attack;
+pub(crate) use mode::container;
 pub(crate) use reuse::FIRST;
 use rustix::process::Pid;
 

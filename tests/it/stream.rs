@@ -1,5 +1,7 @@
 //! Following a job: the same bytes for everyone, whenever and wherever they begin.
 
+mod cut;
+
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};

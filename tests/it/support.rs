@@ -1,6 +1,7 @@
 //! A service of its own for each test.
 
 mod database;
+mod gate;
 pub(crate) mod log;
 pub(crate) mod problem;
 pub(crate) mod process;
@@ -9,6 +10,7 @@ mod stream;
 mod terminal;
 mod tty;
 
+pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use service::{Service, bash, create_key, put_runner, scripted, until};
 pub(crate) use stream::{Stream, follow_through, parse};

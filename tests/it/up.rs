@@ -1,5 +1,8 @@
 //! The whole service in one process, with a database of its own.
 
+mod private;
+mod start;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

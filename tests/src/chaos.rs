@@ -6,7 +6,9 @@
 
 mod check;
 mod client;
+mod clock;
 mod collect;
+mod fault;
 mod history;
 mod interrupt;
 mod rolling;
@@ -20,6 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context;
+use chrono::Utc;
 use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
@@ -29,11 +32,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 pub use check::{Violation, check};
 use client::{Client, send_surely};
+pub use clock::WrongClock;
+pub use fault::Fault;
 pub use history::{Asked, Download, History, JobHistory, Replay};
 pub use interrupt::{Interruption, interrupt};
 pub use rolling::{Rolled, roll};
-pub use schedule::{Fault, Schedule};
-use schedule::{Kind, WORKERS};
+pub use schedule::Schedule;
+use schedule::{APIS, Kind, WORKERS};
 pub use world::{Access, Setup, World};
 
 /// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
@@ -82,7 +87,7 @@ impl Summary {
         self.runs += 1;
         self.longest_seconds = self.longest_seconds.max(played.took.as_secs_f64());
         self.jobs += played.history.jobs.len();
-        for (_, fault) in &played.schedule.faults {
+        for fault in &played.inflicted {
             *self.faults.entry(fault.name()).or_default() += 1;
         }
         for job in &played.history.jobs {
@@ -100,7 +105,8 @@ impl Summary {
 
 /// A run that is over.
 struct Played {
-    schedule: Schedule,
+    /// What was done to the service.
+    inflicted: Vec<Fault>,
     history: History,
     /// How long it took.
     took: Duration,
@@ -149,6 +155,10 @@ async fn play_all(
             return Ok(());
         }
         let schedule = Schedule::of(options.seed + number);
+        let schedule = match options.setup.wrong_clock {
+            Some(_) => schedule,
+            None => schedule.with_right_clocks(),
+        };
         let mut own = match world.take() {
             Some(world) => world,
             None => begin(&options.setup).await?,
@@ -170,6 +180,9 @@ async fn begin(setup: &Setup) -> anyhow::Result<World> {
         ..setup.clone()
     };
     let mut world = World::start(setup).await?;
+    for _ in 1..APIS {
+        world.add_api().await?;
+    }
     (0..WORKERS).for_each(|place| world.start_worker(place));
     world.until_workers(WORKERS).await?;
     Ok(world)
@@ -185,22 +198,23 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
     let clients: Vec<_> = planned
         .into_iter()
         .map(|(key, plan)| Client {
-            access: world.access.clone(),
+            access: world.access(plan.api),
             key,
             plan,
             conversation: conversation.clone(),
             seen: Mutex::default(),
         })
         .collect();
-    let begun_at = Instant::now();
+    let (begun_at, wall_begun_at) = (Instant::now(), Utc::now());
     let living = try_join_all(clients.iter().map(|client| client.live(begun_at)));
+    let mut inflicted = Vec::new();
     let trouble = async {
         for (at, fault) in &schedule.faults {
             sleep_until(begun_at + *at).await;
-            world
-                .inflict(*fault)
-                .await
-                .with_context(|| format!("{fault:?}"))?;
+            let done = world.inflict(*fault).await;
+            if done.with_context(|| format!("{fault:?}"))? {
+                inflicted.push(*fault);
+            }
         }
         world.heal().await
     };
@@ -213,9 +227,11 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         }
         Err(_) => false,
     };
-    world.see_off().await?;
-    world.until_workers(WORKERS).await?;
+    world.reset().await?;
     let mut history = collect::collect(world, &run, &clients).await?;
+    history.span = (wall_begun_at, Utc::now());
+    let losses = inflicted.iter().filter(|fault| fault.may_lose_a_worker());
+    history.losses = losses.count();
     if !is_over {
         let fault = "not all clients came to the end of their job in time";
         history.process_violations.push(fault.to_owned());
@@ -226,7 +242,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         (!violations.is_empty()).then(|| describe(world, &schedule, &history, &violations));
     Ok(Played {
         took: begun_at.elapsed(),
-        schedule,
+        inflicted,
         history,
         report,
     })
@@ -244,7 +260,7 @@ async fn begin_conversation(
         return Ok(String::new());
     }
     let request = world
-        .access
+        .access(0)
         .request(0, reqwest::Method::POST, "/v1/conversations");
     let request = request.json(&serde_json::json!({"agent": "default"}));
     let (_, conversation) = send_surely(&request).await;

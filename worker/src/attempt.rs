@@ -4,6 +4,7 @@ mod end;
 mod files;
 mod left;
 mod prepare;
+mod unreadable;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,6 +33,7 @@ use crate::workspace::{Snapshots, Workspace};
 use end::End;
 use left::Left;
 use prepare::{Prepared, prepare};
+pub(crate) use unreadable::hand_back;
 
 /// An attempt under way, as the loop and the tools see it.
 pub(crate) struct Attempt<'a> {
@@ -185,7 +187,7 @@ async fn run_within(
     let (transcript, snapshots) = dialogue.map(|it| (it.transcript, it.snapshots)).unzip();
     let left = match transcript {
         Some(transcript) => Ok(Left::of(transcript)),
-        None => Box::pin(Left::read(&shop.pool, &claimed)).await,
+        None => Box::pin(Left::read(&shop.pool, &claimed.job)).await,
     };
     let (left, end) = match left {
         Ok(left) => (left, end),

@@ -1,14 +1,15 @@
 //! What every worker does for all, every second: any may, none must, and two at once do no harm.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
-use sqlx::PgPool;
 
 use shared::approval::{Answer, Approval, ApprovalStatus};
-use shared::db;
 use shared::db::log::{Append, Next};
 use shared::db::run::LockedRun;
+use shared::db::{self, Pool};
 use shared::event::{EventData, JobRetrying, RetryCause};
-use shared::id::{JobId, WorkerId};
+use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
 
 use crate::shop::Shop;
@@ -20,6 +21,8 @@ const ORPHANS_AT_ONCE: i64 = 100;
 const EXPIRED_AT_ONCE: i64 = 100;
 /// Jobs that are ended at once after a cancellation that nobody heard.
 const MISSED_AT_ONCE: i64 = 100;
+/// For how long a job that joined a conversation is looked at each second; after that, `upkeep` does it.
+const JOINED_LATELY: Duration = Duration::from_secs(60);
 /// Workers that may die with a job before the job is held to be the cause.
 const MAX_CRASHES: i16 = 3;
 
@@ -28,7 +31,7 @@ const MAX_CRASHES: i16 = 3;
 pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<bool> {
     let pool = &shop.pool;
     let promoted = db::claim::promote(pool).await?
-        + db::run::admit_blocked(pool, None).await?
+        + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
         + expire_approvals(pool).await?;
     cancel_missed(shop).await?;
     db::worker::stop_silent(pool, shop.silence).await?;
@@ -46,37 +49,61 @@ pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
 }
 
 /// Denies calls for which nobody came in time. Returns how many jobs go on with that.
-async fn expire_approvals(pool: &PgPool) -> sqlx::Result<u64> {
+async fn expire_approvals(pool: &Pool) -> sqlx::Result<u64> {
     let mut resumed = 0;
     for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
-        let mut transaction = pool.begin().await?;
-        let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
-            continue;
-        };
-        let pending = db::approval::list_pending(&mut transaction, &run).await?;
-        let is_late = |approval: &Approval| {
-            (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
-        };
-        let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
-        transaction.commit().await?;
-        resumed += u64::from(goes_on);
+        match expire_approvals_of(pool, tenant, job).await {
+            Ok(goes_on) => resumed += u64::from(goes_on),
+            Err(error) => leave_out(job, error)?,
+        }
     }
     Ok(resumed)
 }
 
-/// Ends jobs that were cancelled in the very moment in which they began to wait.
+/// Denies the calls of one job that are late, and returns whether it goes on with that.
+async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> sqlx::Result<bool> {
+    let mut transaction = pool.begin().await?;
+    let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
+        return Ok(false);
+    };
+    let pending = db::approval::list_pending(&mut transaction, &run).await?;
+    let is_late = |approval: &Approval| {
+        (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
+    };
+    let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
+    transaction.commit().await?;
+    Ok(goes_on)
+}
+
+/// An error with one job leaves the others alone, unless the database is out of reach for all of them.
+fn leave_out(job: JobId, error: sqlx::Error) -> sqlx::Result<()> {
+    if db::is_outage(&error) {
+        return Err(error);
+    }
+    let error = &error as &dyn std::error::Error;
+    tracing::error!(%job, error, "a job is left out of the chores");
+    Ok(())
+}
+
+/// Ends jobs that were cancelled while their worker handed them back.
 async fn cancel_missed(shop: &Shop) -> sqlx::Result<()> {
-    let pool = &shop.pool;
-    for (tenant, job) in db::cancel::list_missed(pool, MISSED_AT_ONCE).await? {
-        let mut transaction = pool.begin().await?;
-        if let Some(run) = db::run::lock(&mut transaction, tenant, job).await?
-            && !run.is_running
-        {
-            let job = db::cancel::cancel(&mut transaction, &run).await?;
-            transaction.commit().await?;
-            let (outcome, at) = (Outcome::Cancelled, run.now);
-            shop.meters.closed(&job, Close::Ended { outcome, at });
+    for (tenant, job) in db::cancel::list_missed(&shop.pool, MISSED_AT_ONCE).await? {
+        if let Err(error) = cancel_missed_job(shop, tenant, job).await {
+            leave_out(job, error)?;
         }
+    }
+    Ok(())
+}
+
+async fn cancel_missed_job(shop: &Shop, tenant: TenantId, job: JobId) -> sqlx::Result<()> {
+    let mut transaction = shop.pool.begin().await?;
+    if let Some(run) = db::run::lock(&mut transaction, tenant, job).await?
+        && !run.is_running
+    {
+        let job = db::cancel::cancel(&mut transaction, &run).await?;
+        transaction.commit().await?;
+        let (outcome, at) = (Outcome::Cancelled, run.now);
+        shop.meters.closed(&job, Close::Ended { outcome, at });
     }
     Ok(())
 }

@@ -3,11 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use shared::db;
+use shared::db::{self, Steady};
 use shared::id::WorkerId;
 
 /// Into how many parts the time for which a worker may be silent is divided. It renews after each, and one that
@@ -23,7 +22,7 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     /// Begins to renew the worker; cancels `dead` when others may have taken over.
     pub(crate) fn start(
-        url: String,
+        db: Steady,
         worker: WorkerId,
         silence: Duration,
         dead: CancellationToken,
@@ -36,9 +35,8 @@ impl Heartbeat {
         let thread = thread::Builder::new()
             .name("heartbeat".to_owned())
             .spawn(move || {
-                runtime.block_on(
-                    stopped.run_until_cancelled(renew_while_alive(&url, worker, silence)),
-                );
+                runtime
+                    .block_on(stopped.run_until_cancelled(renew_while_alive(db, worker, silence)));
                 dead.cancel();
             })?;
         Ok(Self {
@@ -58,15 +56,14 @@ impl Drop for Heartbeat {
     }
 }
 
-async fn renew_while_alive(url: &str, worker: WorkerId, silence: Duration) {
+async fn renew_while_alive(mut db: Steady, worker: WorkerId, silence: Duration) {
     let interval = silence / PARTS;
     let surrender = silence - interval;
-    let mut connection = None;
     let mut renewed_at = Instant::now();
     while renewed_at.elapsed() < surrender {
         let begun_at = Instant::now();
         let left = surrender.saturating_sub(renewed_at.elapsed());
-        match timeout(interval.min(left), renew(url, worker, &mut connection)).await {
+        match timeout(interval.min(left), renew(&mut db, worker)).await {
             Ok(Ok(true)) => renewed_at = begun_at,
             Ok(Ok(false)) => {
                 tracing::warn!(%worker, "declared dead by others");
@@ -74,9 +71,9 @@ async fn renew_while_alive(url: &str, worker: WorkerId, silence: Duration) {
             }
             Ok(Err(error)) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot renew");
-                connection = None;
+                db.forget();
             }
-            Err(_) => connection = None,
+            Err(_) => db.forget(),
         }
         let left = surrender.saturating_sub(renewed_at.elapsed());
         sleep(interval.saturating_sub(begun_at.elapsed()).min(left)).await;
@@ -84,15 +81,6 @@ async fn renew_while_alive(url: &str, worker: WorkerId, silence: Duration) {
     tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
 }
 
-async fn renew(
-    url: &str,
-    worker: WorkerId,
-    connection: &mut Option<PgConnection>,
-) -> sqlx::Result<bool> {
-    let open = match connection.take() {
-        Some(open) => open,
-        None => PgConnection::connect(url).await?,
-    };
-    let open = connection.insert(open);
-    db::worker::renew(open, worker).await
+async fn renew(db: &mut Steady, worker: WorkerId) -> sqlx::Result<bool> {
+    db::worker::renew(db.get().await?, worker).await
 }

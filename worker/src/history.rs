@@ -4,17 +4,16 @@ mod earlier;
 
 use std::collections::HashSet;
 
-use shared::db;
-use shared::event::{ConversationCompacted, EventData, ToolCompleted, ToolOutcome};
+use shared::db::{self, Pool};
+use shared::event::{ConversationCompacted, Event, EventData, ToolCompleted, ToolOutcome};
 use shared::id::JobId;
-use sqlx::PgPool;
 
 use crate::transcript::Transcript;
 
 pub(crate) use earlier::recall;
 
-/// Events that are read at once.
-const PAGE: i64 = 500;
+/// Events that are read at once: each may hold a whole reply.
+const PAGE: i64 = 50;
 /// The types that a transcript is made of.
 const TYPES: [&str; 10] = [
     "message.completed",
@@ -44,8 +43,8 @@ pub(crate) struct History {
 
 impl History {
     /// Reads what a job's log says of its loop.
-    pub(crate) async fn read(pool: &PgPool, job: JobId) -> anyhow::Result<Self> {
-        let entries = read(pool, job, 0).await?;
+    pub(crate) async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Self> {
+        let entries = read(pool, job).await?;
         let last = entries.iter().rev().find_map(|(_, event)| compacted(event));
         let restart = last.filter(|last| last.up_to.job == job).map(|last| {
             let covered = entries.iter().take_while(|(seq, _)| *seq <= last.up_to.seq);
@@ -134,12 +133,11 @@ impl History {
     }
 }
 
-/// The entries of a job's log that a transcript is made of, after one, with their numbers.
-async fn read(pool: &PgPool, job: JobId, mut after: i64) -> anyhow::Result<Vec<(i64, EventData)>> {
-    let types = TYPES.map(str::to_owned);
-    let mut entries = Vec::new();
+/// The entries of a job's log that a transcript is made of, with their numbers.
+async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> {
+    let (mut entries, mut after) = (Vec::new(), 0);
     loop {
-        let page = db::event::list(pool, job, after, &types, PAGE).await?;
+        let page = read_page(pool, job, after).await?;
         let Some(last) = page.last() else {
             return Ok(entries);
         };
@@ -148,6 +146,11 @@ async fn read(pool: &PgPool, job: JobId, mut after: i64) -> anyhow::Result<Vec<(
             entries.push((event.seq, event.parse()?));
         }
     }
+}
+
+/// Some of those entries, after one.
+async fn read_page(pool: &Pool, job: JobId, after: i64) -> sqlx::Result<Vec<Event>> {
+    db::event::list(pool, job, after, &TYPES.map(str::to_owned), PAGE).await
 }
 
 fn compacted(event: &EventData) -> Option<&ConversationCompacted> {

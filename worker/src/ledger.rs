@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use shared::db::lane::remembered;
-use shared::id::{JobId, TenantId};
+use shared::db::log::Lease;
+use shared::id::TenantId;
 
 /// The accounts of the tenants whose jobs run here.
 #[derive(Clone, Default)]
@@ -16,7 +17,7 @@ pub(crate) struct Ledger {
 
 #[derive(Default)]
 struct Accounts {
-    meters: HashMap<JobId, Meter>,
+    meters: HashMap<Lease, Meter>,
     owed: HashMap<TenantId, f64>,
 }
 
@@ -29,17 +30,17 @@ struct Meter {
 }
 
 impl Ledger {
-    /// Begins to count for a job; it ends when the guard goes.
-    pub(crate) fn begin(&self, job: JobId, tenant: TenantId, prepaid: f64) -> MeterGuard {
+    /// Begins to count for an attempt; it ends when the guard goes.
+    pub(crate) fn begin(&self, lease: Lease, tenant: TenantId, prepaid: f64) -> MeterGuard {
         let meter = Meter {
             tenant,
             since: Instant::now(),
             prepaid,
         };
-        self.lock().meters.insert(job, meter);
+        self.lock().meters.insert(lease, meter);
         MeterGuard {
             ledger: self.clone(),
-            job,
+            lease,
         }
     }
 
@@ -70,13 +71,13 @@ impl Meter {
 /// Ends the count when dropped.
 pub(crate) struct MeterGuard {
     ledger: Ledger,
-    job: JobId,
+    lease: Lease,
 }
 
 impl Drop for MeterGuard {
     fn drop(&mut self) {
         let mut accounts = self.ledger.lock();
-        if let Some(mut meter) = accounts.meters.remove(&self.job) {
+        if let Some(mut meter) = accounts.meters.remove(&self.lease) {
             *accounts.owed.entry(meter.tenant).or_default() += meter.read(Instant::now());
         }
     }
@@ -86,13 +87,19 @@ impl Drop for MeterGuard {
 mod tests {
     use std::time::Duration;
 
+    use shared::id::JobId;
+
     use super::*;
 
     #[test]
     fn a_tenant_pays_for_the_time_that_its_jobs_took_and_no_more() {
         let ledger = Ledger::default();
         let tenant = TenantId::new();
-        let guard = ledger.begin(JobId::new(), tenant, 1.0);
+        let lease = Lease {
+            job: JobId::new(),
+            number: 1,
+        };
+        let guard = ledger.begin(lease, tenant, 1.0);
         let begun_at = ledger.lock().meters.values().next().unwrap().since;
         let owed = |seconds| match ledger.bill(begun_at + Duration::from_secs(seconds))[..] {
             [(who, owed)] if who == tenant => owed,
@@ -106,5 +113,20 @@ mod tests {
         // The clock of the test runs ahead of the true one, at which it ended.
         assert!(owed(9).abs() < 1e-9);
         assert_eq!(ledger.bill(Instant::now()), []);
+    }
+
+    #[test]
+    fn two_attempts_at_a_job_are_both_paid_for() {
+        let ledger = Ledger::default();
+        let (job, tenant) = (JobId::new(), TenantId::new());
+        let lease = |number| Lease { job, number };
+        let first = ledger.begin(lease(1), tenant, 0.0);
+        let _second = ledger.begin(lease(3), tenant, 0.0);
+        drop(first);
+        let hour = Instant::now() + Duration::from_secs(3600);
+        let [(_, owed)] = ledger.bill(hour)[..] else {
+            panic!("one tenant")
+        };
+        assert!(owed >= 3600.0, "{owed}");
     }
 }

@@ -41,17 +41,15 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::Client;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::db::worker::NewWorker;
 use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -72,10 +70,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a worker is given.
 pub struct Settings {
-    /// Where the database is, for the connection of the heartbeat.
-    pub database_url: String,
-    /// Connections for all else.
-    pub pool: PgPool,
+    /// Connections to the database.
+    pub pool: Pool,
     /// Where what it counts is shown.
     pub metrics: Metrics,
     /// Where bytes go.
@@ -119,9 +115,9 @@ pub struct Shutdown {
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     // A command of the same user could read our environment, with the keys in it, out of /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    open_files()?;
+    // Commands bring pipes and connections.
+    shared::open_files::raise_limit()?;
     let Settings {
-        database_url,
         pool,
         metrics,
         assets,
@@ -204,20 +200,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         workspaces,
     };
-    life::live(Arc::new(shop), &database_url, new, keep, shutdown).await?;
+    life::live(Arc::new(shop), new, keep, shutdown).await?;
     // The last handle of the log went with the shop: the writer ends when all is written.
     Ok(writer.await?)
-}
-
-/// Lets this process have as many open files as it may: commands bring pipes and connections.
-fn open_files() -> std::io::Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    )?;
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use shared::db::claim::Claimed;
+use shared::db::claim::{Claim, Claimed, UnreadableJob};
 use shared::db::worker::NewWorker;
 use shared::db::{self, Steady};
 use shared::id::WorkerId;
@@ -29,13 +29,16 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long they have to say that they go when that is over.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+/// The most that chores may take before the next claim; what is left of them is done a second later.
+const CHORES_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a worker that leaves tries to say so.
+const TELL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after the database failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Lives until told to end. A worker that was declared dead ends its work and goes on under a new id.
 pub(crate) async fn live(
     shop: Arc<Shop>,
-    database_url: &str,
     new: NewWorker,
     keep: Keep,
     shutdown: Shutdown,
@@ -43,6 +46,7 @@ pub(crate) async fn live(
     let work = Arc::new(Notify::new());
     let running = Running::default();
     let mut beside = JoinSet::new();
+    beside.spawn(shared::clock::keep(shop.pool.clone()));
     beside.spawn(upkeep::run(shop.clone(), keep));
     beside.spawn(wake::listen(
         shop.pool.clone(),
@@ -59,8 +63,8 @@ pub(crate) async fn live(
             }
         };
         let dead = CancellationToken::new();
-        let heartbeat =
-            Heartbeat::start(database_url.to_owned(), worker, shop.silence, dead.clone())?;
+        let db = Steady::of(&shop.pool);
+        let heartbeat = Heartbeat::start(db, worker, shop.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let life = Life {
             shop: &shop,
@@ -81,13 +85,9 @@ pub(crate) async fn live(
         life.live().await;
         search.shutdown().await;
         drop(heartbeat);
-        if let Err(error) = db::worker::stop(&shop.pool, worker).await {
-            // Others will notice.
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot say that this worker has ended"
-            );
-        }
+        // Or others will notice.
+        let stopping = db::worker::stop(&shop.pool, worker);
+        tell(stopping, "cannot say that this worker has ended").await;
     }
     beside.shutdown().await;
     Ok(())
@@ -117,9 +117,14 @@ impl Life<'_> {
         let mut chores = interval(POLL_INTERVAL);
         chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if let Err(error) = self.claim().await {
-                self.db.forget();
-                tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+            let dead = self.dead.clone();
+            match dead.run_until_cancelled(self.claim()).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.db.forget();
+                    tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+                }
+                None => break,
             }
             let used = self.attempts.len();
             self.shop.meters.occupied(used, self.new.slots);
@@ -139,12 +144,7 @@ impl Life<'_> {
         }
         self.dead.cancel();
         while self.attempts.join_next().await.is_some() {}
-        if let Err(error) = self.charge().await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot charge tenants"
-            );
-        }
+        tell(self.charge(), "cannot charge tenants").await;
     }
 
     /// Claims for the free slots and begins what it got, until there is no more to take. Who drains would take what it
@@ -175,36 +175,60 @@ impl Life<'_> {
         self.shop.meters.claimed(begun_at.elapsed(), &claimed);
         self.may_be_ready = claimed.len() >= free;
         let may_be_more = claimed.iter().any(takes_turns);
-        for claimed in claimed {
-            let makes_room = takes_turns(&claimed);
-            let signals = Signals {
-                cancel: CancellationToken::new(),
-                lost: self.dead.child_token(),
-                drain: self.shutdown.drain.clone(),
-                leave: self.shutdown.leave.clone(),
-                has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
-            };
-            if claimed.cancel_requested {
-                signals.cancel.cancel();
+        for claim in claimed {
+            let makes_room = takes_turns(&claim);
+            match claim {
+                Ok(claimed) => self.begin(claimed, makes_room),
+                Err(unreadable) => self.hand_back(*unreadable, makes_room),
             }
-            let ears = Ears {
-                cancel: signals.cancel.clone(),
-                has_tenant_budget: signals.has_tenant_budget.clone(),
-            };
-            let guards = (
-                self.running.enter(claimed.job.id, ears),
-                self.ledger
-                    .begin(claimed.job.id, claimed.tenant, claimed.prepaid),
-            );
-            let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
-            // An `async` block would have room for the attempt twice.
-            self.attempts.spawn(attempt.map(move |()| {
-                drop(guards);
-                makes_room
-            }));
         }
         self.may_be_ready |= may_be_more;
         Ok(may_be_more)
+    }
+
+    /// Begins an attempt.
+    fn begin(&mut self, claimed: Claimed, makes_room: bool) {
+        let signals = Signals {
+            cancel: CancellationToken::new(),
+            lost: self.dead.child_token(),
+            drain: self.shutdown.drain.clone(),
+            leave: self.shutdown.leave.clone(),
+            has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
+        };
+        if claimed.cancel_requested {
+            signals.cancel.cancel();
+        }
+        let ears = Ears {
+            cancel: signals.cancel.clone(),
+            has_tenant_budget: signals.has_tenant_budget.clone(),
+        };
+        let guards = (
+            self.running.enter(claimed.lease, ears),
+            self.ledger
+                .begin(claimed.lease, claimed.tenant, claimed.prepaid),
+        );
+        let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
+        // An `async` block would have room for the attempt twice.
+        self.attempts.spawn(attempt.map(move |()| {
+            drop(guards);
+            makes_room
+        }));
+    }
+
+    /// Hands back a job that this release cannot read.
+    fn hand_back(&mut self, unreadable: UnreadableJob, makes_room: bool) {
+        let (shop, lost) = (self.shop.clone(), self.dead.child_token());
+        let lease = unreadable.lease;
+        let guards = (
+            self.running.enter(lease, Ears::default()),
+            self.ledger
+                .begin(lease, unreadable.tenant, unreadable.prepaid),
+        );
+        self.attempts.spawn(async move {
+            attempt::hand_back(&shop, unreadable, lost).await;
+            drop(guards);
+            makes_room
+        });
     }
 
     fn note(&mut self, ended: Result<bool, JoinError>) {
@@ -239,34 +263,41 @@ impl Life<'_> {
         Ok(())
     }
 
+    /// Whoever tells the worker to end need not wait for them.
     async fn do_chores(&self) {
         let done = async {
             self.charge().await?;
             let held = db::run::list_held(&self.shop.pool, self.worker).await?;
             held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
-            let held = held.iter().map(|run| run.job);
-            let lost: Vec<_> = held.filter(|job| !self.running.knows(*job)).collect();
+            let held = held.iter().map(|run| run.lease);
+            let lost = held.filter(|lease| !self.running.knows(*lease));
+            let lost: Vec<_> = lost.map(|lease| lease.job).collect();
             if chore::do_all(self.shop, self.worker, &lost).await? {
                 db::run::notify_work(&self.shop.pool).await?;
             }
             Ok::<_, sqlx::Error>(())
         };
-        if let Err(error) = done.await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "cannot do the chores");
+        let done = timeout(CHORES_TIMEOUT, done);
+        tokio::select! {
+            () = self.dead.cancelled() => {}
+            () = self.shutdown.drain.cancelled() => {}
+            done = done => match done {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "cannot do the chores");
+                }
+                Err(_) => tracing::warn!("the chores took too long"),
+            },
         }
     }
 
     /// Lets jobs come to a boundary, for a while, then makes them go.
     async fn drain(&mut self) {
         tracing::info!(jobs = self.attempts.len(), "leaving");
-        if let Err(error) = db::worker::drain(&self.shop.pool, self.worker).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "cannot say that this worker leaves"
-            );
-        }
+        let draining = db::worker::drain(&self.shop.pool, self.worker);
+        tell(draining, "cannot say that this worker leaves").await;
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
         tokio::select! {
             () = all_ended => return,
@@ -284,8 +315,23 @@ impl Life<'_> {
     }
 }
 
+/// Tells the database something that it can do without: whoever leaves does not wait long for it.
+async fn tell(telling: impl Future<Output = sqlx::Result<()>>, failure: &'static str) {
+    match timeout(TELL_TIMEOUT, telling).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
+        }
+        Err(_) => tracing::warn!("{failure}: no answer"),
+    }
+}
+
 /// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has none gets
 /// all that it can at once, and is charged nothing in advance.
-fn takes_turns(claimed: &Claimed) -> bool {
-    claimed.prepaid > 0.0
+fn takes_turns(claim: &Claim) -> bool {
+    let prepaid = match claim {
+        Ok(claimed) => claimed.prepaid,
+        Err(unreadable) => unreadable.prepaid,
+    };
+    prepaid > 0.0
 }

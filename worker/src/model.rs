@@ -16,6 +16,7 @@ mod replay;
 mod reply;
 pub mod retry;
 mod script;
+mod surrogate;
 #[cfg(test)]
 pub(crate) mod wire_rules;
 
@@ -165,7 +166,7 @@ pub enum ModelError {
         /// The provider's words, capped.
         message: String,
     },
-    /// The answer is not what the provider's documentation says.
+    /// The answer is not what the provider's documentation says: a proxy's page, or a line that was damaged.
     #[error("the provider's answer cannot be read: {0}")]
     Protocol(String),
 }
@@ -188,8 +189,11 @@ impl ModelError {
         match self {
             // A request that cannot even be built (a bad base URL, say) never will be.
             Self::Transport(error) => !error.is_builder(),
-            Self::RateLimited { .. } | Self::Unavailable { .. } | Self::BrokenStream => true,
-            Self::Refused { .. } | Self::Protocol(_) => false,
+            Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::BrokenStream
+            | Self::Protocol(_) => true,
+            Self::Refused { .. } => false,
         }
     }
 

@@ -6,12 +6,11 @@ mod redact;
 
 use std::sync::Arc;
 
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::job::{JobError, JobErrorCode};
 use shared::secret::placeholder::{self, PlaceholderError};
 use shared::secret::{MasterKeys, OpenError, SecretName, SecretNeed, SecretValue};
-use sqlx::PgPool;
 
 use crate::attempt::Fault;
 
@@ -37,7 +36,7 @@ pub(crate) struct JobSecrets {
 impl JobSecrets {
     /// Loads what a skill declares and the tenant has.
     pub(crate) async fn load(
-        pool: &PgPool,
+        pool: &Pool,
         keys: Option<&MasterKeys>,
         tenant: TenantId,
         declared: &[SecretNeed],
@@ -50,8 +49,7 @@ impl JobSecrets {
             .await
             .map_err(Fault::ours)?;
         let is_stored = |name: &SecretName| stored.iter().any(|secret| secret.name == *name);
-        let required = declared.iter().filter(|need| need.required);
-        let missing = required.filter(|need| !is_stored(&need.name));
+        let missing = declared.iter().filter(|need| !need.is_met(is_stored));
         let missing: Vec<_> = missing.map(|need| need.name.as_str()).collect();
         if !missing.is_empty() {
             return Err(not_set(&missing).into());

@@ -6,10 +6,10 @@ use std::time::Duration;
 use ipnet::IpNet;
 use reqwest::Client;
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use tokio::sync::Semaphore;
 
 use crate::fetch::FetchClient;
@@ -21,7 +21,7 @@ use crate::workspace::WorkspaceRoot;
 
 /// What all attempts of a worker share.
 pub(crate) struct Shop {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     /// How long a worker may be silent before others take over its jobs.
     pub(crate) silence: Duration,
     pub(crate) assets: AssetStore,

@@ -10,6 +10,7 @@ use anyhow::Context;
 use futures_util::TryStreamExt;
 use shared::job::Job;
 use shared::skill::{Files, Skill};
+use shared::stored::UnreadableRow;
 use tokio::time::timeout;
 
 use crate::shop::Shop;
@@ -46,7 +47,9 @@ async fn load_version(shop: &Shop, name: &str, digest: &str) -> anyhow::Result<A
     let name = name.to_owned();
     let reading = move || {
         let files = Files::unpack_stored(&packed)?;
-        anyhow::Ok(Skill::read(Some(&name), files)?)
+        // A release took it that knew how to read it.
+        let skill = Skill::read(Some(&name), files);
+        anyhow::Ok(skill.map_err(|error| UnreadableRow::new("the job's skill", error))?)
     };
     let skill = tokio::task::spawn_blocking(reading).await??;
     anyhow::ensure!(

@@ -1,6 +1,7 @@
 //! What some worker does for all now and then: makes room for what comes, and forgets what nobody needs any more.
 //!
-//! Each piece is a small transaction, so whoever dies over it leaves it to the next.
+//! Each piece is a small transaction, so whoever dies over it leaves it to the next. No step depends on another: one that
+//! fails is tried again in the next round, and the others are done.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +9,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::asset::AssetStore;
-use shared::db;
 use shared::db::chore::Chore;
+use shared::db::{self, Pool};
 use shared::id::{AssetId, ConversationId, JobId};
 use shared::retention::Retention;
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::shop::Shop;
@@ -55,7 +55,7 @@ pub(crate) async fn run(shop: Arc<Shop>, keep: Keep) {
 }
 
 async fn step(
-    pool: &PgPool,
+    pool: &Pool,
     assets: &AssetStore,
     keep: Keep,
     chore: Chore,
@@ -66,15 +66,39 @@ async fn step(
     };
     match chore {
         Chore::Upkeep => tidy(pool, assets).await,
-        Chore::Retention => forget(pool, assets, keep).await,
-        Chore::Blobs => sweep(pool, assets, round.to_le_bytes()[0]).await,
+        Chore::Retention => forget(pool, assets, keep).await?,
+        Chore::Blobs => sweep(pool, assets, round.to_le_bytes()[0]).await?,
+    }
+    Ok(())
+}
+
+/// Does one step; the log has its error.
+async fn attempt<E: Into<anyhow::Error>>(
+    step: &'static str,
+    work: impl Future<Output = Result<(), E>>,
+) {
+    if let Err(error) = work.await {
+        let error = format!("{:#}", error.into());
+        tracing::warn!(step, error, "a step of maintenance failed");
     }
 }
 
 /// Makes room for the coming weeks, and clears away what the last minutes have left.
-async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
-    db::event::ensure_partitions(pool).await?;
-    // A worker of an earlier release makes jobs ready without a word.
+async fn tidy(pool: &Pool, assets: &AssetStore) {
+    attempt("event_weeks", db::event_week::ensure_coming(pool)).await;
+    attempt("lanes", reopen_lanes(pool)).await;
+    attempt("conversations", admit_stalled(pool)).await;
+    attempt("idempotency_keys", delete_old_keys(pool)).await;
+    attempt("workers", db::worker::delete_stopped(pool)).await;
+    attempt("unseen_assets", delete_unseen(pool, assets)).await;
+    // Left by who died, or met a job, when it was about to remove them.
+    attempt("skills", db::skill::release(pool, assets, None)).await;
+    attempt("uploads", assets.sweep_incoming(UPLOAD_PATIENCE)).await;
+    attempt("workspaces", clear_workspaces(pool, assets)).await;
+}
+
+/// A worker of an earlier release makes jobs ready without a word.
+async fn reopen_lanes(pool: &Pool) -> sqlx::Result<()> {
     let reopened = db::lane::reopen(pool).await?;
     if reopened > 0 {
         tracing::warn!(
@@ -82,21 +106,36 @@ async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
             "opened lanes that were closed although they had jobs"
         );
     }
+    Ok(())
+}
+
+/// Those that nobody looked at in the first minute.
+async fn admit_stalled(pool: &Pool) -> sqlx::Result<()> {
+    while db::run::admit_stalled(pool, None).await? > 0 {
+        db::run::notify_work(pool).await?;
+    }
+    Ok(())
+}
+
+async fn delete_old_keys(pool: &Pool) -> sqlx::Result<()> {
     while db::idempotency::delete_old(pool, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
-    db::worker::delete_stopped(pool).await?;
+    Ok(())
+}
+
+async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     loop {
         let blobs = db::asset::delete_unseen(pool, ROWS_AT_ONCE).await?;
         let is_last = blobs.len() < ROWS_AT_ONCE as usize;
         release(pool, assets, blobs).await?;
         if is_last {
-            break;
+            return Ok(());
         }
     }
-    // Left by who died, or met a job, when it was about to remove them.
-    db::skill::release(pool, assets, None).await?;
-    assets.sweep_incoming(UPLOAD_PATIENCE).await?;
-    // A worker that died right after a job's end left the job's workspace saved, and a conversation that
-    // goes on has no need of the one before the last.
+}
+
+/// A worker that died right after a job's end left the job's workspace saved, and a conversation that goes on has no need
+/// of the one before the last.
+async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     let saved = assets.list_scratch().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;
     for job in saved.iter().filter(|job| !needed.contains(job)) {
@@ -106,30 +145,38 @@ async fn tidy(pool: &PgPool, assets: &AssetStore) -> anyhow::Result<()> {
 }
 
 /// Removes what has been kept for long enough.
-async fn forget(pool: &PgPool, assets: &AssetStore, keep: Keep) -> anyhow::Result<()> {
+async fn forget(pool: &Pool, assets: &AssetStore, keep: Keep) -> sqlx::Result<()> {
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
-        forget_jobs(pool, assets, cutoff).await?;
-        forget_logs(pool, cutoff).await?;
-        forget_conversations(pool, cutoff).await?;
-        db::key::delete_revoked(pool, cutoff).await?;
+        attempt("jobs", forget_jobs(pool, assets, cutoff)).await;
+        attempt("logs", forget_logs(pool, cutoff)).await;
+        attempt("empty_conversations", forget_conversations(pool, cutoff)).await;
+        attempt("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
     }
     if let Some(cutoff) = keep.uploads.cutoff(now) {
-        let inputs = db::job::list_old_inputs(pool, cutoff).await?;
-        loop {
-            let blobs = db::asset::delete_unused(pool, cutoff, &inputs, ROWS_AT_ONCE).await?;
-            let is_last = blobs.len() < ROWS_AT_ONCE as usize;
-            release(pool, assets, blobs).await?;
-            if is_last {
-                break;
-            }
-        }
+        attempt("unused_uploads", forget_uploads(pool, assets, cutoff)).await;
     }
     Ok(())
 }
 
+async fn forget_uploads(
+    pool: &Pool,
+    assets: &AssetStore,
+    cutoff: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let inputs = db::job::list_old_inputs(pool, cutoff).await?;
+    loop {
+        let blobs = db::asset::delete_unused(pool, cutoff, &inputs, ROWS_AT_ONCE).await?;
+        let is_last = blobs.len() < ROWS_AT_ONCE as usize;
+        release(pool, assets, blobs).await?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
 async fn forget_jobs(
-    pool: &PgPool,
+    pool: &Pool,
     assets: &AssetStore,
     cutoff: DateTime<Utc>,
 ) -> anyhow::Result<()> {
@@ -137,13 +184,16 @@ async fn forget_jobs(
     let (mut last, mut count) = (Some(JobId(Uuid::nil())), 0);
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
-        let old = db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        let mut old =
+            db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        last = old.last().copied();
+        let taken = db::job::list_taken_again(&mut transaction, cutoff, &old).await?;
+        old.retain(|job| !taken.contains(job));
         let blobs = db::job::delete(&mut transaction, &old).await?;
         db::event_week::forget(&mut transaction, &old).await?;
         transaction.commit().await?;
         release(pool, assets, blobs).await?;
         count += old.len();
-        last = old.last().copied();
     }
     if count > 0 {
         tracing::info!(jobs = count, "forgot jobs that ended long ago");
@@ -152,7 +202,7 @@ async fn forget_jobs(
 }
 
 /// Drops the weeks of which no job is left, and removes logs from the others that had their time.
-async fn forget_logs(pool: &PgPool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
+async fn forget_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
     for week in db::event_week::list_past(pool, cutoff).await? {
         if db::event_week::drop(pool, &week).await? {
             tracing::info!(?week, "forgot the logs of a week");
@@ -164,7 +214,7 @@ async fn forget_logs(pool: &PgPool, cutoff: DateTime<Utc>) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
+async fn forget_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
     let mut last = Some(ConversationId(Uuid::nil()));
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
@@ -176,7 +226,7 @@ async fn forget_conversations(pool: &PgPool, cutoff: DateTime<Utc>) -> sqlx::Res
 }
 
 /// Removes bytes that someone stored who died before the database heard of them, and those whose rows are gone.
-async fn sweep(pool: &PgPool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
+async fn sweep(pool: &Pool, assets: &AssetStore, first: u8) -> anyhow::Result<()> {
     let stored = assets.list_blobs(first, UPLOAD_PATIENCE).await?;
     for hashes in stored.chunks(ROWS_AT_ONCE as usize) {
         let unknown = db::asset::list_unknown(pool, hashes).await?;
@@ -185,7 +235,7 @@ async fn sweep(pool: &PgPool, assets: &AssetStore, first: u8) -> anyhow::Result<
     Ok(())
 }
 
-async fn release(pool: &PgPool, assets: &AssetStore, blobs: Vec<String>) -> anyhow::Result<()> {
+async fn release(pool: &Pool, assets: &AssetStore, blobs: Vec<String>) -> anyhow::Result<()> {
     let released = stream::iter(blobs)
         .map(|sha256| async move { db::asset::release_blob(pool, assets, &sha256).await })
         .buffer_unordered(BLOBS_AT_ONCE);

@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::PgPool;
-use sqlx::postgres::{PgListener, PgNotification};
+use sqlx::postgres::PgNotification;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use shared::db::log::Lease;
 use shared::db::run::HeldRun;
-use shared::db::{CANCEL_CHANNEL, WORK_CHANNEL};
+use shared::db::{CANCEL_CHANNEL, Listener, Pool, WORK_CHANNEL};
 use shared::id::JobId;
 
 /// The pause before a lost connection is tried again.
@@ -20,33 +20,37 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// The jobs that run here, so that they can be told by id what has changed.
 #[derive(Clone, Default)]
 pub(crate) struct Running {
-    jobs: Arc<Mutex<HashMap<JobId, Ears>>>,
+    /// By job, with the lease: an attempt that is just over may still be here when the next has begun.
+    jobs: Arc<Mutex<HashMap<JobId, (Lease, Ears)>>>,
 }
 
 /// How a job hears what comes from outside.
+#[derive(Default)]
 pub(crate) struct Ears {
     pub(crate) cancel: CancellationToken,
     pub(crate) has_tenant_budget: Arc<AtomicBool>,
 }
 
 impl Running {
-    /// Makes the job known; it is forgotten when the guard goes.
-    pub(crate) fn enter(&self, job: JobId, ears: Ears) -> RunningGuard {
-        self.lock().insert(job, ears);
+    /// Makes an attempt known; it is forgotten when the guard goes.
+    pub(crate) fn enter(&self, lease: Lease, ears: Ears) -> RunningGuard {
+        self.lock().insert(lease.job, (lease, ears));
         RunningGuard {
             running: self.clone(),
-            job,
+            lease,
         }
     }
 
-    /// Whether the job runs here.
-    pub(crate) fn knows(&self, job: JobId) -> bool {
-        self.lock().contains_key(&job)
+    /// Whether the job runs here under that lease.
+    pub(crate) fn knows(&self, lease: Lease) -> bool {
+        let jobs = self.lock();
+        jobs.get(&lease.job)
+            .is_some_and(|(known, _)| *known == lease)
     }
 
     /// Cancels the job if it runs here.
     pub(crate) fn cancel(&self, job: JobId) {
-        if let Some(ears) = self.lock().get(&job) {
+        if let Some((_, ears)) = self.lock().get(&job) {
             ears.cancel.cancel();
         }
     }
@@ -55,33 +59,39 @@ impl Running {
     pub(crate) fn tell(&self, run: &HeldRun) {
         // What the notification said, in case that nobody heard it.
         if run.cancel_requested {
-            self.cancel(run.job);
+            self.cancel(run.lease.job);
         }
-        if let Some(ears) = self.lock().get(&run.job) {
+        if let Some((_, ears)) = self.lock().get(&run.lease.job) {
             let has_budget = run.has_tenant_budget;
             ears.has_tenant_budget.store(has_budget, Ordering::Relaxed);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<JobId, Ears>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, (Lease, Ears)>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets the job when dropped.
+/// Forgets the attempt when dropped.
 pub(crate) struct RunningGuard {
     running: Running,
-    job: JobId,
+    lease: Lease,
 }
 
 impl Drop for RunningGuard {
     fn drop(&mut self) {
-        self.running.lock().remove(&self.job);
+        let mut jobs = self.running.lock();
+        if jobs
+            .get(&self.lease.job)
+            .is_some_and(|(lease, _)| *lease == self.lease)
+        {
+            jobs.remove(&self.lease.job);
+        }
     }
 }
 
 /// Listens until it is dropped: wakes for new work, cancels the jobs that are named.
-pub(crate) async fn listen(pool: PgPool, work: Arc<Notify>, running: Running) {
+pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: Running) {
     loop {
         if let Err(error) = listen_once(&pool, &work, &running).await {
             tracing::warn!(
@@ -93,16 +103,14 @@ pub(crate) async fn listen(pool: PgPool, work: Arc<Notify>, running: Running) {
     }
 }
 
-async fn listen_once(pool: &PgPool, work: &Notify, running: &Running) -> sqlx::Result<()> {
-    let mut listener = PgListener::connect_with(pool).await?;
-    listener.listen_all([WORK_CHANNEL, CANCEL_CHANNEL]).await?;
-    loop {
-        // What was said before we listened, or while the connection was away, nobody heard.
-        work.notify_one();
-        while let Some(notification) = listener.try_recv().await? {
-            hear(&notification, work, running);
-        }
+async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> sqlx::Result<()> {
+    let mut listener = Listener::open(pool, &[WORK_CHANNEL, CANCEL_CHANNEL]).await?;
+    // What was said before we listened, nobody heard.
+    work.notify_one();
+    while let Some(notification) = listener.next().await? {
+        hear(&notification, work, running);
     }
+    Ok(())
 }
 
 fn hear(notification: &PgNotification, work: &Notify, running: &Running) {
@@ -110,5 +118,28 @@ fn hear(notification: &PgNotification, work: &Notify, running: &Running) {
         work.notify_one();
     } else if let Ok(job) = notification.payload().parse() {
         running.cancel(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_is_over_does_not_take_the_next_one_of_its_job_along() {
+        let running = Running::default();
+        let job = JobId::new();
+        let lease = |number| Lease { job, number };
+        let ears = || Ears {
+            cancel: CancellationToken::new(),
+            has_tenant_budget: Arc::default(),
+        };
+        let first = running.enter(lease(1), ears());
+        let second = running.enter(lease(3), ears());
+        assert!(!running.knows(lease(1)));
+        drop(first);
+        assert!(running.knows(lease(3)));
+        drop(second);
+        assert!(!running.knows(lease(3)));
     }
 }

@@ -6,15 +6,14 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
-use shared::db;
-use shared::db::agent::Put;
+use shared::db::agent::{Put, StoredAgent};
+use shared::db::{self, Pool};
 use shared::provider::Providers;
 use shared::skill::is_name;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
-use crate::body::Json;
+use crate::body::{Json, MAX_BYTES_WITH_FILES};
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 use request::PutAgent;
@@ -25,7 +24,7 @@ type AgentPage = Page<Agent>;
 ///
 /// The same body again makes no new version. Jobs run the version that there was when they were accepted. Every
 /// tenant has the agent `default` without making it, and can put another in its place.
-#[utoipa::path(tag = "agents", request_body = PutAgent,
+#[utoipa::path(tag = "agents", request_body(content = PutAgent, example = json!({"soul": "You are a patient researcher.", "tools": ["shell.exec", "file.read", "file.write"], "limits": {"timeout_seconds": 600}})),
     params(("name" = String, Path, description = "Lower-case letters, digits and single hyphens, at most 64")),
     responses(
         (status = 200, description = "The agent, in its new version", body = Agent),
@@ -37,8 +36,8 @@ type AgentPage = Page<Agent>;
 pub(crate) async fn put_agent(
     caller: Caller,
     name: Path<String>,
-    body: Json<PutAgent>,
-    pool: Data<PgPool>,
+    body: Json<PutAgent, MAX_BYTES_WITH_FILES>,
+    pool: Data<Pool>,
     providers: Data<Providers>,
 ) -> Result<HttpResponse, ApiError> {
     if !is_name(&name) {
@@ -76,14 +75,14 @@ pub(crate) async fn get_agent(
     caller: Caller,
     name: Path<String>,
     query: Query<GetAgent>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<actix_web::web::Json<Agent>, ApiError> {
     let absent = ApiError::NotFound("agent");
     if !is_name(&name) {
         return Err(absent);
     }
-    let agent = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
-    agent.map(actix_web::web::Json).ok_or(absent)
+    let stored = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
+    read(stored.ok_or(absent)?).map(actix_web::web::Json)
 }
 
 /// Removes an agent. Of `default`, the built-in one comes back.
@@ -97,7 +96,7 @@ pub(crate) async fn get_agent(
 pub(crate) async fn delete_agent(
     caller: Caller,
     name: Path<String>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     if is_name(&name) && db::agent::delete(&**pool, caller.tenant, &name).await? {
         Ok(HttpResponse::NoContent().finish())
@@ -125,14 +124,34 @@ struct ListAgents {
 #[get("/agents")]
 pub(crate) async fn list_agents(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListAgents>,
 ) -> Result<actix_web::web::Json<AgentPage>, ApiError> {
     let ListAgents { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let after = cursor::text(cursor.as_deref())?;
-    let agents = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(agents, limit, |agent| {
-        agent.name.clone()
-    })))
+    let stored = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
+    let page = Page::of(stored, limit, |agent| agent.name.clone());
+    // Who asks for one by its name is told why it cannot be read.
+    let agents = page.data.into_iter().filter_map(|stored| read(stored).ok());
+    Ok(actix_web::web::Json(Page {
+        data: agents.collect(),
+        next_cursor: page.next_cursor,
+    }))
+}
+
+/// The agent as it is stored, or the error that says that another release has stored it.
+pub(crate) fn read(stored: StoredAgent) -> Result<Agent, ApiError> {
+    let (name, version) = (stored.name.clone(), stored.version);
+    stored.read().map_err(|error| {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(agent = name, version, error, "an agent cannot be read");
+        ApiError::Conflict {
+            code: "agent_unreadable",
+            detail: format!(
+                "this release cannot read version {version} of the agent `{name}`, which another release stored; \
+                 update the service, or put the agent again"
+            ),
+        }
+    })
 }

@@ -4,9 +4,8 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Query};
 use serde::Deserialize;
 use shared::approval::{Approval, ApprovalStatus};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
@@ -36,7 +35,7 @@ pub(crate) struct ListApprovals {
 #[get("/approvals")]
 pub(crate) async fn list_approvals(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListApprovals>,
 ) -> Result<Json<ApprovalPage>, ApiError> {
     let page = query.into_inner().page(&pool, caller.tenant, None).await?;
@@ -47,7 +46,7 @@ impl ListApprovals {
     /// The page, of all jobs or of one.
     pub(crate) async fn page(
         self,
-        pool: &PgPool,
+        pool: &Pool,
         tenant: TenantId,
         job: Option<JobId>,
     ) -> Result<ApprovalPage, ApiError> {

@@ -9,9 +9,8 @@ pub(crate) use upload::upload_asset;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
 use shared::asset::{Asset, AssetStore};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::AssetId;
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
@@ -24,7 +23,7 @@ use crate::problem::{ApiError, Problem};
 #[get("/assets/{asset_id}")]
 pub(crate) async fn get_asset(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     asset: Path<AssetId>,
 ) -> Result<Json<Asset>, ApiError> {
     let asset = db::asset::get(&**pool, caller.tenant, *asset).await?;
@@ -39,7 +38,7 @@ pub(crate) async fn get_asset(
 #[delete("/assets/{asset_id}")]
 pub(crate) async fn delete_asset(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     asset: Path<AssetId>,
 ) -> Result<HttpResponse, ApiError> {

@@ -10,11 +10,10 @@ use serde_json::{Map, Value};
 use shared::agent::DEFAULT;
 use shared::asset::AssetStore;
 use shared::conversation::Conversation;
-use shared::db;
 use shared::db::conversation::Deleted;
+use shared::db::{self, Pool};
 use shared::id::ConversationId;
 use shared::skill::is_name;
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Caller;
@@ -40,7 +39,7 @@ pub(crate) struct CreateConversation {
 }
 
 /// Begins a conversation. Jobs that name it continue one history and one workspace, one after the other.
-#[utoipa::path(tag = "conversations", request_body = CreateConversation, responses(
+#[utoipa::path(tag = "conversations", request_body(content = CreateConversation, example = json!({"agent": "default", "metadata": {"customer": "42"}})), responses(
     (status = 201, description = "The conversation", body = Conversation,
         headers(("Location" = String, description = "The conversation's path"))),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -49,7 +48,7 @@ pub(crate) struct CreateConversation {
 pub(crate) async fn create_conversation(
     caller: Caller,
     body: Json<CreateConversation>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateConversation { agent, metadata }) = body;
     let agent = agent.unwrap_or_else(|| DEFAULT.to_owned());
@@ -92,7 +91,7 @@ struct ListConversations {
 #[get("/conversations")]
 pub(crate) async fn list_conversations(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListConversations>,
 ) -> Result<actix_web::web::Json<ConversationPage>, ApiError> {
     let ListConversations { limit, cursor } = query.into_inner();
@@ -118,7 +117,7 @@ pub(crate) async fn list_conversations(
 pub(crate) async fn delete_conversation(
     caller: Caller,
     conversation: Path<ConversationId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
 ) -> Result<HttpResponse, ApiError> {
     let mut transaction = pool.begin().await?;

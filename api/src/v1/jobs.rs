@@ -26,11 +26,10 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get};
 use serde::Deserialize;
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::{ConversationId, JobId, TenantId};
 use shared::job::{Job, Status};
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
@@ -66,7 +65,7 @@ struct ListJobs {
 #[get("/jobs")]
 pub(crate) async fn list_jobs(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListJobs>,
 ) -> Result<actix_web::web::Json<JobPage>, ApiError> {
     let ListJobs {
@@ -79,16 +78,6 @@ pub(crate) async fn list_jobs(
     } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let before = cursor::id(cursor.as_deref())?;
-    // The database takes no text with a NUL.
-    if [&skill, &agent]
-        .into_iter()
-        .flatten()
-        .any(|name| name.contains('\0'))
-    {
-        return Err(ApiError::Malformed(
-            "`skill` and `agent` are names without control characters".to_owned(),
-        ));
-    }
     let filter = db::job::Filter {
         status,
         skill,
@@ -109,7 +98,7 @@ pub(crate) async fn list_jobs(
 #[get("/jobs/{job_id}")]
 pub(crate) async fn get_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     catalog: Data<Catalog>,
     job: Path<JobId>,
 ) -> Result<actix_web::web::Json<Job>, ApiError> {
@@ -129,7 +118,7 @@ pub(crate) async fn get_job(
 #[delete("/jobs/{job_id}")]
 pub(crate) async fn delete_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     job: Path<JobId>,
 ) -> Result<HttpResponse, ApiError> {
@@ -153,7 +142,7 @@ pub(crate) async fn delete_job(
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn find(pool: &PgPool, tenant: TenantId, job: JobId) -> Result<Job, ApiError> {
+async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError> {
     db::job::get(pool, tenant, job)
         .await?
         .ok_or(ApiError::NotFound("job"))

@@ -3,10 +3,9 @@
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::{Deserialize, Serialize};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::{KeyId, TenantId};
 use shared::key::{ApiKey, Scope, SecretKey};
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Admin;
@@ -21,12 +20,18 @@ type ApiKeyPage = Page<ApiKey>;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateKey {
-    /// Whose key it is.
-    tenant_id: TenantId,
-    /// What its owner calls it.
-    #[schema(example = "ci", min_length = 1, max_length = 100)]
+    /// Whose key it is; the tenant of the key that makes it if not given.
+    tenant_id: Option<TenantId>,
+    /// What its owner calls it: 1 to 100 characters, none of them a control character.
+    #[schema(
+        example = "ci",
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     name: String,
     /// What it may do; `jobs` if not given.
+    #[schema(min_items = 1)]
     scopes: Option<Vec<Scope>>,
 }
 
@@ -41,15 +46,15 @@ pub(crate) struct CreatedKey {
 }
 
 /// Creates a key of a tenant.
-#[utoipa::path(tag = "admin", request_body = CreateKey, responses(
+#[utoipa::path(tag = "admin", request_body(content = CreateKey, example = json!({"name": "ci", "scopes": ["jobs"]})), responses(
     (status = 201, description = "The key", body = CreatedKey),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/keys")]
 pub(crate) async fn create_key(
-    _: Admin,
+    admin: Admin,
     body: Json<CreateKey>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateKey {
         tenant_id,
@@ -68,6 +73,7 @@ pub(crate) async fn create_key(
             "name at least one of: jobs, admin",
         ));
     }
+    let tenant_id = tenant_id.unwrap_or(admin.tenant);
     if db::tenant::get(&**pool, tenant_id).await?.is_none() {
         errors.push(FieldError::new("/tenant_id", "there is no such tenant"));
     }
@@ -103,7 +109,7 @@ struct ListKeys {
 #[get("/keys")]
 pub(crate) async fn list_keys(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListKeys>,
 ) -> Result<actix_web::web::Json<ApiKeyPage>, ApiError> {
     let ListKeys {
@@ -127,7 +133,7 @@ pub(crate) async fn list_keys(
 #[delete("/keys/{key_id}")]
 pub(crate) async fn revoke_key(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     key: Path<KeyId>,
 ) -> Result<HttpResponse, ApiError> {
     if db::key::revoke(&**pool, *key).await? {

@@ -4,8 +4,7 @@ use actix_web::web::{Data, Json};
 use actix_web::{get, post};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use shared::db;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -40,7 +39,7 @@ pub(crate) struct Queue {
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue")]
-pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn get_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     find(&pool).await.map(Json)
 }
 
@@ -50,7 +49,7 @@ pub(crate) async fn get_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/queue/pause")]
-pub(crate) async fn pause_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn pause_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     db::queue::set_paused(&**pool, true).await?;
     find(&pool).await.map(Json)
 }
@@ -61,13 +60,13 @@ pub(crate) async fn pause_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Que
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/queue/resume")]
-pub(crate) async fn resume_queue(_: Admin, pool: Data<PgPool>) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn resume_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     db::queue::set_paused(&**pool, false).await?;
     find(&pool).await.map(Json)
 }
 
 /// The queue as it stands.
-pub(crate) async fn find(pool: &PgPool) -> Result<Queue, ApiError> {
+pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
     let db::queue::Depth {
         paused,
         ready,

@@ -7,9 +7,8 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, delete, get, put};
 use serde::Deserialize;
 use serde_json::Value;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::secret::{MasterKeys, Secret, SecretName, SecretValue};
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Caller;
@@ -37,15 +36,17 @@ impl FromRequest for Keys {
 
 /// A secret's value.
 #[expect(dead_code, reason = "read by hand, so that no error repeats the value")]
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct PutSecret {
-    /// The value, 8 to 65,536 bytes without NUL. It cannot be read again.
-    #[schema(min_length = 8, max_length = 65_536, format = Password, write_only)]
+    /// The value, without NUL: 8 to 65,536 bytes of UTF-8, white space at its ends not counted. Characters have up to
+    /// 4 bytes. It cannot be read again.
+    #[schema(min_length = 2, max_length = 65_536, format = Password, write_only)]
     value: String,
 }
 
 /// Sets a secret, in place of the one of that name if there is one. Jobs that begin from now on get this value.
-#[utoipa::path(tag = "secrets", request_body = PutSecret,
+#[utoipa::path(tag = "secrets", request_body(content = PutSecret, example = json!({"value": "correct horse battery staple"})),
     params(("name" = SecretName, Path, description = "The secret, and the variable in which skills find it")),
     responses(
         (status = 204, description = "It is set"),
@@ -59,7 +60,7 @@ pub(crate) async fn put_secret(
     keys: Keys,
     name: Path<String>,
     body: Json<Value>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let name = SecretName::parse(&name).map_err(|error| ApiError::Malformed(error.to_string()))?;
     let Json(body) = body;
@@ -85,7 +86,7 @@ fn parse(body: Value) -> Result<SecretValue, ApiError> {
             SecretValue::parse(value).map_err(|error| ApiError::field("/value", error))
         }
         Some(_) => Err(ApiError::field("/value", "must be a string")),
-        None => Err(ApiError::field("", "missing field `value`")),
+        None => Err(ApiError::field("/value", "is required")),
     }
 }
 
@@ -103,7 +104,7 @@ pub(crate) async fn delete_secret(
     caller: Caller,
     _: Keys,
     name: Path<String>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let absent = ApiError::NotFound("secret");
     let Ok(name) = SecretName::parse(&name) else {
@@ -137,7 +138,7 @@ struct ListSecrets {
 pub(crate) async fn list_secrets(
     caller: Caller,
     _: Keys,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListSecrets>,
 ) -> Result<actix_web::web::Json<SecretPage>, ApiError> {
     let ListSecrets { limit, cursor } = query.into_inner();

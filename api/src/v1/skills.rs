@@ -13,11 +13,10 @@ use std::sync::Arc;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
 use shared::asset::AssetStore;
-use shared::db;
 use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
+use shared::db::{self, Pool};
 use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::cursor::Page;
@@ -65,7 +64,7 @@ impl Found {
 
 /// Those of the skills that there are, by name: of each the tenant's own, or else the service's.
 pub(crate) async fn find_all(
-    pool: &PgPool,
+    pool: &Pool,
     catalog: &Catalog,
     caller: &Caller,
     names: &[String],
@@ -103,7 +102,7 @@ pub(crate) async fn find_all(
 
 /// The skill of that name: the tenant's own, or else the service's.
 async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     catalog: &Catalog,
     caller: &Caller,
     name: &str,
@@ -136,7 +135,7 @@ async fn read(
 #[get("/skills")]
 pub(crate) async fn list_skills(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     catalog: Data<Catalog>,
 ) -> Result<Json<SkillPage>, ApiError> {
     let workers = db::worker::list(&**pool).await?;
@@ -172,7 +171,7 @@ pub(crate) async fn list_skills(
 #[get("/skills/{name}")]
 pub(crate) async fn get_skill(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<SkillView>, ApiError> {
@@ -199,7 +198,7 @@ pub(crate) async fn get_skill(
 #[delete("/skills/{name}")]
 pub(crate) async fn delete_skill(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     name: Path<String>,
 ) -> Result<HttpResponse, ApiError> {

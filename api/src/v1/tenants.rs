@@ -11,9 +11,8 @@ pub(crate) use submit_limits::{get_submit_limits, put_submit_limits};
 use actix_web::web::{Data, Query};
 use actix_web::{HttpResponse, get, post};
 use serde::Deserialize;
-use shared::db;
 use shared::db::tenant::Tenant;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Admin;
@@ -28,13 +27,18 @@ type TenantPage = Page<Tenant>;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateTenant {
-    /// A name, unique in the service.
-    #[schema(example = "acme", min_length = 1, max_length = 100)]
+    /// A name, unique in the service: 1 to 100 characters, none of them a control character.
+    #[schema(
+        example = "acme",
+        min_length = 1,
+        max_length = 100,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
+    )]
     name: String,
 }
 
 /// Creates a tenant. It can do nothing until it has a key.
-#[utoipa::path(tag = "admin", request_body = CreateTenant, responses(
+#[utoipa::path(tag = "admin", request_body(content = CreateTenant, example = json!({"name": "acme"})), responses(
     (status = 201, description = "The tenant", body = Tenant),
     (status = 409, description = "The name is taken", body = Problem, content_type = "application/problem+json"),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -43,7 +47,7 @@ pub(crate) struct CreateTenant {
 pub(crate) async fn create_tenant(
     _: Admin,
     body: Json<CreateTenant>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
     let Json(CreateTenant { name }) = body;
     let name = name::parse(&name).map_err(|error| ApiError::Invalid(vec![error]))?;
@@ -75,7 +79,7 @@ struct ListTenants {
 #[get("/tenants")]
 pub(crate) async fn list_tenants(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     query: Query<ListTenants>,
 ) -> Result<actix_web::web::Json<TenantPage>, ApiError> {
     let limit = cursor::limit(query.limit)?;

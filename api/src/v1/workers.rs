@@ -2,9 +2,8 @@
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
-use shared::db;
 use shared::db::worker::Worker;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 
 use crate::auth::Admin;
 use crate::cursor::Page;
@@ -18,10 +17,7 @@ type WorkerPage = Page<Worker>;
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/workers")]
-pub(crate) async fn list_workers(
-    _: Admin,
-    pool: Data<PgPool>,
-) -> Result<Json<WorkerPage>, ApiError> {
+pub(crate) async fn list_workers(_: Admin, pool: Data<Pool>) -> Result<Json<WorkerPage>, ApiError> {
     Ok(Json(Page {
         data: db::worker::list(&**pool).await?,
         next_cursor: None,

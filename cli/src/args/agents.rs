@@ -12,6 +12,17 @@ pub(crate) struct Agents {
     pub(crate) command: AgentsCommand,
 }
 
+impl Agents {
+    /// The service that the command speaks to.
+    pub(crate) fn remote(&self) -> &Remote {
+        match &self.command {
+            AgentsCommand::List(options) => &options.remote,
+            AgentsCommand::Get(options) | AgentsCommand::Delete(options) => &options.remote,
+            AgentsCommand::Put(options) => &options.remote,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum AgentsCommand {
     /// List agents

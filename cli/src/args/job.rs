@@ -4,10 +4,12 @@ use clap::Args;
 use shared::id::JobId;
 use shared::job::Status;
 
-use super::Remote;
+use super::{Remote, parse_id};
 
 #[derive(Args)]
 pub(crate) struct Watch {
+    /// The job's id, which `skillet list` lists
+    #[arg(value_parser = parse_id::<JobId>)]
     pub(crate) job: JobId,
     /// Print the events as JSON, one a line
     #[arg(long)]
@@ -18,6 +20,8 @@ pub(crate) struct Watch {
 
 #[derive(Args)]
 pub(crate) struct OneJob {
+    /// The job's id, which `skillet list` lists
+    #[arg(value_parser = parse_id::<JobId>)]
     pub(crate) job: JobId,
     /// Print the job as JSON
     #[arg(long)]

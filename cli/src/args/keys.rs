@@ -3,12 +3,23 @@
 use clap::{Args, Subcommand};
 use shared::id::KeyId;
 
-use super::{ListAll, Remote};
+use super::{ListAll, Remote, parse_id};
 
 #[derive(Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
     pub(crate) command: KeysCommand,
+}
+
+impl Keys {
+    /// The service that the command speaks to.
+    pub(crate) fn remote(&self) -> &Remote {
+        match &self.command {
+            KeysCommand::Create(options) => &options.remote,
+            KeysCommand::List(options) => &options.remote,
+            KeysCommand::Revoke(options) => &options.remote,
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -41,6 +52,8 @@ pub(crate) struct CreateKey {
 
 #[derive(Args)]
 pub(crate) struct RevokeKey {
+    /// The key's id, which `skillet keys list` lists
+    #[arg(value_parser = parse_id::<KeyId>)]
     pub(crate) key: KeyId,
     #[command(flatten)]
     pub(crate) remote: Remote,

@@ -13,6 +13,16 @@ pub(crate) struct Queue {
     pub(crate) show: ListAll,
 }
 
+impl Queue {
+    /// The service that the command speaks to.
+    pub(crate) fn remote(&self) -> &Remote {
+        match &self.command {
+            None => &self.show.remote,
+            Some(QueueCommand::Pause(options) | QueueCommand::Resume(options)) => &options.remote,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum QueueCommand {
     /// Have no more jobs begun; those that run go on, and new ones wait

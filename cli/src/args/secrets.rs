@@ -33,6 +33,17 @@ pub(crate) struct Secrets {
     pub(crate) command: SecretsCommand,
 }
 
+impl Secrets {
+    /// The service that the command speaks to, if it does.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        match &self.command {
+            SecretsCommand::Set(options) | SecretsCommand::Delete(options) => Some(&options.remote),
+            SecretsCommand::List(options) => Some(&options.remote),
+            SecretsCommand::Rotate(_) => None,
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum SecretsCommand {
     /// Set a secret to what is on standard input, but for a final newline

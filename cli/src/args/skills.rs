@@ -15,6 +15,18 @@ pub(crate) struct Skills {
     pub(crate) list: ListAll,
 }
 
+impl Skills {
+    /// The service that the command speaks to, if it does.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        match &self.command {
+            None => Some(&self.list.remote),
+            Some(SkillsCommand::Check(_)) => None,
+            Some(SkillsCommand::Push(options)) => Some(&options.remote),
+            Some(SkillsCommand::Delete(options)) => Some(&options.remote),
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub(crate) enum SkillsCommand {
     /// Say whether a folder or an archive is a skill, and what is wrong with it

@@ -1,141 +1,111 @@
-use std::collections::{BTreeMap, BTreeSet};
+mod found;
 
 use serde_json::json;
 use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
-use shared::skill::{Catalog, Program, Skill};
-use worker::sandbox::{MemoryFloor, Mode, Sandbox};
+use shared::skill::Catalog;
 
 use super::{print, print_json};
 use crate::Exit;
 use crate::args::Doctor;
 use crate::config::Config;
-use crate::postgres;
+use crate::directory;
+use crate::service::Place;
+use found::{Found, SkillFound};
 
 /// `skillet doctor`
+///
+/// What is required fails the command where it is missing: a sandbox, and of a service that runs its database and a
+/// worker. Programs and providers are for the jobs that want them, so any of them may be missing.
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
-    let catalog = Catalog::load(options.skills_dir.as_deref())?;
-    let wanted = &options.sandbox;
-    let sandbox = worker::sandbox::open(
-        wanted.sandbox,
-        &std::env::temp_dir(),
-        wanted.sandbox_read.clone(),
-        wanted.memory_floor,
-    )
-    .await;
-    let programs = Programs::look(&catalog, sandbox.as_ref().ok()).await?;
+    let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);
-    let database = postgres::installed().into_iter().next();
+    let found = match Place::read(&home) {
+        Some(place) => Found::in_service(&place).await?,
+        None => {
+            let catalog = Catalog::load(options.skills_dir.as_deref())?;
+            Found::here(&options.sandbox, &catalog, &providers).await?
+        }
+    };
     if options.json {
-        let skills = catalog.iter().map(
-            |skill| json!({"name": skill.name, "missing": skill.missing(&programs.installed)}),
-        );
         print_json(&json!({
-            "postgres": database,
+            "service": found.service,
+            "postgres": found.database.as_ref().ok(),
             "sandbox": {
-                "isolation": sandbox.as_ref().ok().map(Sandbox::isolation),
-                "memory_limit": sandbox.as_ref().ok().map(Sandbox::memory_limit),
-                "problem": sandbox.as_ref().err().map(ToString::to_string),
+                "isolation": found.sandbox.as_ref().ok().map(|sandbox| sandbox.isolation),
+                "memory_limit": found.sandbox.as_ref().ok().map(|sandbox| sandbox.memory_limit),
+                "problem": found.sandbox.as_ref().err(),
             },
-            "programs": Vec::from_iter(programs.installed.iter().map(Program::to_string)),
-            "program_versions": programs.versions,
-            "skills": Vec::from_iter(skills),
-            "providers": {"ready": providers.ready(), "known": providers.names()},
+            "programs": found.programs,
+            "program_versions": found.program_versions,
+            "skills": found.skills,
+            "providers": {"ready": found.ready_providers, "known": providers.names()},
         }))?;
     } else {
-        match &database {
-            Some(place) => print(&format!("✓ PostgreSQL in {}", place.display())),
-            None => print("✗ PostgreSQL: not installed; the first start downloads it, if it can"),
-        }
-        match &sandbox {
-            Ok(sandbox) => {
-                print(describe(sandbox.isolation()));
-                print(describe_memory(sandbox.memory_limit()));
-            }
-            Err(unavailable) => print(&format!("✗ sandbox: {unavailable}\n")),
-        }
-        print_skills(&catalog, &programs);
-        print_models(&providers);
+        show(&found, &providers);
     }
-    // Without it no worker starts.
-    Ok(match sandbox {
-        Ok(_) => Exit::Done,
-        Err(_) => Exit::Failed,
+    let has_database = found.service.is_none() || found.database.is_ok();
+    Ok(if has_database && found.sandbox.is_ok() {
+        Exit::Done
+    } else {
+        Exit::Failed
     })
 }
 
-/// What commands find. Where there is no sandbox, that is what there is on the machine.
-struct Programs {
-    installed: BTreeSet<Program>,
-    /// By name, as far as they tell.
-    versions: BTreeMap<String, String>,
+fn show(found: &Found, providers: &Providers) {
+    match &found.service {
+        Some(url) => print(&format!("The service at {url} has:")),
+        None => print("No service runs here. This machine and this environment have:"),
+    }
+    match (&found.database, &found.service) {
+        (Ok(place), _) => print(&format!("✓ PostgreSQL {place}")),
+        (Err(problem), Some(_)) => print(&format!("✗ PostgreSQL: {problem}")),
+        (Err(problem), None) => print(&format!("– PostgreSQL: {problem}")),
+    }
+    match &found.sandbox {
+        Ok(sandbox) => {
+            print(describe(sandbox.isolation));
+            print(describe_memory(sandbox.memory_limit));
+        }
+        Err(problem) => print(&format!("✗ sandbox: {problem}\n")),
+    }
+    show_skills(&found.skills);
+    show_models(found, providers);
 }
 
-impl Programs {
-    async fn look(catalog: &Catalog, sandbox: Option<&Sandbox>) -> anyhow::Result<Self> {
-        let home = std::env::temp_dir();
-        let none;
-        let sandbox = match sandbox {
-            Some(sandbox) => sandbox,
-            None => {
-                none = worker::sandbox::open(Mode::Off, &home, Vec::new(), MemoryFloor::default())
-                    .await?;
-                &none
-            }
-        };
-        let installed = worker::programs::installed(catalog.programs(), sandbox, &home).await;
-        let versions = worker::programs::versions(&installed, sandbox, &home).await;
-        let by_name = versions
-            .into_iter()
-            .map(|(program, version)| (program.to_string(), version));
-        Ok(Self {
-            versions: by_name.collect(),
-            installed,
-        })
-    }
-
-    /// Those of a skill that are there, each with its version.
-    fn of(&self, skill: &Skill) -> String {
-        let wanted = skill.programs.iter().flat_map(|need| &need.0);
-        let there = wanted.filter(|program| self.installed.contains(program));
-        let shown = there.map(|program| {
-            let name = program.to_string();
-            match self.versions.get(&name) {
-                Some(version) => format!("{name} {version}"),
-                None => name,
-            }
-        });
-        Vec::from_iter(shown).join(", ")
-    }
-}
-
-fn print_skills(catalog: &Catalog, programs: &Programs) {
-    let mut is_any_missing = false;
-    for skill in catalog.iter() {
-        let missing = skill.missing(&programs.installed);
+fn show_skills(skills: &[SkillFound]) {
+    for SkillFound {
+        name,
+        missing,
+        programs,
+    } in skills
+    {
         if missing.is_empty() {
-            let line = format!("✓ skill {:11} {}", skill.name, programs.of(skill));
+            let line = format!("✓ skill {name:11} {}", programs.join(", "));
             print(line.trim_end());
         } else {
-            is_any_missing = true;
             let missing = missing.join(", ");
-            print(&format!("✗ skill {:11} it lacks {missing}", skill.name));
+            print(&format!("– skill {name:11} it lacks {missing}"));
         }
     }
-    if is_any_missing {
+    if skills.iter().any(|skill| !skill.missing.is_empty()) {
         print(
             "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
         );
     }
 }
 
-fn print_models(providers: &Providers) {
-    let ready = providers.ready();
+fn show_models(found: &Found, providers: &Providers) {
     for name in providers.names() {
-        if ready.contains(&name) {
+        let variable = providers.key_variable(&name).unwrap_or_default();
+        if found.ready_providers.contains(&name) {
             print(&format!("✓ models of {name}"));
+        } else if found.service.is_some() {
+            print(&format!(
+                "– models of {name}: start the service with {variable}"
+            ));
         } else {
-            print(&format!("✗ models of {name}: its key is not set"));
+            print(&format!("– models of {name}: {variable} is not set"));
         }
     }
 }
@@ -151,9 +121,9 @@ fn describe_memory(limit: MemoryLimit) -> &'static str {
 
 fn describe(isolation: Isolation) -> &'static str {
     match isolation {
-        Isolation::Namespaced => "✓ sandbox: namespaces, tested just now",
+        Isolation::Namespaced => "✓ sandbox: namespaces, tested",
         Isolation::Landlocked => {
-            "✓ sandbox: Landlock, tested just now; without namespaces there is no network for skills"
+            "✓ sandbox: Landlock, tested; without namespaces there is no network for skills"
         }
         Isolation::Off => "! sandbox: off, as was asked for: commands run as the worker's own user",
     }

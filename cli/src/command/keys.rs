@@ -32,6 +32,7 @@ fn show_created(created: &Value, json: bool) -> anyhow::Result<Exit> {
 
 /// For the first key of a service: there is none yet to ask with.
 async fn create_in_database(url: &str, options: &CreateKey) -> anyhow::Result<Value> {
+    db::check(url).await?;
     let pool = db::connect(url, "skillet keys", 1)
         .await
         .context("cannot reach the database")?;

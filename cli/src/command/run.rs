@@ -99,7 +99,15 @@ pub(super) async fn follow(
 
 /// Shows what a job does until it ends, and asks about its calls that wait for a person.
 pub(super) async fn watch(client: &Client, job: JobId) -> anyhow::Result<()> {
-    let mut progress = Progress::new();
+    let progress = Progress::new();
+    let turning = progress.turning();
+    tokio::select! {
+        watched = watch_with(client, job, progress) => watched,
+        never = turning => match never {},
+    }
+}
+
+async fn watch_with(client: &Client, job: JobId, mut progress: Progress) -> anyhow::Result<()> {
     let mut desk = Desk::new(client, job);
     let mut events = client.follow(job);
     loop {

@@ -3,6 +3,7 @@ use std::net::TcpListener;
 use anyhow::Context;
 use api::metrics::Scrape;
 use shared::db;
+use shared::provider::Providers;
 use tokio_util::sync::CancellationToken;
 
 use super::print;
@@ -10,7 +11,7 @@ use crate::Exit;
 use crate::args::{Api, Database, MetricsListen, Up, Worker};
 use crate::config::Config;
 use crate::directory;
-use crate::service::{self, Parts, Place, Service};
+use crate::service::{self, DirectoryLock, Parts, Place, Service};
 use crate::shutdown;
 
 /// `skillet up`
@@ -18,7 +19,9 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
-    let starting = Service::start(options, config, shutdown.clone(), |line| {
+    let lock = DirectoryLock::take(&home)?;
+    let providers = config.providers(None);
+    let starting = Service::start(options, config, lock, &shutdown, |line| {
         eprintln!("{line}");
     });
     let mut service = tokio::select! {
@@ -35,6 +38,7 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
         home.join("api_key").display(),
         Place::file(&home).display()
     ));
+    print(&models(&providers));
     let ended = tokio::select! {
         ended = service.wait() => ended,
         () = shutdown.drain.cancelled() => Ok(()),
@@ -46,12 +50,23 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Which providers of models can be asked, and what the others lack.
+fn models(providers: &Providers) -> String {
+    let state = |name: &String| match providers.missing_variable(name) {
+        None => format!("{name} ✓"),
+        Some(variable) => format!("{name} ✗ (set {variable})"),
+    };
+    let states: Vec<_> = providers.names().iter().map(state).collect();
+    format!("Models: {}", states.join(", "))
+}
+
 /// `skillet api`
 pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
     let listener = service::listen(options.listen.listen)?;
+    db::check(&options.database.database_url).await?;
     print(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
     let url = &options.database.database_url;
@@ -67,6 +82,7 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
     let (shutdown, listening) = shutdown::on_signals()?;
     let signals = tokio::spawn(listening);
     let parts = Parts::open(&options.common, config)?;
+    db::check(&options.database.database_url).await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
@@ -109,6 +125,7 @@ fn listen_for_metrics(options: &MetricsListen) -> anyhow::Result<Option<TcpListe
 
 /// `skillet migrate`
 pub(super) async fn migrate(options: &Database) -> anyhow::Result<Exit> {
+    db::check(&options.database_url).await?;
     let pool = db::connect(&options.database_url, "skillet migrate", 1)
         .await
         .context("cannot reach the database")?;

@@ -1,19 +1,24 @@
 //! The operating system's user whom the server's programs run as.
 
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::error::PostgresError;
 
+/// A group that nobody is in: neither distributions nor systemd give its number to anyone.
+const PRIVATE_GROUP: u32 = 60_705;
+
 /// Who runs `initdb` and `postgres`, which both refuse to be run by root.
 #[derive(Clone)]
 pub(super) enum Account {
     /// The user of this process.
     Own,
-    /// As root: somebody else.
+    /// As root: another user, in the private group. Other programs of that user are not in the group, so they reach
+    /// neither the server's files nor its socket, and the kernel does not let them inspect its processes.
     Other { name: String, uid: u32, gid: u32 },
 }
 
@@ -28,18 +33,27 @@ impl Account {
         {
             let (uid, gid) = (metadata.uid(), metadata.gid());
             let name = id(&["-un", &uid.to_string()])?.unwrap_or_else(|| uid.to_string());
-            return Ok(Self::Other { name, uid, gid });
+            return Ok(Self::other(name, uid, gid));
         }
         for name in ["postgres", "nobody"] {
             if let (Some(uid), Some(gid)) = (number(&["-u", name])?, number(&["-g", name])?) {
-                return Ok(Self::Other {
-                    name: name.to_owned(),
-                    uid,
-                    gid,
-                });
+                return Ok(Self::other(name.to_owned(), uid, gid));
             }
         }
         Err(PostgresError::NoUnprivilegedUser)
+    }
+
+    /// That user in the private group; in the given one where a container has no such group.
+    fn other(name: String, uid: u32, gid: u32) -> Self {
+        let private = Self::Other {
+            name: name.clone(),
+            uid,
+            gid: PRIVATE_GROUP,
+        };
+        match private.command("true").status() {
+            Ok(_) => private,
+            Err(_) => Self::Other { name, uid, gid },
+        }
     }
 
     pub(super) fn uid(&self) -> u32 {
@@ -78,6 +92,20 @@ impl Account {
             Self::Other { uid, gid, .. } => lchown(path, Some(*uid), Some(*gid))
                 .map_err(PostgresError::io("change the owner of", path)),
         }
+    }
+
+    /// Leaves a directory of ours open to this user alone: to pass through, and with `may_write` to make files in it.
+    pub(super) fn admit(&self, path: &Path, may_write: bool) -> Result<(), PostgresError> {
+        let mode = match self {
+            Self::Own => 0o700,
+            Self::Other { gid, .. } => {
+                lchown(path, Some(0), Some(*gid))
+                    .map_err(PostgresError::io("change the owner of", path))?;
+                if may_write { 0o770 } else { 0o710 }
+            }
+        };
+        fs::set_permissions(path, Permissions::from_mode(mode))
+            .map_err(PostgresError::io("change the mode of", path))
     }
 
     /// Whether this user can get to a directory that we made, perhaps below one that is closed.

@@ -1,8 +1,8 @@
 //! The directory that one process manages, and where things are in it.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::error::PostgresError;
@@ -111,24 +111,9 @@ impl Drop for Directory {
 const DRAFT_PREFIX: &str = "data.new.";
 
 /// Creates a directory where it is missing, and those above it, and gives its full path.
-///
-/// Root's are open for passage, since the server runs as another user, whatever the umask says.
-/// Those that exist stay as they are.
 pub(super) fn create(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
-    let mode = if rustix::process::geteuid().is_root() {
-        0o711
-    } else {
-        0o700
-    };
-    let missing: Vec<_> = path
-        .ancestors()
-        .take_while(|directory| !directory.exists())
-        .collect();
-    for directory in missing.into_iter().rev() {
-        fs::create_dir(directory)?;
-        fs::set_permissions(directory, Permissions::from_mode(mode))?;
-    }
+    crate::directory::create(&path)?;
     path.canonicalize()
 }
 

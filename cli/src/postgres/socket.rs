@@ -71,11 +71,16 @@ impl Socket {
         match DirBuilder::new().mode(0o700).create(&socket_directory) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                refuse_a_stranger(&socket_directory, account)?;
+                let is_ours = |owner| {
+                    // In ours, only the server's user can have made it.
+                    owner == rustix::process::geteuid().as_raw()
+                        || !is_elsewhere && owner == account.uid()
+                };
+                refuse_a_stranger(&socket_directory, is_ours)?;
             }
             Err(error) => return Err(PostgresError::io("create", &socket_directory)(error)),
         }
-        account.give(&socket_directory)?;
+        account.admit(&socket_directory, true)?;
         Ok(Self {
             directory: socket_directory,
             is_elsewhere,
@@ -123,13 +128,11 @@ fn file_in(directory: &Path) -> PathBuf {
 }
 
 /// Anybody can make a directory under `/tmp`; in one of theirs a server of theirs could wait.
-fn refuse_a_stranger(directory: &Path, account: &Account) -> Result<(), PostgresError> {
+fn refuse_a_stranger(directory: &Path, is_ours: impl Fn(u32) -> bool) -> Result<(), PostgresError> {
     let metadata = directory
         .symlink_metadata()
         .map_err(PostgresError::io("look at", directory))?;
-    let owner_is_known =
-        metadata.uid() == account.uid() || metadata.uid() == rustix::process::geteuid().as_raw();
-    if metadata.is_dir() && owner_is_known && metadata.mode() & 0o077 == 0 {
+    if metadata.is_dir() && is_ours(metadata.uid()) && metadata.mode() & 0o007 == 0 {
         Ok(())
     } else {
         Err(PostgresError::SocketDirectoryTaken(directory.to_owned()))

@@ -1,7 +1,8 @@
 //! Against the real server of this machine.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use super::postmaster::Holder;
@@ -94,13 +95,48 @@ fn the_server_is_private_and_has_our_settings() {
         .unwrap()
         .permissions()
         .mode();
-    assert_eq!(mode & 0o777, 0o700);
+    // As root it is the group's, too, and the group is the server's alone.
+    assert_eq!(mode & 0o707, 0o700);
     let sql = "select string_agg(name || '=' || setting, ' ' order by name) from pg_settings \
         where name in ('listen_addresses', 'fsync', 'server_encoding', 'max_connections')";
     assert_eq!(
         query(&postgres, sql),
         "fsync=off listen_addresses= max_connections=200 server_encoding=UTF8"
     );
+}
+
+#[test]
+fn other_processes_of_the_servers_user_get_neither_to_its_socket_nor_to_its_files() {
+    if !rustix::process::geteuid().is_root() {
+        // The server's user is ours, and everything of ours is open to it.
+        return;
+    }
+    for name in ["postgres".to_owned(), "x".repeat(100)] {
+        let at = directory();
+        let home = at.path().join(name);
+        let postgres = Postgres::start(&home, &at.path().join("cache"), QUICK, &|_| {}).unwrap();
+        let user = home.join("data").metadata().unwrap().uid();
+        let nobodys_group = 65_534;
+        for place in [&postgres.socket.directory, &home.join("data")] {
+            let look = Command::new("ls")
+                .arg(place)
+                .uid(user)
+                .gid(nobodys_group)
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&look.stderr);
+            assert!(said.contains("Permission denied"), "{look:?}");
+        }
+        let process = format!("/proc/{}/cwd/PG_VERSION", pid(&postgres));
+        let look = Command::new("cat")
+            .arg(process)
+            .uid(user)
+            .gid(nobodys_group)
+            .output()
+            .unwrap();
+        assert!(!look.status.success(), "{look:?}");
+        assert_eq!(query(&postgres, "select 7"), "7");
+    }
 }
 
 #[test]
@@ -199,7 +235,7 @@ fn a_long_path_gets_its_socket_elsewhere_and_privately() {
     let elsewhere = postgres.socket.directory.clone();
     assert!(elsewhere.starts_with("/tmp"));
     assert_eq!(
-        elsewhere.metadata().unwrap().permissions().mode() & 0o777,
+        elsewhere.metadata().unwrap().permissions().mode() & 0o707,
         0o700
     );
     assert_eq!(query(&postgres, "select 7"), "7");

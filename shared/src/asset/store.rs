@@ -1,6 +1,7 @@
 //! Where the bytes are: a folder or an S3 bucket, addressed by SHA-256.
 
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
@@ -50,9 +51,12 @@ impl StoreError {
 pub type BlobRange = std::ops::Range<u64>;
 
 impl AssetStore {
-    /// A store in a folder, which is made if it is missing.
+    /// A store in a folder. One that is missing is made for this user alone.
     pub fn in_folder(folder: &FilePath) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(folder)?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
         let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
             objects: Arc::new(files()?.with_fsync(true)),

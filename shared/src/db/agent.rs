@@ -1,11 +1,52 @@
 //! Agents and their versions.
 
 use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 
-use crate::agent::{Agent, AgentSettings, DEFAULT};
+use super::Connection;
+use crate::agent::{Agent, AgentSettings, BUILT_IN, DEFAULT};
 use crate::id::TenantId;
+use crate::stored::{UnreadableRow, read};
+
+/// An agent as it is stored.
+pub struct StoredAgent {
+    /// Its name.
+    pub name: String,
+    /// Grows by one with each change.
+    pub version: i32,
+    /// None of the one that is built in.
+    settings: Option<Json<Box<RawValue>>>,
+    created_at: Option<DateTime<Utc>>,
+    updated_at: Option<DateTime<Utc>>,
+}
+
+impl StoredAgent {
+    /// Reads the agent. Another release of ours may have taken what this one does not know.
+    pub fn read(self) -> Result<Agent, UnreadableRow> {
+        let Some(settings) = self.settings else {
+            return Ok(Agent::built_in());
+        };
+        Ok(Agent {
+            settings: read("the agent's settings", &settings)?,
+            name: self.name,
+            version: self.version,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+
+    fn built_in() -> Self {
+        Self {
+            name: DEFAULT.to_owned(),
+            version: BUILT_IN,
+            settings: None,
+            created_at: None,
+            updated_at: None,
+        }
+    }
+}
 
 /// What became of an agent that was put.
 pub enum Put {
@@ -17,7 +58,7 @@ pub enum Put {
 
 /// Makes an agent, or a new version of the one of that name if it is not like that already.
 pub async fn put(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     name: &str,
     settings: &AgentSettings,
@@ -34,7 +75,8 @@ pub async fn put(
     .fetch_one(&mut *db)
     .await?;
     if !before.is_deleted
-        && let Some(agent) = get(&mut *db, tenant, name, None).await?
+        && let Some(stored) = get(&mut *db, tenant, name, None).await?
+        && let Ok(agent) = stored.read()
         && agent.settings == *settings
     {
         return Ok(Put::Updated(agent));
@@ -79,12 +121,12 @@ pub async fn get(
     tenant: TenantId,
     name: &str,
     version: Option<i32>,
-) -> sqlx::Result<Option<Agent>> {
-    let row = sqlx::query_as!(
-        Row,
+) -> sqlx::Result<Option<StoredAgent>> {
+    let stored = sqlx::query_as!(
+        StoredAgent,
         r#"select
                agent.name as "name!", agent_version.version as "version!",
-               agent_version.settings as "settings: Json<AgentSettings>",
+               agent_version.settings as "settings: Json<Box<RawValue>>",
                agent.created_at, agent_version.created_at as updated_at
            from agent
            join agent_version on agent_version.tenant_id = agent.tenant_id and agent_version.name = agent.name
@@ -99,8 +141,8 @@ pub async fn get(
     )
     .fetch_optional(db)
     .await?;
-    let built_in = || Agent::is_built_in(name, version).then(Agent::built_in);
-    Ok(row.map(Agent::from).or_else(built_in))
+    let built_in = || Agent::is_built_in(name, version).then(StoredAgent::built_in);
+    Ok(stored.or_else(built_in))
 }
 
 /// Those of a tenant's agents that have one of the names, each in its newest version, in no order. The built-in one
@@ -109,12 +151,12 @@ pub async fn list_by_name(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     names: &[String],
-) -> sqlx::Result<Vec<Agent>> {
-    let rows = sqlx::query_as!(
-        Row,
+) -> sqlx::Result<Vec<StoredAgent>> {
+    let mut agents = sqlx::query_as!(
+        StoredAgent,
         r#"select
                agent.name as "name!", agent.version as "version!",
-               agent_version.settings as "settings: Json<AgentSettings>",
+               agent_version.settings as "settings: Json<Box<RawValue>>",
                agent.created_at, agent_version.created_at as updated_at
            from agent
            join agent_version using (tenant_id, name, version)
@@ -124,10 +166,9 @@ pub async fn list_by_name(
     )
     .fetch_all(db)
     .await?;
-    let mut agents: Vec<_> = rows.into_iter().map(Agent::from).collect();
     let has_own_default = agents.iter().any(|agent| agent.name == DEFAULT);
     if !has_own_default && names.iter().any(|name| name == DEFAULT) {
-        agents.push(Agent::built_in());
+        agents.push(StoredAgent::built_in());
     }
     Ok(agents)
 }
@@ -138,9 +179,9 @@ pub async fn list(
     tenant: TenantId,
     after: Option<&str>,
     limit: i64,
-) -> sqlx::Result<Vec<Agent>> {
-    let rows = sqlx::query_as!(
-        Row,
+) -> sqlx::Result<Vec<StoredAgent>> {
+    sqlx::query_as!(
+        StoredAgent,
         r#"with stored as (
                select agent.name, agent.version, agent_version.settings, agent.created_at,
                    agent_version.created_at as updated_at
@@ -148,7 +189,7 @@ pub async fn list(
                join agent_version using (tenant_id, name, version)
                where agent.tenant_id = $1 and agent.deleted_at is null
            )
-           select name as "name!", version as "version!", settings as "settings: Json<AgentSettings>", created_at,
+           select name as "name!", version as "version!", settings as "settings: Json<Box<RawValue>>", created_at,
                updated_at
            from (
                select * from stored
@@ -164,8 +205,7 @@ pub async fn list(
         limit,
     )
     .fetch_all(db)
-    .await?;
-    Ok(rows.into_iter().map(Agent::from).collect())
+    .await
 }
 
 /// Removes an agent; `false` if there is none of that name. Its versions stay.
@@ -178,28 +218,4 @@ pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sq
     .execute(db)
     .await?;
     Ok(done.rows_affected() > 0)
-}
-
-struct Row {
-    name: String,
-    version: i32,
-    /// None of the one that is built in.
-    settings: Option<Json<AgentSettings>>,
-    created_at: Option<DateTime<Utc>>,
-    updated_at: Option<DateTime<Utc>>,
-}
-
-impl From<Row> for Agent {
-    fn from(row: Row) -> Self {
-        let Some(Json(settings)) = row.settings else {
-            return Self::built_in();
-        };
-        Self {
-            name: row.name,
-            version: row.version,
-            settings,
-            created_at: row.created_at,
-            updated_at: row.updated_at,
-        }
-    }
 }

@@ -1,15 +1,20 @@
 //! Approvals: which calls wait for a person. What is asked and answered is read from the jobs' logs.
 
 use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
+use super::Connection;
 use super::log::{Append, Next};
 use super::run::LockedRun;
 use crate::approval::{Answer, Approval, ApprovalStatus, resolve};
-use crate::event::{ApprovalRequested, ApprovalResolved, EventData, JobResumed, WaitReason};
+use crate::event::{EventData, JobResumed, WaitReason};
 use crate::id::{ApprovalId, JobId, TenantId};
+use crate::stored::read_or_else;
 
 /// Which approvals to list.
 #[derive(Default)]
@@ -50,8 +55,8 @@ pub async fn list(
         r#"
         select
             approval.id, approval.job_id, approval.status as "status: ApprovalStatus", approval.expires_at,
-            requested.at as requested_at, requested.data as "requested: Json<ApprovalRequested>",
-            resolved.at as "resolved_at?", resolved.data as "resolved?: Json<ApprovalResolved>"
+            requested.at as requested_at, requested.data as "requested: Json<Box<RawValue>>",
+            resolved.at as "resolved_at?", resolved.data as "resolved?: Json<Box<RawValue>>"
         from approval
         join job_event as requested on requested.job_id = approval.job_id and requested.seq = approval.requested_seq
         left join job_event as resolved on resolved.job_id = approval.job_id and resolved.seq = approval.resolved_seq
@@ -79,7 +84,7 @@ pub async fn list(
 const MAX_PENDING: i64 = 1000;
 
 /// Those of a job that wait, in the order of its calls. Its run is locked by the caller, so that they go on waiting.
-pub async fn list_pending(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
+pub async fn list_pending(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
     let filter = Filter {
         job: Some(run.lease.job),
         status: Some(ApprovalStatus::Pending),
@@ -116,7 +121,7 @@ pub async fn list_expired(
 /// Ends those of a job's pending approvals that have an answer; the job goes on when none is left. Returns
 /// whether it does.
 pub async fn answer(
-    db: &mut PgConnection,
+    db: &mut Connection,
     run: &LockedRun,
     pending: &[Approval],
     answer: impl Fn(&Approval) -> Option<Answer>,
@@ -151,18 +156,35 @@ struct Row {
     status: ApprovalStatus,
     expires_at: DateTime<Utc>,
     requested_at: DateTime<Utc>,
-    requested: Json<ApprovalRequested>,
+    requested: Json<Box<RawValue>>,
     resolved_at: Option<DateTime<Utc>>,
-    resolved: Option<Json<ApprovalResolved>>,
+    resolved: Option<Json<Box<RawValue>>>,
+}
+
+/// The part of `approval.requested` that an approval shows. A worker never takes a call without an id for one of its own.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Requested {
+    call_id: String,
+    tool: String,
+    input: Value,
+}
+
+/// The part of `approval.resolved` that an approval shows.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Resolved {
+    reason: Option<String>,
+    by: Option<String>,
 }
 
 impl From<Row> for Approval {
+    /// What cannot be read is left out, so that a list shows the approval all the same.
     fn from(row: Row) -> Self {
-        let Json(requested) = row.requested;
-        let (reason, by) = row
-            .resolved
-            .map(|Json(resolved)| (resolved.reason, resolved.by))
-            .unwrap_or_default();
+        let requested = read_or_else("an approval", row.id, &row.requested, Requested::default);
+        let resolved = row.resolved.as_deref();
+        let resolved = resolved.map(|it| read_or_else("an answer", row.id, it, Resolved::default));
+        let Resolved { reason, by } = resolved.unwrap_or_default();
         Self {
             id: ApprovalId(row.id),
             job_id: JobId(row.job_id),

@@ -1,8 +1,9 @@
 //! Assets: who sees which bytes.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 
+use super::{Connection, Pool};
 use crate::asset::{Asset, AssetStore, Sealed, StoreError};
 use crate::id::{AssetId, JobId, TenantId};
 
@@ -33,7 +34,7 @@ pub enum StoreAssetError {
 
 /// Puts the bytes in their place and writes the row that needs them, both in the caller's transaction.
 pub async fn store(
-    db: &mut PgConnection,
+    db: &mut Connection,
     sealed: Sealed,
     new: NewAsset<'_>,
 ) -> Result<Asset, StoreAssetError> {
@@ -69,7 +70,7 @@ pub async fn store(
 
 /// Keeps others from removing the bytes until the caller's transaction ends: shared with those who add the same,
 /// exclusive against who removes them.
-pub(super) async fn hold_blob(db: &mut PgConnection, sha256: &str) -> sqlx::Result<()> {
+pub(super) async fn hold_blob(db: &mut Connection, sha256: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock_shared(hashtextextended($1, 0))",
         sha256
@@ -153,7 +154,7 @@ pub async fn get(
 /// Gives a job its own copy of what another brought along or made, and returns its id; `None` if the
 /// asset is not that job's.
 pub async fn copy(
-    db: &mut PgConnection,
+    db: &mut Connection,
     asset: AssetId,
     from: JobId,
     to: JobId,
@@ -263,7 +264,7 @@ pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::R
 /// Removes the bytes if no asset and no skill needs them any more. Called after the rows' deletion is committed:
 /// a crash in between leaves bytes without a row, never a row without bytes.
 pub async fn release_blob(
-    db: &PgPool,
+    db: &Pool,
     assets: &AssetStore,
     sha256: &str,
 ) -> Result<(), StoreAssetError> {

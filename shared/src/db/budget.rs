@@ -2,11 +2,14 @@
 //!
 //! A model call under way has a reservation of all that it may use up. Spent and reserved together never go
 //! beyond the limit, so what is used never does.
+//!
+//! The month never goes back: a statement that began in the last one and had to wait finds the new one begun.
 
 use chrono::NaiveDate;
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::Pool;
 use super::log::Lease;
 use crate::budget::{TenantBudget, TenantLimits, Used};
 use crate::id::TenantId;
@@ -45,9 +48,9 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
         Row,
         r#"select
                max_total_tokens, max_cost,
-               date_trunc('month', now() at time zone 'utc')::date as "month!",
-               case when month = date_trunc('month', now() at time zone 'utc')::date then spent_tokens else 0 end as "spent_tokens!",
-               case when month = date_trunc('month', now() at time zone 'utc')::date then spent_cost else 0 end as "spent_cost!",
+               greatest(month, date_trunc('month', now() at time zone 'utc')::date) as "month!",
+               case when month >= date_trunc('month', now() at time zone 'utc')::date then spent_tokens else 0 end as "spent_tokens!",
+               case when month >= date_trunc('month', now() at time zone 'utc')::date then spent_cost else 0 end as "spent_cost!",
                coalesce(reserved_tokens, 0) as "reserved_tokens!",
                coalesce(reserved_cost, 0) as "reserved_cost!"
            from tenant
@@ -78,9 +81,9 @@ pub async fn reserve(
         ),
         granted as (
             update tenant_budget as budget set
-                month = today.month,
-                spent_tokens = case when budget.month = today.month then budget.spent_tokens else 0 end,
-                spent_cost = case when budget.month = today.month then budget.spent_cost else 0 end,
+                month = greatest(budget.month, today.month),
+                spent_tokens = case when budget.month >= today.month then budget.spent_tokens else 0 end,
+                spent_cost = case when budget.month >= today.month then budget.spent_cost else 0 end,
                 reserved_tokens = budget.reserved_tokens + $5,
                 reserved_cost = budget.reserved_cost + coalesce($6, 0)
             from today
@@ -88,12 +91,12 @@ pub async fn reserve(
               and exists (select from run where run.job_id = $3 and run.lease = $4 and run.state = 'running')
               and (
                   budget.max_total_tokens is null
-                  or case when budget.month = today.month then budget.spent_tokens else 0 end
+                  or case when budget.month >= today.month then budget.spent_tokens else 0 end
                       + budget.reserved_tokens + $5 <= budget.max_total_tokens
               )
               and (
                   budget.max_cost is null
-                  or case when budget.month = today.month then budget.spent_cost else 0 end
+                  or case when budget.month >= today.month then budget.spent_cost else 0 end
                       + budget.reserved_cost + $6 <= budget.max_cost
               )
             returning budget.tenant_id
@@ -127,11 +130,11 @@ pub async fn settle(
              delete from budget_reservation where id = $1 returning tenant_id, tokens, cost
          )
          update tenant_budget as budget set
-             month = today.month,
+             month = greatest(budget.month, today.month),
              spent_tokens = coalesce($2, settled.tokens)
-                 + case when budget.month = today.month then budget.spent_tokens else 0 end,
+                 + case when budget.month >= today.month then budget.spent_tokens else 0 end,
              spent_cost = coalesce($3, settled.cost)
-                 + case when budget.month = today.month then budget.spent_cost else 0 end,
+                 + case when budget.month >= today.month then budget.spent_cost else 0 end,
              reserved_tokens = budget.reserved_tokens - settled.tokens,
              reserved_cost = budget.reserved_cost - settled.cost
          from settled, (select date_trunc('month', now() at time zone 'utc')::date as month) as today
@@ -147,7 +150,7 @@ pub async fn settle(
 
 /// Counts as spent what was reserved under leases that are over: nobody will say any more what those calls have
 /// used, and their provider may have counted all of it. Returns how many there were.
-pub async fn settle_abandoned(pool: &PgPool) -> sqlx::Result<usize> {
+pub async fn settle_abandoned(pool: &Pool) -> sqlx::Result<usize> {
     let abandoned = sqlx::query_scalar!(
         r#"select id from budget_reservation as reservation
            where not exists (

@@ -1,7 +1,8 @@
 //! Ending jobs that no worker has.
 
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
+use super::Connection;
 use super::log::{Append, finish};
 use super::run::LockedRun;
 use crate::approval::{Answer, ApprovalStatus, resolve};
@@ -10,7 +11,7 @@ use crate::job::{Job, Outcome};
 
 /// Ends a job whose run the caller has locked, with what it has come to. Calls that waited for a person wait
 /// no longer, and calls without a result get one. Returns the job as it was.
-pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Job> {
+pub async fn cancel(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Job> {
     let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
     let job = job.ok_or(sqlx::Error::RowNotFound)?;
     let progress = super::event::get_progress(db, job.id).await?;
@@ -37,13 +38,14 @@ pub async fn cancel(db: &mut PgConnection, run: &LockedRun) -> sqlx::Result<Job>
     Ok(job)
 }
 
-/// Up to `limit` jobs that began to wait in the very moment in which someone cancelled them, with their tenants.
+/// Up to `limit` jobs that someone cancelled while their worker was handing them back or began to wait, with their
+/// tenants. No worker has them now that could end them.
 pub async fn list_missed(
     db: impl PgExecutor<'_>,
     limit: i64,
 ) -> sqlx::Result<Vec<(TenantId, JobId)>> {
     let rows = sqlx::query!(
-        "select tenant_id, job_id from run where state = 'waiting' and cancel_requested limit $1",
+        "select tenant_id, job_id from run where state <> 'running' and cancel_requested limit $1",
         limit,
     )
     .fetch_all(db)

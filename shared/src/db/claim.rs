@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sqlx::PgExecutor;
 use sqlx::types::Json;
@@ -12,6 +13,8 @@ use super::log::Lease;
 use crate::conversation::Seat;
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 use crate::job::{Job, JobRequest, JobResult, Status};
+use crate::model_name::ModelName;
+use crate::stored::{UnreadableRow, read, read_or_else};
 
 /// A job in the hands of a worker.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct Claimed {
     pub failures: i16,
     /// Attempts that the model's provider ended.
     pub model_outages: i16,
+    /// Attempts of workers whose release could not read the job.
+    pub unreadable: i16,
     /// When it could have started.
     pub due_at: DateTime<Utc>,
     /// The database's clock at the claim.
@@ -46,6 +51,32 @@ pub struct Claimed {
     pub has_tenant_budget: bool,
 }
 
+/// A job in the hands of a worker that cannot read what was asked for, because another release has written it.
+#[derive(Debug)]
+pub struct UnreadableJob {
+    /// The right to write for it.
+    pub lease: Lease,
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The job as it stands, without what cannot be read.
+    pub job: Job,
+    /// The last entry of its log.
+    pub last_seq: i64,
+    /// Whether someone asked for its end while nobody had it.
+    pub cancel_requested: bool,
+    /// Earlier attempts of workers whose release could not read the job.
+    pub unreadable: i16,
+    /// The database's clock at the claim.
+    pub claimed_at: DateTime<Utc>,
+    /// As for [`Claimed`].
+    pub prepaid: f64,
+    /// What cannot be read.
+    pub error: UnreadableRow,
+}
+
+/// A job that was claimed: it can begin, or is to be handed back.
+pub type Claim = Result<Claimed, Box<UnreadableJob>>;
+
 /// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills. A skill that its
 /// tenant has uploaded is on no worker's list: it goes to those that have the programs that it needs. What needs a
 /// network is left to workers that have one.
@@ -54,21 +85,21 @@ pub struct Claimed {
 /// the one of the lowest rank. Where several tenants have jobs, there may be more to take than it took: ask again
 /// until it brings nothing.
 ///
-/// The statement is a function of the database (`migrations/0009_fair.sql`, which says why).
+/// The statement is a function of the database (`migrations/0018_unrunnable.sql`, which says why).
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,
     skills: &[String],
     slots: i64,
     has_network: bool,
-) -> sqlx::Result<Vec<Claimed>> {
+) -> sqlx::Result<Vec<Claim>> {
     let rows = sqlx::query_as!(
         Row,
         r#"
         select
             (run).job_id as "job_id!", (run).tenant_id as "tenant_id!", (run).lease as "lease!", (run).attempt as "attempt!",
             (run).last_seq as "last_seq!", (run).cancel_requested as "cancel_requested!", (run).failures as "failures!",
-            (run).model_outages as "model_outages!", (run).started_at, (run).run_at as "run_at!", (run).claimed_at as "claimed_at!",
+            (run).model_outages as "model_outages!", (run).unreadable as "unreadable!", (run).started_at, (run).run_at as "run_at!", (run).claimed_at as "claimed_at!",
             (extract(epoch from (run).spent) * 1000)::bigint as "spent_ms!",
             prepaid as "prepaid!",
             exists (
@@ -79,8 +110,8 @@ pub async fn claim(
             (job).skill, (job).skill_version, encode((job).skill_digest, 'hex') as skill_digest, (job).agent,
             (job).agent_version, (job).conversation_id, (job).place, (job).model as "model!", (job).retry_of,
             (job).created_at as "created_at!",
-            (job).request as "request!: Json<JobRequest>",
-            (job).metadata as "metadata!: Json<Map<String, Value>>"
+            (job).request as "request!: Json<Box<RawValue>>",
+            (job).metadata as "metadata!: Json<Box<RawValue>>"
         from claim($1, $2, $3, $4)
         "#,
         worker.0,
@@ -90,7 +121,7 @@ pub async fn claim(
     )
     .fetch_all(db)
     .await?;
-    rows.into_iter().map(Claimed::try_from).collect()
+    Ok(rows.into_iter().map(Row::read).collect())
 }
 
 struct Row {
@@ -102,6 +133,7 @@ struct Row {
     cancel_requested: bool,
     failures: i16,
     model_outages: i16,
+    unreadable: i16,
     started_at: Option<DateTime<Utc>>,
     run_at: DateTime<Utc>,
     claimed_at: DateTime<Utc>,
@@ -118,63 +150,87 @@ struct Row {
     model: String,
     retry_of: Option<Uuid>,
     created_at: DateTime<Utc>,
-    request: Json<JobRequest>,
-    metadata: Json<Map<String, Value>>,
+    request: Json<Box<RawValue>>,
+    metadata: Json<Box<RawValue>>,
 }
 
-impl TryFrom<Row> for Claimed {
-    type Error = sqlx::Error;
-
-    fn try_from(row: Row) -> Result<Self, sqlx::Error> {
-        let id = JobId(row.job_id);
-        let conversation_id = row.conversation_id.map(ConversationId);
-        let seat = conversation_id.zip(row.place);
+impl Row {
+    /// Each row by itself: what one of them holds is nothing to the others.
+    fn read(self) -> Claim {
+        let request = self.request();
+        let lease = Lease {
+            job: JobId(self.job_id),
+            number: self.lease,
+        };
+        let conversation = self.conversation_id.map(ConversationId);
+        let seat = conversation.zip(self.place);
         let job = Job {
-            id,
+            id: lease.job,
             status: Status::Running,
-            skill: row.skill,
-            skill_version: row.skill_version,
-            skill_digest: row.skill_digest,
-            agent: row.agent,
-            agent_version: row.agent_version,
-            conversation_id,
-            model: row
-                .model
-                .parse()
-                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
-            attempt: row.attempt,
-            retry_of: row.retry_of.map(JobId),
-            created_at: row.created_at,
-            started_at: row.started_at,
+            skill: self.skill,
+            skill_version: self.skill_version,
+            skill_digest: self.skill_digest,
+            agent: self.agent,
+            agent_version: self.agent_version,
+            conversation_id: conversation,
+            model: ModelName::from_stored(self.model),
+            attempt: self.attempt,
+            retry_of: self.retry_of.map(JobId),
+            created_at: self.created_at,
+            started_at: self.started_at,
             finished_at: None,
             result: JobResult::default(),
-            metadata: row.metadata.0,
+            metadata: read_or_else(METADATA, lease.job, &self.metadata, Map::new),
             queue: None,
         };
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                return Err(Box::new(UnreadableJob {
+                    lease,
+                    tenant: TenantId(self.tenant_id),
+                    job,
+                    last_seq: self.last_seq,
+                    cancel_requested: self.cancel_requested,
+                    unreadable: self.unreadable,
+                    claimed_at: self.claimed_at,
+                    prepaid: self.prepaid,
+                    error,
+                }));
+            }
+        };
         Ok(Claimed {
-            lease: Lease {
-                job: id,
-                number: row.lease,
-            },
-            tenant: TenantId(row.tenant_id),
+            lease,
+            tenant: TenantId(self.tenant_id),
             job,
             seat: seat.map(|(conversation, place)| Seat {
                 conversation,
                 place,
             }),
-            request: row.request.0,
-            last_seq: row.last_seq,
-            cancel_requested: row.cancel_requested,
-            failures: row.failures,
-            model_outages: row.model_outages,
-            due_at: row.run_at,
-            claimed_at: row.claimed_at,
-            spent: Duration::from_millis(row.spent_ms.unsigned_abs()),
-            prepaid: row.prepaid,
-            has_tenant_budget: row.has_tenant_budget,
+            request,
+            last_seq: self.last_seq,
+            cancel_requested: self.cancel_requested,
+            failures: self.failures,
+            model_outages: self.model_outages,
+            unreadable: self.unreadable,
+            due_at: self.run_at,
+            claimed_at: self.claimed_at,
+            spent: Duration::from_millis(self.spent_ms.unsigned_abs()),
+            prepaid: self.prepaid,
+            has_tenant_budget: self.has_tenant_budget,
         })
     }
+
+    /// The request, if all that the job was given can be read.
+    fn request(&self) -> Result<JobRequest, UnreadableRow> {
+        let model = self.model.parse::<ModelName>();
+        model.map_err(|error| UnreadableRow::new("the name of the job's model", error))?;
+        read::<Map<String, Value>>(METADATA, &self.metadata)?;
+        read("the job's request", &self.request)
+    }
 }
+
+const METADATA: &str = "the job's metadata";
 
 /// Makes jobs ready whose time has come; returns how many. Bounded, so call it again while it is not 0.
 pub async fn promote(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {

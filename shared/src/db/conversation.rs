@@ -1,21 +1,24 @@
 //! Conversations: which jobs belong to one, in which order, and what was said in them.
 
+mod earlier;
 mod join;
+mod message;
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use sqlx::PgExecutor;
 use sqlx::types::Json;
-use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::conversation::{Conversation, Message, Said, Seat};
-use crate::event::{ConversationCompacted, ToolCompleted};
+use super::Connection;
+use crate::conversation::{Conversation, Seat};
 use crate::id::{ConversationId, JobId, TenantId};
-use crate::job::JobRequest;
-use crate::message::AssistantMessage;
+use crate::stored::read_or_else;
 
+pub use earlier::{Earlier, get_before, get_first_place, get_summary};
 pub use join::{TakenSeat, join};
+pub use message::{Position, list_messages};
 
 /// Begins a conversation.
 pub async fn insert(
@@ -64,7 +67,7 @@ pub async fn list_by_id(
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let rows = sqlx::query_as!(
         Row,
-        r#"select id, agent, metadata as "metadata: Json<Map<String, Value>>", created_at
+        r#"select id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1 and id = any($2)"#,
         tenant.0,
@@ -84,7 +87,7 @@ pub async fn list(
 ) -> sqlx::Result<Vec<Conversation>> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select id, agent, metadata as "metadata: Json<Map<String, Value>>", created_at
+        r#"select id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1 and ($2::uuid is null or id < $2)
            order by id desc
@@ -110,7 +113,7 @@ pub enum Deleted {
 
 /// Removes a conversation unless a job of it has not ended. Its jobs stay, and belong to none.
 pub async fn delete(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     id: ConversationId,
 ) -> sqlx::Result<Deleted> {
@@ -154,7 +157,7 @@ pub async fn delete(
 /// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the last
 /// that was looked at.
 pub async fn delete_empty(
-    db: &mut PgConnection,
+    db: &mut Connection,
     cutoff: DateTime<Utc>,
     after: ConversationId,
     limit: i64,
@@ -181,52 +184,6 @@ pub async fn delete_empty(
     .execute(db)
     .await?;
     Ok(empty.last().copied().map(ConversationId))
-}
-
-/// A job of a conversation, with what it was asked.
-pub struct Asked {
-    /// The job.
-    pub job: JobId,
-    /// What was asked for.
-    pub request: JobRequest,
-}
-
-/// The jobs before a place, in order.
-pub async fn list_before(db: impl PgExecutor<'_>, seat: Seat) -> sqlx::Result<Vec<Asked>> {
-    sqlx::query!(
-        r#"select id, request as "request: Json<JobRequest>"
-           from job
-           where conversation_id = $1 and place < $2
-           order by place"#,
-        seat.conversation.0,
-        seat.place,
-    )
-    .map(|row| Asked {
-        job: JobId(row.id),
-        request: row.request.0,
-    })
-    .fetch_all(db)
-    .await
-}
-
-/// The last summary that the job at a place, or one before it, made.
-pub async fn get_summary(
-    db: impl PgExecutor<'_>,
-    seat: Seat,
-) -> sqlx::Result<Option<ConversationCompacted>> {
-    let data = sqlx::query_scalar!(
-        r#"select event.data as "data: Json<ConversationCompacted>"
-           from job
-           join job_event as event on event.job_id = job.id and event.type = 'conversation.compacted'
-           where job.conversation_id = $1 and job.place <= $2
-           order by job.place desc, event.seq desc
-           limit 1"#,
-        seat.conversation.0,
-        seat.place,
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(data.map(|Json(data)| data))
 }
 
 /// A workspace that a job left.
@@ -257,49 +214,10 @@ pub async fn get_workspace(
     .await
 }
 
-/// Where in a conversation something was said: the job's place, and the number in its log.
-pub type Position = (i32, i64);
-
-/// What was said after a position, in order, each with its own.
-pub async fn list_messages(
-    db: impl PgExecutor<'_>,
-    id: ConversationId,
-    (place, seq): Position,
-    limit: i64,
-) -> sqlx::Result<Vec<(Position, Message)>> {
-    let rows = sqlx::query_as!(
-        MessageRow,
-        r#"select place as "place!", seq as "seq!", job_id as "job_id!", type as "kind!", at as "at!",
-               data as "data!: Json<Box<RawValue>>"
-           from (
-               select place, 0 as seq, id as job_id, 'prompt' as type, created_at as at, request->'prompt' as data
-               from job
-               where conversation_id = $1
-               union all
-               select job.place, event.seq, job.id, event.type, event.at, event.data
-               from job
-               join job_event as event on event.job_id = job.id
-               where job.conversation_id = $1
-                 and job.place >= $2
-                 and event.type in ('message.completed', 'tool.completed', 'conversation.compacted')
-           ) as said
-           where (place, seq) > ($2, $3)
-           order by place, seq
-           limit $4"#,
-        id.0,
-        place,
-        seq,
-        limit,
-    )
-    .fetch_all(db)
-    .await?;
-    rows.into_iter().map(MessageRow::parse).collect()
-}
-
 struct Row {
     id: Uuid,
     agent: String,
-    metadata: Json<Map<String, Value>>,
+    metadata: Json<Box<RawValue>>,
     created_at: DateTime<Utc>,
 }
 
@@ -308,66 +226,8 @@ impl From<Row> for Conversation {
         Self {
             id: ConversationId(row.id),
             agent: row.agent,
-            metadata: row.metadata.0,
+            metadata: read_or_else("a conversation's metadata", row.id, &row.metadata, Map::new),
             created_at: row.created_at,
         }
-    }
-}
-
-struct MessageRow {
-    place: i32,
-    seq: i64,
-    job_id: Uuid,
-    kind: String,
-    at: DateTime<Utc>,
-    data: Json<Box<RawValue>>,
-}
-
-impl MessageRow {
-    fn parse(self) -> sqlx::Result<(Position, Message)> {
-        let said = self
-            .said()
-            .map_err(|error| sqlx::Error::Decode(error.into()))?;
-        let message = Message {
-            job_id: JobId(self.job_id),
-            seq: self.seq,
-            at: self.at,
-            said,
-        };
-        Ok(((self.place, self.seq), message))
-    }
-
-    fn said(&self) -> serde_json::Result<Said> {
-        let data = self.data.0.get();
-        Ok(match self.kind.as_str() {
-            "message.completed" => {
-                let reply: AssistantMessage = serde_json::from_str(data)?;
-                Said::Assistant {
-                    content: reply.content,
-                }
-            }
-            "tool.completed" => {
-                let ToolCompleted {
-                    call_id,
-                    outcome,
-                    output,
-                    ..
-                } = serde_json::from_str(data)?;
-                Said::Tool {
-                    call_id,
-                    outcome,
-                    output,
-                }
-            }
-            "conversation.compacted" => {
-                let compacted: ConversationCompacted = serde_json::from_str(data)?;
-                Said::Summary {
-                    text: compacted.summary,
-                }
-            }
-            _ => Said::User {
-                text: serde_json::from_str(data)?,
-            },
-        })
     }
 }

@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::{Connection, Pool};
 use crate::event::{Event, EventData, JobEvent, ToolCompleted};
 use crate::id::JobId;
 use crate::job::Progress;
@@ -59,8 +60,8 @@ pub async fn get_seq_from_end(
     .await
 }
 
-/// What a job has come to, by its log.
-pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Progress> {
+/// What a job has come to, by its log. Entries that this release cannot read do not count.
+pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progress> {
     let types = Progress::TYPES.map(str::to_owned);
     let mut progress = Progress::default();
     let mut after = 0;
@@ -70,10 +71,9 @@ pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Pro
             break;
         };
         after = last.seq;
-        for event in page {
-            let event = event.parse();
-            progress.add(event.map_err(|error| sqlx::Error::Decode(error.into()))?);
-        }
+        page.iter()
+            .filter_map(|event| parse(job, event))
+            .for_each(|event| progress.add(event));
     }
     let calls = sqlx::query_scalar!(
         r#"select count(*) as "count!" from job_event where job_id = $1 and type = 'tool.completed'"#,
@@ -85,16 +85,17 @@ pub async fn get_progress(db: &mut PgConnection, job: JobId) -> sqlx::Result<Pro
     Ok(progress)
 }
 
-/// A result for each call of a job's last reply that has none, for a job that ends in no worker's hands.
-pub async fn list_unanswered(db: &mut PgConnection, job: JobId) -> sqlx::Result<Vec<EventData>> {
+/// A result for each call of a job's last reply that has none, for a job that ends in no worker's hands. Of a reply
+/// that this release cannot read, nobody knows the calls.
+pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
     let [reply, result] = ["message.completed", "tool.completed"].map(str::to_owned);
     let Some(last) = get_seq_from_end(&mut *db, job, &reply, 1).await? else {
         return Ok(Vec::new());
     };
     let mut calls = Vec::new();
-    for event in list(db, job, last - 1, &[reply, result], MAX_CALLS).await? {
-        let event = event.parse();
-        match event.map_err(|error| sqlx::Error::Decode(error.into()))? {
+    let page = list(db, job, last - 1, &[reply, result], MAX_CALLS).await?;
+    for event in page.iter().filter_map(|event| parse(job, event)) {
+        match event {
             EventData::MessageCompleted(reply) => {
                 calls.extend(reply.tool_calls().map(|call| call.call_id.clone()));
             }
@@ -104,6 +105,16 @@ pub async fn list_unanswered(db: &mut PgConnection, job: JobId) -> sqlx::Result<
     }
     let results = calls.into_iter().map(ToolCompleted::unanswered);
     Ok(results.map(EventData::ToolCompleted).collect())
+}
+
+/// What an entry of a job's log says; `None`, with a line in the process's log, if this release cannot read it.
+fn parse(job: JobId, event: &Event) -> Option<EventData> {
+    let parsed = event.parse();
+    if let Err(error) = &parsed {
+        let error = error as &dyn std::error::Error;
+        tracing::warn!(%job, seq = event.seq, kind = event.kind, error, "an entry of a log is left out");
+    }
+    parsed.ok()
 }
 
 /// What has come to each of many jobs after its position, at most `limit` events a job, in order.
@@ -139,14 +150,6 @@ pub async fn follow(
 /// Removes a job's log.
 pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
     sqlx::query!("delete from job_event where job_id = $1", job.0)
-        .execute(db)
-        .await?;
-    Ok(())
-}
-
-/// Makes the partitions of the coming weeks. Cheap when they are there.
-pub async fn ensure_partitions(db: &PgPool) -> sqlx::Result<()> {
-    sqlx::query!("select ensure_event_partitions()")
         .execute(db)
         .await?;
     Ok(())

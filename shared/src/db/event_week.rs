@@ -1,9 +1,11 @@
-//! Forgetting logs, a week's partition at a time: to drop a table is quick, however much was in it.
+//! The partitions of logs, one a week: made ahead of time, and dropped when their time is over, which is quick, however
+//! much is in them.
 
 use chrono::{DateTime, Utc};
-use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool};
+use sqlx::{AssertSqlSafe, PgExecutor};
 use uuid::Uuid;
 
+use super::{Connection, Pool};
 use crate::id::JobId;
 
 /// The logs of the jobs whose ids were made in one week.
@@ -12,6 +14,31 @@ pub struct Week {
     partition: String,
     first_id: Uuid,
     end_id: Uuid,
+}
+
+/// How many weeks after this one have partitions.
+const WEEKS_AHEAD: i32 = 2;
+
+/// Makes the partitions of this week and the next ones that are missing, and moves events of theirs into them that the
+/// default partition has taken in. Returns the first error; no week is left out because another could not be made.
+///
+/// A week for which the log is in use for too long now is left to the next call.
+pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
+    let mut failed = None;
+    for weeks_ahead in 0..=WEEKS_AHEAD {
+        let made = sqlx::query!("select ensure_event_week($1)", weeks_ahead)
+            .fetch_one(db)
+            .await;
+        if is_too_late(&made) {
+            tracing::info!(
+                weeks_ahead,
+                "the log is in use; its partition is made later"
+            );
+        } else if let Err(error) = made {
+            failed.get_or_insert(error);
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// The weeks that ended before `cutoff`.
@@ -30,7 +57,7 @@ pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::
 
 /// Drops a week's logs if none of its jobs is there any more; `false` if one is, or if someone uses the table for too
 /// long now.
-pub async fn drop(db: &PgPool, week: &Week) -> sqlx::Result<bool> {
+pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     if has_jobs(db, week).await? {
         return Ok(false);
     }
@@ -85,7 +112,7 @@ fn is_too_late<T>(done: &sqlx::Result<T>) -> bool {
 }
 
 /// Leaves the logs of jobs that are removed to go with their week.
-pub async fn forget(db: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<()> {
+pub async fn forget(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query!(
         "insert into forgotten_log (job_id) select unnest($1::uuid[])",

@@ -1,7 +1,8 @@
 //! Idempotency keys: which jobs a request made the first time.
 
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
+use super::Connection;
 use crate::id::{JobId, TenantId};
 
 /// What a key was used for.
@@ -32,30 +33,31 @@ pub async fn get(
 
 /// Ties the key to the jobs, of which there is at least one, and returns `None`, or returns what it was used for. Of two at once the
 /// second waits for the first.
+///
+/// One statement: a key that is removed meanwhile is either still there or tied to these jobs.
 pub async fn remember(
-    db: &mut PgConnection,
+    db: impl PgExecutor<'_>,
     tenant: TenantId,
     key: &str,
     digest: &[u8],
     jobs: &[JobId],
 ) -> sqlx::Result<Option<Used>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
-    let inserted = sqlx::query!(
-        "insert into idempotency_key (tenant_id, key, digest, job_id, job_ids)
-         values ($1, $2, $3, $4, case when cardinality($5::uuid[]) > 1 then $5 end)
-         on conflict do nothing",
+    let row = sqlx::query!(
+        r#"insert into idempotency_key (tenant_id, key, digest, job_id, job_ids)
+           values ($1, $2, $3, $4, case when cardinality($5::uuid[]) > 1 then $5 end)
+           on conflict (tenant_id, key) do update set key = excluded.key
+           returning digest, job_id = $4 as "is_new!", coalesce(job_ids, array[job_id]) as "jobs!: Vec<JobId>""#,
         tenant.0,
         key,
         digest,
         jobs[0],
         &jobs,
     )
-    .execute(&mut *db)
+    .fetch_one(db)
     .await?;
-    if inserted.rows_affected() > 0 {
-        return Ok(None);
-    }
-    get(db, tenant, key).await
+    let (digest, jobs) = (row.digest, row.jobs);
+    Ok((!row.is_new).then_some(Used { digest, jobs }))
 }
 
 /// Forgets up to `limit` keys that are a day old; returns how many.

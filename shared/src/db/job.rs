@@ -4,15 +4,18 @@ mod delete;
 mod insert;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value};
+use serde_json::Map;
+use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use sqlx::types::Json;
 
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Outcome, Status};
+use crate::model_name::ModelName;
+use crate::stored::{UnreadableRow, read, read_or_else};
 
-pub use delete::{Ended, delete, list_old_inputs, lock_ended, lock_old};
-pub use insert::{Needs, NewJob, insert};
+pub use delete::{Ended, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
+pub use insert::{Needs, NewJob, insert, is_of_another_time};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
@@ -24,8 +27,8 @@ macro_rules! select_jobs {
                 job.id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
                 coalesce(job_end.started_at, run.started_at) as started_at,
                 job_end.finished_at as "finished_at?",
-                job.metadata as "metadata: Json<Map<String, Value>>",
-                job_end.result as "result?: Json<JobResult>",
+                job.metadata as "metadata: Json<Box<RawValue>>",
+                job_end.result as "result?: Json<Box<RawValue>>",
                 job_end.outcome as "outcome?: Outcome",
                 run.state::text as run_state,
                 coalesce(run.attempt, (
@@ -50,7 +53,7 @@ pub async fn get(
     let row = select_jobs!("where job.tenant_id = $1 and job.id = $2", tenant.0, id.0)
         .fetch_optional(db)
         .await?;
-    row.map(Job::try_from).transpose()
+    Ok(row.map(Job::from))
 }
 
 /// The tenant's jobs among `ids`, in the order in which they were made.
@@ -67,7 +70,7 @@ pub async fn list_by_id(
     )
     .fetch_all(db)
     .await?;
-    rows.into_iter().map(Job::try_from).collect()
+    Ok(rows.into_iter().map(Job::from).collect())
 }
 
 /// Which jobs to list.
@@ -115,23 +118,23 @@ pub async fn list(
     )
     .fetch_all(db)
     .await?;
-    rows.into_iter().map(Job::try_from).collect()
+    Ok(rows.into_iter().map(Job::from).collect())
 }
 
-/// What the tenant asked for with that job.
+/// What the tenant asked for with that job, if this release can read it.
 pub async fn get_request(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     id: JobId,
-) -> sqlx::Result<Option<JobRequest>> {
+) -> sqlx::Result<Option<Result<JobRequest, UnreadableRow>>> {
     let request = sqlx::query_scalar!(
-        r#"select request as "request: Json<JobRequest>" from job where tenant_id = $1 and id = $2"#,
+        r#"select request as "request: Json<Box<RawValue>>" from job where tenant_id = $1 and id = $2"#,
         tenant.0,
         id.0,
     )
     .fetch_optional(db)
     .await?;
-    Ok(request.map(|Json(request)| request))
+    Ok(request.map(|request| read("the job's request", &request)))
 }
 
 /// Those of the jobs whose saved workspace someone may still need: they have not ended, or the next job of
@@ -172,24 +175,33 @@ struct Row {
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
-    metadata: Json<Map<String, Value>>,
-    result: Option<Json<JobResult>>,
+    metadata: Json<Box<RawValue>>,
+    result: Option<Json<Box<RawValue>>>,
     outcome: Option<Outcome>,
     run_state: Option<String>,
     attempt: i32,
 }
 
-impl TryFrom<Row> for Job {
-    type Error = sqlx::Error;
+/// Stands for a result that another release wrote.
+const UNREADABLE_RESULT: &str = "this release of the service cannot read the result of this job, which another release \
+                                 wrote; the job's log has it";
 
-    fn try_from(row: Row) -> Result<Self, Self::Error> {
+impl From<Row> for Job {
+    /// What cannot be read is left out, so that a list shows the job all the same.
+    fn from(row: Row) -> Self {
         let status = match (row.outcome, row.run_state.as_deref()) {
             (Some(outcome), _) => outcome.into(),
             (None, Some("running")) => Status::Running,
             (None, Some("waiting")) => Status::Waiting,
             (None, _) => Status::Queued,
         };
-        Ok(Self {
+        let unreadable = || JobResult {
+            warnings: vec![UNREADABLE_RESULT.to_owned()],
+            ..JobResult::default()
+        };
+        let result = row.result.as_deref();
+        let result = result.map(|it| read_or_else("the job's result", row.id, it, unreadable));
+        Self {
             id: JobId(row.id),
             status,
             skill: row.skill,
@@ -198,18 +210,15 @@ impl TryFrom<Row> for Job {
             agent: row.agent,
             agent_version: row.agent_version,
             conversation_id: row.conversation_id.map(ConversationId),
-            model: row
-                .model
-                .parse()
-                .map_err(|error| sqlx::Error::Decode(Box::new(error)))?,
+            model: ModelName::from_stored(row.model),
             attempt: row.attempt,
             retry_of: row.retry_of.map(JobId),
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,
-            result: row.result.map(|Json(result)| result).unwrap_or_default(),
-            metadata: row.metadata.0,
+            result: result.unwrap_or_default(),
+            metadata: read_or_else("the job's metadata", row.id, &row.metadata, Map::new),
             queue: None,
-        })
+        }
     }
 }

@@ -33,6 +33,8 @@ pub async fn insert(
 /// A key that was brought, and what to know of its tenant.
 #[derive(Clone, Debug)]
 pub struct Presented {
+    /// Which key it is.
+    pub id: KeyId,
     /// Whose key it is.
     pub tenant: TenantId,
     /// What its owner calls it.
@@ -55,6 +57,7 @@ pub async fn get_by_secret(
     sqlx::query_as!(
         Presented,
         r#"select
+               id as "id: KeyId",
                tenant_id as "tenant: TenantId",
                name,
                scopes as "scopes: Vec<Scope>",
@@ -109,6 +112,20 @@ pub async fn revoke(db: impl PgExecutor<'_>, id: KeyId) -> sqlx::Result<bool> {
     .execute(db)
     .await?;
     Ok(done.rows_affected() > 0)
+}
+
+/// Those of the keys that were revoked, whether a trace of them is left or not.
+pub async fn list_revoked(db: impl PgExecutor<'_>, keys: &[KeyId]) -> sqlx::Result<Vec<KeyId>> {
+    let ids: Vec<_> = keys.iter().map(|id| id.0).collect();
+    let revoked = sqlx::query_scalar!(
+        r#"select id as "id!"
+           from unnest($1::uuid[]) as asked (id)
+           where not exists (select from api_key where api_key.id = asked.id and revoked_at is null)"#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(revoked.into_iter().map(KeyId).collect())
 }
 
 /// Forgets keys that were ended before `cutoff`.

@@ -48,13 +48,15 @@ pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
         with closed as materialized (
             select id, lane
             from tenant
+            cross join (select worker_abilities() as abilities) as workers
             where lane <> 'open'
               and exists (select from run where tenant_id = tenant.id and state = 'ready')
               and room(id, max_running, 1) > 0
+              and (lane <> 'unrunnable' or is_runnable(id, abilities))
         ),
         opened as (
             select open_lanes(
-                array_agg(id) filter (where lane = 'idle'), array_agg(id) filter (where lane = 'full')
+                array_agg(id) filter (where lane <> 'full'), array_agg(id) filter (where lane = 'full')
             )
             from closed
         )

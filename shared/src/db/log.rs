@@ -70,7 +70,8 @@ pub enum Next {
 /// of it has happened (events numbered and written, announced assets visible, approvals asked for and
 /// answered, run moved or gone, result stored, the next of its conversation admitted), for the others nothing.
 ///
-/// At most one `Append` a job. One notification a call, however many jobs.
+/// Of two leases of one job at most one is good; what the other brings is left out. One notification a call, however
+/// many jobs.
 #[expect(
     clippy::too_many_lines,
     reason = "it is one statement, or nothing of what it says would hold"
@@ -84,7 +85,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         with entry as materialized (
             select *
             from unnest($1::uuid[], $2::bigint[], $15::bigint[], $3::int[], $4::text[], $5::timestamptz[], $6::job_outcome[], $7::json[], $25::text[])
-                as t (job_id, lease, base, events, turn, moment, outcome, result, skill_digest)
+                with ordinality as t (job_id, lease, base, events, turn, moment, outcome, result, skill_digest, number)
         ),
         kept as (
             update run set
@@ -107,16 +108,17 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 crashes = run.crashes + (entry.turn is not distinct from 'crash')::int::smallint,
                 drains = run.drains + (entry.turn is not distinct from 'drain')::int::smallint,
                 model_outages = run.model_outages + (entry.turn is not distinct from 'model_outage')::int::smallint,
-                failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint
+                failures = run.failures + (entry.turn is not distinct from 'failure')::int::smallint,
+                unreadable = run.unreadable + (entry.turn is not distinct from 'unreadable')::int::smallint
             from entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is null
-            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, entry.turn, run.state
+            returning entry.number, run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, entry.turn, run.state
         ),
         ended as (
             delete from run
             using entry
             where run.job_id = entry.job_id and run.lease = entry.lease and run.last_seq = entry.base and entry.outcome is not null
-            returning run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state,
+            returning entry.number, run.job_id, run.tenant_id, entry.lease, entry.base, run.attempt, run.started_at, run.conversation_id, run.state,
                 entry.outcome, entry.moment, entry.result, entry.skill_digest
         ),
         finished as (
@@ -131,6 +133,8 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 where run.conversation_id = ended.conversation_id and run.state = 'blocked'
                 order by place
                 limit 1
+                -- One that is being cancelled is waited for, and then the next one is it.
+                for update
             ) as head
             where ended.conversation_id is not null and ended.state <> 'blocked'
         ),
@@ -158,33 +162,33 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             select pg_notify($16, '') from admitted limit 1
         ),
         good as (
-            select job_id, lease, base, attempt from kept
+            select number, job_id, lease, base, attempt from kept
             union all
-            select job_id, lease, base, attempt from ended
+            select number, job_id, lease, base, attempt from ended
         ),
         shown as (
             update asset set visible = true
-            from unnest($12::uuid[], $13::uuid[]) as announced (asset_id, job_id)
-            join good on good.job_id = announced.job_id
-            where asset.id = announced.asset_id and asset.job_id = announced.job_id
+            from unnest($12::uuid[], $13::bigint[]) as announced (asset_id, entry)
+            join good on good.number = announced.entry
+            where asset.id = announced.asset_id and asset.job_id = good.job_id
         ),
         asked as (
             insert into approval (id, tenant_id, job_id, requested_seq, expires_at)
             select call.approval_id, kept.tenant_id, kept.job_id, kept.base + call.place, call.expires_at
-            from unnest($17::uuid[], $18::uuid[], $19::int[], $20::timestamptz[]) as call (approval_id, job_id, place, expires_at)
-            join kept on kept.job_id = call.job_id
+            from unnest($17::uuid[], $18::bigint[], $19::int[], $20::timestamptz[]) as call (approval_id, entry, place, expires_at)
+            join kept on kept.number = call.entry
         ),
         answered as (
             update approval set status = answer.status, resolved_seq = good.base + answer.place
-            from unnest($21::uuid[], $22::uuid[], $23::int[], $24::approval_status[]) as answer (approval_id, job_id, place, status)
-            join good on good.job_id = answer.job_id
-            where approval.id = answer.approval_id and approval.job_id = answer.job_id and approval.status = 'pending'
+            from unnest($21::uuid[], $22::bigint[], $23::int[], $24::approval_status[]) as answer (approval_id, entry, place, status)
+            join good on good.number = answer.entry
+            where approval.id = answer.approval_id and approval.job_id = good.job_id and approval.status = 'pending'
         ),
         written as (
             insert into job_event (job_id, seq, type, at, attempt, data)
-            select event.job_id, good.base + event.place, event.type, now(), good.attempt, event.data
-            from unnest($8::uuid[], $9::int[], $10::text[], $11::json[]) as event (job_id, place, type, data)
-            join good on good.job_id = event.job_id
+            select good.job_id, good.base + event.place, event.type, now(), good.attempt, event.data
+            from unnest($8::bigint[], $9::int[], $10::text[], $11::json[]) as event (entry, place, type, data)
+            join good on good.number = event.entry
         ),
         told as (
             select pg_notify($14, string_agg(job_id::text, ',')) from good
@@ -199,21 +203,21 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &runs.moments as &[Option<DateTime<Utc>>],
         &runs.outcomes as &[Option<Outcome>],
         &runs.results as &[Option<JsonText>],
-        &events.jobs,
+        &events.entries,
         &events.places,
         &events.types,
         &events.data as &[JsonText],
         &events.assets,
-        &events.asset_jobs,
+        &events.asset_entries,
         EVENTS_CHANNEL,
         &runs.bases,
         WORK_CHANNEL,
         &approvals.asked,
-        &approvals.asking_jobs,
+        &approvals.asking_entries,
         &approvals.asked_places,
         &approvals.expiries,
         &approvals.answered,
-        &approvals.answered_jobs,
+        &approvals.answered_entries,
         &approvals.answered_places,
         &approvals.statuses as &[ApprovalStatus],
         &runs.skill_digests as &[Option<String>],
@@ -288,31 +292,32 @@ impl Runs {
     }
 }
 
-/// One row an event, and one an announced asset.
+/// One row an event, and one an announced asset, each with the number of its append, from 1. Not with its job: that may
+/// have another append in the batch, under another lease.
 #[derive(Default)]
 struct Events {
-    jobs: Vec<Uuid>,
+    entries: Vec<i64>,
     places: Vec<i32>,
     types: Vec<String>,
     data: Vec<JsonText>,
     assets: Vec<Uuid>,
-    asset_jobs: Vec<Uuid>,
+    asset_entries: Vec<i64>,
 }
 
 impl Events {
     fn of(batch: &[Append]) -> Self {
         let mut rows = Self::default();
-        for append in batch {
+        for (number, append) in (1..).zip(batch) {
             for (place, event) in (1..).zip(&append.events) {
                 let (kind, data) = event.to_stored();
-                rows.jobs.push(append.lease.job.0);
+                rows.entries.push(number);
                 rows.places.push(place);
                 rows.types.push(kind);
                 rows.data.push(JsonText(data));
                 if let EventData::AssetCreated(created) = event {
                     let AssetId(asset) = created.asset.id;
                     rows.assets.push(asset);
-                    rows.asset_jobs.push(append.lease.job.0);
+                    rows.asset_entries.push(number);
                 }
             }
         }
@@ -320,15 +325,15 @@ impl Events {
     }
 }
 
-/// One row an approval that is asked for, and one an approval that is answered.
+/// One row an approval that is asked for, and one an approval that is answered, each with the number of its append.
 #[derive(Default)]
 struct Approvals {
     asked: Vec<Uuid>,
-    asking_jobs: Vec<Uuid>,
+    asking_entries: Vec<i64>,
     asked_places: Vec<i32>,
     expiries: Vec<DateTime<Utc>>,
     answered: Vec<Uuid>,
-    answered_jobs: Vec<Uuid>,
+    answered_entries: Vec<i64>,
     answered_places: Vec<i32>,
     statuses: Vec<ApprovalStatus>,
 }
@@ -336,18 +341,18 @@ struct Approvals {
 impl Approvals {
     fn of(batch: &[Append]) -> Self {
         let mut rows = Self::default();
-        for append in batch {
+        for (number, append) in (1..).zip(batch) {
             for (place, event) in (1..).zip(&append.events) {
                 match event {
                     EventData::ApprovalRequested(requested) => {
                         rows.asked.push(requested.approval_id.0);
-                        rows.asking_jobs.push(append.lease.job.0);
+                        rows.asking_entries.push(number);
                         rows.asked_places.push(place);
                         rows.expiries.push(requested.expires_at);
                     }
                     EventData::ApprovalResolved(resolved) => {
                         rows.answered.push(resolved.approval_id.0);
-                        rows.answered_jobs.push(append.lease.job.0);
+                        rows.answered_entries.push(number);
                         rows.answered_places.push(place);
                         rows.statuses.push(resolved.status);
                     }

@@ -1,10 +1,13 @@
 //! Unfinished jobs: where they stand, cancelling them, finding those whose worker is gone.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor};
+use sqlx::PgExecutor;
 
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
+use super::{Connection, Pool};
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 
 /// A run that its caller has locked.
@@ -27,7 +30,7 @@ pub struct LockedRun {
 
 /// Locks one of the tenant's unfinished jobs; `None` if it has ended or there is none.
 pub async fn lock(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     job: JobId,
 ) -> sqlx::Result<Option<LockedRun>> {
@@ -55,8 +58,22 @@ pub async fn lock(
     }))
 }
 
+/// Those of the jobs that have ended, or were never there.
+pub async fn list_absent(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<Vec<JobId>> {
+    let ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    let absent = sqlx::query_scalar!(
+        r#"select id as "id!"
+           from unnest($1::uuid[]) as asked (id)
+           where not exists (select from run where run.job_id = asked.id)"#,
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(absent.into_iter().map(JobId).collect())
+}
+
 /// Asks the worker that has the job to end it.
-pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "with asked as (update run set cancel_requested = true where job_id = $1 returning job_id)
          select pg_notify($2, job_id::text) from asked",
@@ -70,8 +87,8 @@ pub async fn request_cancel(db: &mut PgConnection, job: JobId) -> sqlx::Result<(
 
 /// A run that is with a worker.
 pub struct HeldRun {
-    /// The job.
-    pub job: JobId,
+    /// Its current lease.
+    pub lease: Lease,
     /// Whether someone asked for its end.
     pub cancel_requested: bool,
     /// Whether its tenant has a budget.
@@ -80,10 +97,10 @@ pub struct HeldRun {
 
 /// The runs that are with a worker.
 pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<HeldRun>> {
-    sqlx::query_as!(
-        HeldRun,
+    let rows = sqlx::query!(
         r#"select
-               job_id as "job: JobId",
+               job_id,
+               lease,
                cancel_requested,
                exists (
                    select from tenant_budget as budget
@@ -95,13 +112,45 @@ pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Resul
         worker.0,
     )
     .fetch_all(db)
-    .await
+    .await?;
+    let held = rows.into_iter().map(|row| HeldRun {
+        lease: Lease {
+            job: JobId(row.job_id),
+            number: row.lease,
+        },
+        cancel_requested: row.cancel_requested,
+        has_tenant_budget: row.has_tenant_budget,
+    });
+    Ok(held.collect())
+}
+
+/// Locks the run of a lease; `None` if it is superseded or over.
+pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Option<LockedRun>> {
+    let row = sqlx::query!(
+        r#"select tenant_id, last_seq, cancel_requested, crashes, now() as "now!"
+           from run
+           where job_id = $1 and lease = $2 and state = 'running'
+           for update"#,
+        lease.job.0,
+        lease.number,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| LockedRun {
+        lease,
+        last_seq: row.last_seq,
+        tenant: TenantId(row.tenant_id),
+        is_running: true,
+        cancel_requested: row.cancel_requested,
+        crashes: row.crashes,
+        now: row.now,
+    }))
 }
 
 /// Locks up to `limit` runs that are with a worker and that nobody works on: those whose worker is
 /// gone, and those of `worker` that it has `lost`.
 pub async fn lock_orphans(
-    db: &mut PgConnection,
+    db: &mut Connection,
     worker: WorkerId,
     lost: &[JobId],
     limit: i64,
@@ -144,29 +193,65 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Makes the head of each conversation's line ready that is blocked although nobody is before it, in all
-/// conversations or in some. It comes to that when one job joins the line in the very moment in which the
-/// one before it ends. Returns how many; bounded, so call it again while it is not 0.
+/// Up to 1,000 conversations in which a job is blocked although no job before it is unfinished. It comes to that when
+/// one job joins in the very moment in which the one before it ends.
+///
+/// With `accepted_within`, only jobs count that were accepted no longer ago. So it does not matter how many wait; a job
+/// that was overlooked when it was accepted is found in the first of the calls that follow.
+async fn list_stalled(
+    db: impl PgExecutor<'_>,
+    accepted_within: Option<Duration>,
+) -> sqlx::Result<Vec<ConversationId>> {
+    sqlx::query_scalar!(
+        r#"select distinct conversation_id as "id!: ConversationId"
+           from run
+           where state = 'blocked'
+             and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
+             and not exists (
+                 select from run as before
+                 where before.conversation_id = run.conversation_id
+                   and before.state in ('scheduled', 'ready', 'running', 'waiting')
+             )
+           limit 1000"#,
+        accepted_within.map(|age| age.as_secs_f64()),
+    )
+    .fetch_all(db)
+    .await
+}
+
+/// Makes the next job of each conversation ready that is blocked although no job before it is unfinished. With
+/// `accepted_within`, only jobs are looked at that were accepted no longer ago. Returns how many there were; bounded, so
+/// call it again while it is not 0.
+pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
+    let stalled = list_stalled(db, accepted_within).await?;
+    if stalled.is_empty() {
+        return Ok(0);
+    }
+    admit_blocked(db, &stalled).await
+}
+
+/// Makes the next job of each of these conversations ready if it is blocked although no job before it is unfinished.
+/// Returns how many there were.
 pub async fn admit_blocked(
     db: impl PgExecutor<'_>,
-    conversations: Option<&[ConversationId]>,
+    conversations: &[ConversationId],
 ) -> sqlx::Result<u64> {
-    let conversations = conversations.map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+    let conversations: Vec<_> = conversations.iter().map(|id| id.0).collect();
     let admitted = sqlx::query_scalar!(
         r#"
         with admitted as (
             update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
             where job_id in (
                 select run.job_id
-                from (
-                    select distinct on (conversation_id) job_id
-                    from run
-                    where conversation_id is not null and ($1::uuid[] is null or conversation_id = any($1))
-                    order by conversation_id, place
+                from (select distinct unnest($1::uuid[]) as id) as conversation
+                cross join lateral (
+                    select job_id from run
+                    where conversation_id = conversation.id
+                    order by place
+                    limit 1
                 ) as head
                 join run on run.job_id = head.job_id
                 where run.state = 'blocked'
-                limit 1000
                 for update of run skip locked
             )
             returning tenant_id, state
@@ -176,7 +261,7 @@ pub async fn admit_blocked(
         )
         select (select count(*) from admitted) as "count!" from opened
         "#,
-        conversations.as_deref(),
+        &conversations,
     )
     .fetch_one(db)
     .await?;

@@ -1,10 +1,11 @@
 //! Skills that tenants have uploaded, and their versions.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 
 use super::asset::{StoreAssetError, hold_blob, release_blob};
 use super::job::Needs;
+use super::{Connection, Pool};
 use crate::asset::{AssetStore, Sealed};
 use crate::id::TenantId;
 use crate::skill::{Network, Skill, SkillError};
@@ -45,13 +46,19 @@ pub enum Put {
 
 /// Makes a version out of a skill and its files, which are put in their place, unless the newest one is equal.
 pub async fn put(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     skill: &Skill,
     document: &str,
     files: Sealed,
 ) -> Result<Put, StoreAssetError> {
-    // The first of several at once makes the row; the others wait for it here.
+    // Of two uploads at once the second counts the first, also if they have different names.
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('skills of ' || $1::uuid::text, 0))",
+        tenant.0,
+    )
+    .execute(&mut *db)
+    .await?;
     let before = sqlx::query!(
         r#"insert into skill (tenant_id, name, version, deleted_at)
            values ($1, $2, 0, now())
@@ -224,7 +231,7 @@ pub async fn list_needs(
 /// Removes versions that nobody needs any more, of one skill or of all, and their bytes: neither are they the
 /// newest, nor does a job have them.
 pub async fn release(
-    db: &PgPool,
+    db: &Pool,
     assets: &AssetStore,
     skill: Option<(TenantId, &str)>,
 ) -> Result<(), StoreAssetError> {

@@ -1,15 +1,23 @@
 //! A connection of its own, for a task that sends the same few statements all the time.
 
+use std::time::Duration;
+
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, PgConnection, PgPool};
-use tokio::time::timeout;
+use sqlx::{Connection as _, PgConnection};
 
 use super::ACQUIRE_TIMEOUT;
+use super::connection::{Connection, within};
+use super::pool::Pool;
 
 /// Each statement is planned once, and so that the plan stays good whatever becomes of the tables: one that is empty
 /// today is read whole by the plans of today, and holds a million rows tomorrow.
 const SETTINGS: &str = "set jit = off; set plan_cache_mode = force_generic_plan; \
-                        set enable_seqscan = off; set enable_bitmapscan = off";
+                        set enable_seqscan = off; set enable_bitmapscan = off; \
+                        set statement_timeout = '8s'; set tcp_keepalives_idle = 30";
+
+/// How long a statement may take to be answered: all that its task does waits for it. The server itself ends it
+/// earlier: see `SETTINGS`.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection that nobody else uses, opened when it is first needed and again after an error.
 ///
@@ -17,25 +25,23 @@ const SETTINGS: &str = "set jit = off; set plan_cache_mode = force_generic_plan;
 /// much as a small statement.
 pub struct Steady {
     options: PgConnectOptions,
-    connection: Option<PgConnection>,
+    connection: Option<Connection>,
 }
 
 impl Steady {
     /// To the database of that pool, beside its connections.
-    pub fn of(pool: &PgPool) -> Self {
+    pub fn of(pool: &Pool) -> Self {
         Self {
-            options: (*pool.connect_options()).clone(),
+            options: pool.connect_options(),
             connection: None,
         }
     }
 
-    /// The connection.
-    pub async fn get(&mut self) -> sqlx::Result<&mut PgConnection> {
+    /// The connection. Each statement on it has a deadline.
+    pub async fn get(&mut self) -> sqlx::Result<&mut Connection> {
         let open = match self.connection.take() {
-            Some(open) => open,
-            None => timeout(ACQUIRE_TIMEOUT, open(&self.options))
-                .await
-                .map_err(|_| sqlx::Error::PoolTimedOut)??,
+            Some(open) if !open.is_broken() => open,
+            _ => within(ACQUIRE_TIMEOUT, open(&self.options)).await?,
         };
         Ok(self.connection.insert(open))
     }
@@ -46,8 +52,8 @@ impl Steady {
     }
 }
 
-async fn open(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
+async fn open(options: &PgConnectOptions) -> sqlx::Result<Connection> {
     let mut connection = PgConnection::connect_with(options).await?;
     sqlx::raw_sql(SETTINGS).execute(&mut connection).await?;
-    Ok(connection)
+    Ok(Connection::dedicated(connection, ANSWER_TIMEOUT))
 }

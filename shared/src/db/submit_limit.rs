@@ -3,9 +3,10 @@
 //! Only a tenant with limits pays for them: its jobs come in one after the other, by the lock of its row.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use sqlx::{PgConnection, PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::{Connection, Pool};
 use crate::id::TenantId;
 use crate::submit_limit::{Refusal, SubmitLimits, SubmitRate};
 
@@ -38,7 +39,7 @@ pub async fn put(
 
 /// Counts the unfinished jobs of a tenant that came when it had no such limit. One that comes in the very moment in
 /// which the limit is set may be missed.
-pub async fn count_earlier(db: &PgPool, tenant: TenantId) -> sqlx::Result<()> {
+pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
     let mut last = Some(Uuid::nil());
     while let Some(after) = last {
         // Whoever works on a run has it for a moment only; to wait for it could be to wait in a circle.
@@ -80,7 +81,7 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
 /// Lets jobs of a tenant in, which are inserted in the same transaction, and says whether they are counted. Others of
 /// the tenant wait until it ends. Who is refused commits, too, so that not each request counts again.
 pub async fn take(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     jobs: usize,
 ) -> sqlx::Result<Result<bool, Refusal>> {
@@ -134,7 +135,7 @@ struct Held {
     now: DateTime<Utc>,
 }
 
-async fn lock(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<Held>> {
+async fn lock(db: &mut Connection, tenant: TenantId) -> sqlx::Result<Option<Held>> {
     // The time after the row was free, which is not that of the transaction.
     let row = sqlx::query!(
         r#"with held as materialized (
@@ -157,7 +158,7 @@ async fn lock(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<He
     }))
 }
 
-async fn note_no_room(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+async fn note_no_room(db: &mut Connection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!(
         "update submit_limit set no_room_at = clock_timestamp() where tenant_id = $1",
         tenant.0
@@ -168,7 +169,7 @@ async fn note_no_room(db: &mut PgConnection, tenant: TenantId) -> sqlx::Result<(
 }
 
 /// How many of a tenant's jobs have not ended, up to `most`.
-async fn count(db: &mut PgConnection, tenant: TenantId, most: u32) -> sqlx::Result<u32> {
+async fn count(db: &mut Connection, tenant: TenantId, most: u32) -> sqlx::Result<u32> {
     let count = sqlx::query_scalar!(
         r#"select count(*)::int as "count!"
            from (select from run where tenant_id = $1 and counted limit $2) as unfinished"#,

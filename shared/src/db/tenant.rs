@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{PgExecutor, PgPool};
+use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
+use super::Pool;
 use crate::id::TenantId;
 
 /// Who owns keys, jobs and assets.
@@ -48,7 +49,7 @@ pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<
 }
 
 /// The tenant of that name, made if there is none.
-pub async fn get_or_insert(db: &PgPool, name: &str) -> sqlx::Result<Tenant> {
+pub async fn get_or_insert(db: &Pool, name: &str) -> sqlx::Result<Tenant> {
     match insert(db, name).await? {
         Some(tenant) => Ok(tenant),
         None => get_by_name(db, name).await?.ok_or(sqlx::Error::RowNotFound),

@@ -35,6 +35,8 @@ pub enum JobErrorCode {
     McpServerUnavailable,
     /// Several workers died while they ran the job.
     WorkerLost,
+    /// The job was written by another release than that of the workers, and none of them could read it for hours.
+    JobUnreadable,
     /// Our fault.
     Internal,
 }
@@ -52,6 +54,7 @@ impl JobErrorCode {
             Self::NetworkUnavailable => "network_unavailable",
             Self::McpServerUnavailable => "mcp_server_unavailable",
             Self::WorkerLost => "worker_lost",
+            Self::JobUnreadable => "job_unreadable",
             Self::Internal => "internal",
         }
     }
@@ -64,6 +67,7 @@ impl JobErrorCode {
             | Self::SecretUnavailable
             | Self::McpServerUnavailable
             | Self::WorkerLost
+            | Self::JobUnreadable
             | Self::Internal => true,
             Self::Timeout
             | Self::ModelRefused

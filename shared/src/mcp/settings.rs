@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::check::{MAX_TIMEOUT_SECONDS, check_access, check_tools, is_name};
 use super::{McpAccess, McpServer};
+use crate::whole::Whole;
 
 /// An MCP server of an agent: exactly one of `command` and `url`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -39,8 +40,8 @@ pub struct McpServerSettings {
     pub tools: Option<Vec<String>>,
     /// Seconds that a call takes at most; 60 if null.
     #[serde(default)]
-    #[schema(minimum = 1, maximum = 600)]
-    pub timeout_seconds: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 600)]
+    pub timeout_seconds: Option<Whole>,
 }
 
 /// Something that is wrong with a server's settings.
@@ -73,12 +74,10 @@ impl McpServer {
             );
         }
         check_tools(settings.tools.as_deref(), &mut wrong);
-        let seconds = 1..=MAX_TIMEOUT_SECONDS;
-        if settings
-            .timeout_seconds
-            .is_some_and(|it| !seconds.contains(&it))
-        {
-            wrong("/timeout_seconds", "must be from 1 to 600");
+        let timeout_seconds = settings.timeout_seconds.and_then(Whole::get);
+        let seconds = timeout_seconds.filter(|it| (1..=MAX_TIMEOUT_SECONDS).contains(it));
+        if settings.timeout_seconds.is_some() && seconds.is_none() {
+            wrong("/timeout_seconds", "must be a whole number from 1 to 600");
         }
         let access = check_access(
             settings.command,
@@ -92,7 +91,7 @@ impl McpServer {
                 name: settings.name,
                 access,
                 tools: settings.tools,
-                timeout_seconds: settings.timeout_seconds,
+                timeout_seconds,
             }),
             _ => Err(McpFaults(faults)),
         }
@@ -112,7 +111,7 @@ impl From<McpServer> for McpServerSettings {
         let common = Self {
             name: server.name,
             tools: server.tools,
-            timeout_seconds: server.timeout_seconds,
+            timeout_seconds: server.timeout_seconds.map(Whole::from),
             ..Self::default()
         };
         match server.access {

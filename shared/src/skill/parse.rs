@@ -1,10 +1,9 @@
+mod front_matter;
 mod parameters;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Files, Inputs, Need, Network, Skill};
@@ -52,17 +51,6 @@ pub enum SkillError {
     },
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct FrontMatter {
-    name: String,
-    description: String,
-    #[serde(default)]
-    allowed_tools: String,
-    #[serde(default)]
-    metadata: BTreeMap<String, String>,
-}
-
 impl Skill {
     /// Reads the text of the `SKILL.md` of a folder.
     pub fn parse(folder: &str, text: &str, digest: String) -> Result<Self, SkillError> {
@@ -75,10 +63,7 @@ impl Skill {
         text: &str,
         digest: String,
     ) -> Result<Self, SkillError> {
-        let (yaml, instructions) = split(text).ok_or(SkillError::NoFrontMatter)?;
-        // Errors name lines, which are to be those of the file: one comes before.
-        let front: FrontMatter = serde_saphyr::from_str(&format!("\n{yaml}"))
-            .map_err(|error| SkillError::Yaml(first_line(&error.to_string())))?;
+        let (front, instructions) = front_matter::read(text)?;
         check_name(folder, &front.name)?;
         if front.description.is_empty() || front.description.chars().count() > 1024 {
             return Err(field("description", "must have 1 to 1024 characters"));
@@ -129,22 +114,6 @@ impl Skill {
             digest,
         })
     }
-}
-
-/// What is wrong and on which line; the lines after it draw a picture of that.
-fn first_line(error: &str) -> String {
-    let line = error.lines().next().unwrap_or_default();
-    line.trim_start_matches("error: ").to_owned()
-}
-
-fn split(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start_matches('\u{feff}');
-    let rest = text
-        .strip_prefix("---\n")
-        .or_else(|| text.strip_prefix("---\r\n"))?;
-    let end = rest.find("\n---")?;
-    let (_, body) = rest[end + 1..].split_once('\n').unwrap_or_default();
-    Some((&rest[..end], body))
 }
 
 /// Whether the text can be the name of a skill, or of an agent.
@@ -214,17 +183,19 @@ fn check_name(folder: Option<&str>, name: &str) -> Result<(), SkillError> {
     }
 }
 
-/// `NAME` is required, `NAME?` is not.
+/// `NAME` is required, `NAME?` is not, and of `ONE|OTHER` one is.
 fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
     const NAME: &str = "skillet.secrets";
     let mut secrets: Vec<SecretNeed> = Vec::new();
     for word in words(value) {
-        let need =
-            SecretNeed::parse(word).map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
-        if secrets.iter().any(|secret| secret.name == need.name) {
-            return Err(field(NAME, &format!("names {} twice", need.name)));
+        let needs = SecretNeed::parse_alternatives(word)
+            .map_err(|error| field(NAME, &format!("`{word}`: {error}")))?;
+        for need in needs {
+            if secrets.iter().any(|secret| secret.name == need.name) {
+                return Err(field(NAME, &format!("names {} twice", need.name)));
+            }
+            secrets.push(need);
         }
-        secrets.push(need);
     }
     Ok(secrets)
 }
@@ -322,18 +293,6 @@ mod tests {
         assert_eq!(
             error(schema),
             "`skillet.parameters`: refers with `$ref`; write out what is there"
-        );
-    }
-
-    #[test]
-    fn lines_of_errors_are_those_of_the_file() {
-        let text = "---\nname: a\ndescription: A.\nmetadata: [\n---\n";
-        let error = Skill::parse("a", text, String::new())
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "its front matter cannot be read: line 4 column 11: expected mapping start"
         );
     }
 

@@ -1,5 +1,7 @@
 //! Numbers for operators, in the text that Prometheus reads. README.md says which there are.
 
+mod plain;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,12 +15,28 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Metric, Registry, Unit};
-use sqlx::PgPool;
 
+use crate::db::Pool;
 use crate::job::{Job, Outcome, Status};
 
-/// The media type of [`Metrics::render`].
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The texts in which metrics can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextFormat {
+    /// Prometheus 0.0.4, which every scraper reads.
+    Plain,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+}
+
+impl TextFormat {
+    /// Its media type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
 
 /// Values of one label that a client may choose; what is beyond them is [`OTHER`].
 const MAX_VALUES: usize = 100;
@@ -36,7 +54,7 @@ pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
-    pools: Arc<Mutex<Vec<(&'static str, PgPool)>>>,
+    pools: Arc<Mutex<Vec<(&'static str, Pool)>>>,
     connections: Family<Labels<2>, Gauge>,
     ended: Family<Ended, Counter>,
     durations: Durations<Labels<1>>,
@@ -100,7 +118,7 @@ impl Metrics {
     }
 
     /// Shows the connections of a part of this process.
-    pub fn watch(&self, part: &'static str, pool: &PgPool) {
+    pub fn watch(&self, part: &'static str, pool: &Pool) {
         lock(&self.pools).push((part, pool.clone()));
     }
 
@@ -125,7 +143,7 @@ impl Metrics {
     }
 
     /// All of it as text.
-    pub fn render(&self) -> String {
+    pub fn render(&self, format: TextFormat) -> String {
         for (part, pool) in &*lock(&self.pools) {
             let (all, idle) = (i64::from(pool.size()), pool.num_idle() as i64);
             for (state, count) in [("idle", idle), ("used", all - idle)] {
@@ -135,7 +153,10 @@ impl Metrics {
         }
         let mut text = String::new();
         encode(&mut text, &lock(&self.registry)).expect("a string takes all");
-        text
+        match format {
+            TextFormat::Plain => plain::from_open_metrics(&text),
+            TextFormat::OpenMetrics => text,
+        }
     }
 }
 

@@ -76,7 +76,7 @@ async fn all_that_is_wrong_is_said_at_once() {
 async fn a_body_of_another_shape_is_refused_with_the_place() {
     let service = Service::without_worker().await;
     for (body, pointer) in [
-        (json!({}), ""),
+        (json!({}), "/soul"),
         (json!({"soul": 5}), "/soul"),
         (json!({"soul": "x", "sole": "x"}), "/sole"),
         (json!({"soul": "x", "tools": "shell.exec"}), "/tools"),
@@ -115,7 +115,7 @@ async fn a_job_of_an_agent_is_checked_like_any_other() {
             "/agent",
             "there is no agent `none`",
         ),
-        (json!({"agent": "no\u{0}ne"}), "/agent", "there is no agent"),
+        (json!({"agent": "no\u{0}ne"}), "/agent", "NUL"),
         (
             json!({"agent": "default", "skill": "shell"}),
             "/agent",

@@ -367,7 +367,7 @@ async fn what_waits_can_be_listed_and_is_the_tenants_own() {
     assert_eq!(queue["waiting"], 2, "{queue:#}");
 
     for (body, pointer) in [
-        (json!({}), ""),
+        (json!({}), "/approved"),
         (json!({"approved": "yes"}), "/approved"),
         (
             json!({"approved": true, "reason": "x".repeat(2001)}),

@@ -59,8 +59,8 @@ async fn what_was_typed_before_the_question_is_no_answer_and_another_desk_may_be
     service.model.script(
         "early",
         [
-            Reply::call("shell_exec", shell("sleep 1")),
             Reply::call("shell_exec", shell("true")),
+            Reply::stall().then_call("shell_exec", shell("true")),
             Reply::text("Done."),
         ],
     );
@@ -68,8 +68,9 @@ async fn what_was_typed_before_the_question_is_no_answer_and_another_desk_may_be
     let mut tty = Tty::spawn(&at(&service), &["watch", &job]);
     tty.until_shown(QUESTION, 1).await;
     tty.type_line("yes");
-    tty.until_shown("⚡", 1).await;
+    service.model.stalled("early").await;
     tty.type_line("yes");
+    service.model.release("early");
     tty.until_shown(QUESTION, 2).await;
     let asked = waiting(&service, &job).await;
     assert_eq!(asked.len(), 1, "nobody has answered the second");

@@ -78,6 +78,31 @@ async fn head_is_get_without_the_content() {
 }
 
 #[tokio::test]
+async fn content_that_a_client_does_not_mean_is_not_sent() {
+    let service = Service::without_worker().await;
+    let asset = service.upload("a.txt", DIGITS).await;
+    let tag = tag(&asset);
+    for (tags, status) in [
+        (&*tag, 200),
+        ("*", 200),
+        (&*format!("\"other\", {tag}"), 200),
+        ("\"other\"", 412),
+        // A weak tag says that the bytes may differ.
+        (&*format!("W/{tag}"), 412),
+    ] {
+        let response = get(&service, &asset, &[("if-match", tags)]).await;
+        assert_eq!(response.status(), status, "{tags}");
+    }
+    let path = asset["content_url"].as_str().unwrap();
+    let request = service
+        .request(Method::GET, path)
+        .header("If-Match", "\"x\"");
+    let refused = Problem::of(request).await;
+    assert_eq!(refused.kind(), (412, "precondition_failed"));
+    assert!(refused.detail().contains(&tag), "{refused:?}");
+}
+
+#[tokio::test]
 async fn one_range_is_served_and_anything_else_is_the_whole() {
     let service = Service::without_worker().await;
     let asset = service.upload("a.txt", DIGITS).await;

@@ -71,7 +71,10 @@ async fn a_body_that_is_no_object_is_invalid() {
 async fn a_missing_field_is_named() {
     let service = Service::without_worker().await;
     let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&json!({}))).await;
-    assert_eq!(refused.errors(), [("", "missing field `prompt`")]);
+    assert_eq!(refused.errors(), [("/prompt", "is required")]);
+    let body = json!({"jobs": [{"prompt": "x"}, {}]});
+    let refused = Problem::of(service.request(Method::POST, "/v1/jobs/batch").json(&body)).await;
+    assert_eq!(refused.errors(), [("/jobs/1/prompt", "is required")]);
 }
 
 #[tokio::test]

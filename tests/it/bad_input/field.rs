@@ -63,30 +63,46 @@ async fn what_to_run_has_to_be_named_and_known() {
 #[tokio::test]
 async fn a_field_of_another_type_or_name_is_pointed_at() {
     refuses(vec![
-        (json!({"prompt": 5}), "/prompt", "expected a string"),
-        (json!({"prompt": null}), "/prompt", "expected a string"),
+        (
+            json!({"prompt": 5}),
+            "/prompt",
+            "must be a string, not a number",
+        ),
+        (
+            json!({"prompt": null}),
+            "/prompt",
+            "must be a string, not null",
+        ),
         (
             json!({"limits": {"timeout_seconds": "long"}}),
             "/limits/timeout_seconds",
-            "expected a whole number",
+            "must be a whole number, not a string",
         ),
         (
             json!({"limits": {"max_iterations": -1}}),
             "/limits/max_iterations",
-            "expected a whole number",
+            "must be a whole number from 1 to 1000",
         ),
         (
             json!({"limits": {"max_tokens": 1.5}}),
             "/limits/max_tokens",
-            "expected a whole number",
+            "must be a whole number from 1 to 200000",
         ),
-        (json!({"limits": "none"}), "/limits", "expected an object"),
+        (
+            json!({"limits": "none"}),
+            "/limits",
+            "must be an object, not a string",
+        ),
         (
             json!({"limits": {"max_cost": 1}}),
             "/limits/max_cost",
             "unknown field `max_cost`",
         ),
-        (json!({"inputs": {}}), "/inputs", "expected a sequence"),
+        (
+            json!({"inputs": {}}),
+            "/inputs",
+            "must be a list, not an object",
+        ),
         (
             json!({"inputs": [{"url": "http://h/"}, {"asset_id": 5}]}),
             "/inputs/1/asset_id",
@@ -105,16 +121,28 @@ async fn a_field_of_another_type_or_name_is_pointed_at() {
         (
             json!({"priority": 70_000}),
             "/priority",
-            "expected a whole number in range",
+            "must be a whole number from -100 to 100",
         ),
         (
             json!({"run_at": "tomorrow"}),
             "/run_at",
-            "invalid characters",
+            "must be a date and time such as 2026-11-22T08:30:00Z",
         ),
-        (json!({"metadata": [1]}), "/metadata", "expected a map"),
-        (json!({"parameters": "x"}), "/parameters", "expected a map"),
-        (json!({"a/b~c": 1}), "/a~1b~0c", "unknown field `a/b~c`"),
+        (
+            json!({"metadata": [1]}),
+            "/metadata",
+            "must be an object, not a list",
+        ),
+        (
+            json!({"parameters": "x"}),
+            "/parameters",
+            "must be an object, not a string",
+        ),
+        (
+            json!({"a/b~c": 1}),
+            "/a~1b~0c",
+            "unknown field `a/b~c`; there are: skill, agent, ",
+        ),
     ])
     .await;
 }

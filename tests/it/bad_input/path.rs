@@ -51,19 +51,60 @@ async fn what_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
+async fn a_path_without_an_id_says_what_an_id_looks_like() {
+    let service = Service::without_worker().await;
+    let id = Uuid::now_v7();
+    for (path, kind, text) in [
+        ("/v1/jobs/abc".to_owned(), "job", "abc"),
+        ("/v1/jobs/abc/".to_owned(), "job", "abc"),
+        ("/v1/jobs/abc/events".to_owned(), "job", "abc"),
+        (format!("/v1/jobs/{id}x"), "job", &*format!("{id}x")),
+        ("/v1/assets/%00/content".to_owned(), "asset", "%00"),
+        ("/v1/tenants/default".to_owned(), "tenant", "default"),
+        ("/v1/conversations/1".to_owned(), "conversation", "1"),
+    ] {
+        let refused = Problem::of(service.request(Method::GET, &path)).await;
+        assert_eq!(refused.kind(), (404, "not_found"), "{path}");
+        let expected = format!(
+            "there is no {kind} `{text}`: an id is a UUID, such as 01a1fd7b-db08-7525-9f36-5692d344bc63"
+        );
+        assert_eq!(refused.detail(), expected, "{path}");
+    }
+    let refused = Problem::of(service.request(Method::GET, &format!("/v1/jobs/{id}"))).await;
+    assert_eq!(refused.detail(), "there is no such job");
+    for path in ["/v1/jobs/".to_owned(), format!("/v1/jobs/{id}/")] {
+        let refused = Problem::of(service.request(Method::GET, &path)).await;
+        assert_eq!(refused.kind(), (404, "not_found"), "{path}");
+        assert!(
+            refused.detail().contains("leave out the slash"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_path_says_which_methods_it_takes() {
     let service = Service::without_worker().await;
     let id = Uuid::now_v7();
     let cases = [
-        (Method::PUT, "/v1/jobs".to_owned(), "GET, POST"),
-        (Method::DELETE, "/v1/jobs".to_owned(), "GET, POST"),
-        (Method::PATCH, format!("/v1/jobs/{id}"), "GET, DELETE"),
+        (Method::PUT, "/v1/jobs".to_owned(), "GET, HEAD, POST"),
+        (Method::DELETE, "/v1/jobs".to_owned(), "GET, HEAD, POST"),
+        (Method::PATCH, format!("/v1/jobs/{id}"), "GET, HEAD, DELETE"),
         (Method::GET, format!("/v1/jobs/{id}/cancel"), "POST"),
-        (Method::POST, format!("/v1/jobs/{id}/stream"), "GET"),
+        (Method::POST, format!("/v1/jobs/{id}/stream"), "GET, HEAD"),
         (Method::GET, "/v1/assets".to_owned(), "POST"),
-        (Method::PUT, format!("/v1/assets/{id}/content"), "GET"),
-        (Method::POST, "/v1/skills/shell".to_owned(), "GET, DELETE"),
-        (Method::POST, "/healthz".to_owned(), "GET"),
+        (Method::PUT, format!("/v1/assets/{id}/content"), "GET, HEAD"),
+        (
+            Method::POST,
+            "/v1/skills/shell".to_owned(),
+            "GET, HEAD, DELETE",
+        ),
+        (Method::POST, "/healthz".to_owned(), "GET, HEAD"),
+        (Method::POST, "/metrics".to_owned(), "GET, HEAD"),
+        // It has the form of a job's path.
+        (Method::GET, "/v1/jobs/batch".to_owned(), "POST"),
+        (Method::DELETE, "/v1/jobs/batch".to_owned(), "POST"),
+        (Method::PUT, "/v1/jobs/batch".to_owned(), "POST"),
     ];
     for (method, path, allowed) in cases {
         let refused = Problem::of(service.request(method.clone(), &path)).await;
@@ -94,6 +135,8 @@ async fn a_query_that_cannot_be_used_is_malformed() {
         ("/v1/jobs", "state=queued", "unknown field `state`"),
         ("/v1/jobs", "skill=%00", "`skill`"),
         ("/v1/jobs", "agent=a%00b", "`agent`"),
+        ("/v1/agents", "cursor=%00", "`cursor`"),
+        (events.as_str(), "types=tool.started%00", "`types`"),
         (events.as_str(), "limit=0", "`limit`"),
         (events.as_str(), "limit=1001", "`limit`"),
         (events.as_str(), "after=x", "query"),

@@ -100,24 +100,34 @@ async fn a_limit_that_does_not_cover_the_prompt_asks_nothing() {
 #[tokio::test]
 async fn a_provider_that_does_not_count_has_used_what_was_reserved() {
     let service = service().await;
-    service.model.script_with("uncounted", |request| {
-        let command = format!("echo {}", request.turn());
-        Reply::call("execute_bash", json!({ "command": command })).as_simple_server()
-    });
-    let limits = json!({"max_total_tokens": 40_000, "max_cost_usd": 1, "max_iterations": 100});
-    let job = service.run(&limited(GPT, "uncounted", limits)).await;
-    assert_eq!(job["stop_reason"], "max_total_tokens", "{job:#}");
-    let usage = &job["usage"];
-    assert_eq!(tokens(usage), 0);
-    assert_eq!(usage.get("cost_usd"), None, "nobody knows");
-    let presumed = usage["presumed_tokens"].as_u64().unwrap();
-    assert!((20_000..=40_000).contains(&presumed), "{usage:#}");
-    assert!(usage["iterations"].as_u64().unwrap() < 10);
-    let cost = nanos(&usage["presumed_cost_usd"]);
-    assert!(
-        cost >= presumed * 2_000 && cost <= presumed * 8_000,
-        "{usage:#}"
-    );
+    let uncounted: [(_, _, fn(Reply) -> Reply, _); 3] = [
+        (GPT, "silent", Reply::as_simple_server, 2_000..=8_000),
+        (GPT, "zeros", |reply| reply.usage(0, 0), 2_000..=8_000),
+        (
+            CLAUDE,
+            "zeros-too",
+            |reply| reply.usage(0, 0),
+            3_000..=15_000,
+        ),
+    ];
+    for (model, marker, uncounted, price) in uncounted {
+        service.model.script_with(marker, move |request| {
+            let command = format!("echo {}", request.turn());
+            uncounted(Reply::call("execute_bash", json!({ "command": command })))
+        });
+        let limits = json!({"max_total_tokens": 40_000, "max_cost_usd": 1, "max_iterations": 100});
+        let job = service.run(&limited(model, marker, limits)).await;
+        assert_eq!(job["stop_reason"], "max_total_tokens", "{marker}: {job:#}");
+        let usage = &job["usage"];
+        assert_eq!(tokens(usage), 0);
+        assert_eq!(usage.get("cost_usd"), None, "nobody knows");
+        let presumed = usage["presumed_tokens"].as_u64().unwrap();
+        assert!((20_000..=40_000).contains(&presumed), "{usage:#}");
+        assert!(usage["iterations"].as_u64().unwrap() < 10);
+        let cost = nanos(&usage["presumed_cost_usd"]);
+        let prices = presumed * price.start()..=presumed * price.end();
+        assert!(prices.contains(&cost), "{usage:#}");
+    }
     assert_eq!(service.model.violations(), [""; 0]);
 }
 

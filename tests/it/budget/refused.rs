@@ -14,7 +14,7 @@ async fn refused(service: &Service, body: &Value) -> Problem {
 #[tokio::test]
 async fn a_limit_that_is_none_is_refused_for_jobs_and_agents() {
     let service = service().await;
-    let tokens = "must be from 1 to 1000000000000";
+    let tokens = "must be a whole number from 1 to 1000000000000";
     let money = "must be more than 0 and at most 1000000";
     for (field, value, detail) in [
         ("max_total_tokens", json!(0), tokens),

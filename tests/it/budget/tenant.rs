@@ -161,6 +161,27 @@ async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_t
     assert_eq!(budget(&service).await["spent"]["tokens"], 77);
 }
 
+/// As if a statement had begun before midnight and had to wait for one from after it.
+#[tokio::test]
+async fn a_month_that_has_begun_does_not_end_again() {
+    let service = service().await;
+    give(&service, &json!({"max_total_tokens": 20_000})).await;
+    let begun = "update tenant_budget set spent_tokens = 50, month = month + interval '1 month' returning month::text";
+    let begun: String = sqlx::query_scalar(begun)
+        .fetch_one(&service.pool)
+        .await
+        .unwrap();
+    service
+        .model
+        .script("late", [Reply::text("Hi.").usage(70, 7)]);
+    service.run(&scripted(CLAUDE, "late")).await;
+    let found = budget(&service).await;
+    assert_eq!(
+        (&found["month"], &found["spent"]["tokens"]),
+        (&json!(begun), &json!(127))
+    );
+}
+
 #[tokio::test]
 async fn a_job_that_runs_already_keeps_to_a_new_budget() {
     let service = service().await;

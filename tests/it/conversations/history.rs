@@ -2,9 +2,12 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::db;
+use shared::id::{ConversationId, JobId};
 use tests::model_server::Reply;
 
 use super::{CLAUDE, GPT, begin, next, shown};
+use crate::support::log::data;
 use crate::support::{Service, until};
 
 #[tokio::test]
@@ -234,4 +237,61 @@ async fn a_retry_is_the_latest_job_of_the_conversation() {
     let retry = service.finished(retry["id"].as_str().unwrap()).await;
     assert_eq!(retry["text"], "Second.");
     assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn of_a_conversation_that_is_too_much_the_end_is_told_and_no_more_is_read() {
+    let mut service = Service::without_worker().await;
+    let conversation = begin(&service, "default").await;
+    for number in 0..6 {
+        let prompt = format!("Turn {number} #much. LONG{number}");
+        let job = service.create(&next(&conversation, CLAUDE, &prompt)).await;
+        let cancel = format!("/v1/jobs/{job}/cancel");
+        assert_eq!(service.post(&cancel, &Value::Null).await.0, 200);
+    }
+    // More than all models together would read.
+    let long =
+        "update job set request = replace(request::text, 'LONG2', repeat('x', 17000000))::json";
+    sqlx::query(long).execute(&service.pool).await.unwrap();
+    service.add_worker(&[]).await;
+    service
+        .model
+        .script_with("much", |_| Reply::text("I see the end."));
+    let ended = service.run(&next(&conversation, CLAUDE, "And now?")).await;
+    assert_eq!(ended["text"], "I see the end.", "{}", service.logs());
+    let requests = service.model.requests("much");
+    let asked = &requests[0].body.to_string();
+    let told: Vec<_> = (0..6)
+        .filter(|number| asked.contains(&format!("Turn {number} #much.")))
+        .collect();
+    assert_eq!(told, [3, 4, 5]);
+    assert!(asked.contains("the beginning of this conversation is left out"));
+    let events = service.events(ended["id"].as_str().unwrap()).await;
+    let [warning] = data(&events, "log")[..] else {
+        panic!("it is said once: {events:#?}")
+    };
+    assert_eq!(warning["level"], "warning");
+}
+
+#[tokio::test]
+async fn a_summary_leaves_the_job_that_it_ends_in_and_those_after_it() {
+    let service = Service::without_worker().await;
+    let conversation = begin(&service, "default").await;
+    let mut jobs = Vec::new();
+    for number in 0..4 {
+        let prompt = format!("Turn {number}.");
+        let job = service.create(&next(&conversation, CLAUDE, &prompt)).await;
+        jobs.push(JobId(job.parse().unwrap()));
+    }
+    let conversation = ConversationId(conversation.parse().unwrap());
+    let first = async |job: JobId| {
+        let place = db::conversation::get_first_place(&service.pool, conversation, job);
+        place.await.unwrap()
+    };
+    assert_eq!(first(jobs[1]).await, Some(2));
+    // It was deleted: the next one is the first.
+    let delete = sqlx::query("delete from job where id = $1").bind(jobs[1].0);
+    delete.execute(&service.pool).await.unwrap();
+    assert_eq!(first(jobs[1]).await, Some(3));
+    assert_eq!(first(JobId::new()).await, None);
 }

@@ -1,6 +1,10 @@
 //! One at a time, the others in the order in which they came.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use shared::db;
+use shared::id::TenantId;
 use tests::model_server::Reply;
 
 use super::{CLAUDE, begin, next, shown};
@@ -172,4 +176,62 @@ async fn a_job_that_crashes_its_workers_does_not_hold_up_the_line() {
     let shown = shown(service.model.requests("poison").last().unwrap());
     assert!(shown[2].contains("may be there in part"), "{shown:#?}");
     assert_eq!(service.model.violations(), [""; 0]);
+}
+
+/// The job that would be the next is cancelled while the one before it ends, and neither has committed.
+#[tokio::test]
+async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() {
+    let service = Service::without_worker().await;
+    let conversation = begin(&service, "default").await;
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        let body = next(&conversation, "script/bash", "x");
+        jobs.push(service.create(&body).await);
+    }
+    let tenant = sqlx::query_scalar("select tenant_id from run limit 1");
+    let tenant = TenantId(tenant.fetch_one(&service.pool).await.unwrap());
+    let mut cancelling = service.pool.begin().await.unwrap();
+    let run = db::run::lock(&mut cancelling, tenant, jobs[1].parse().unwrap()).await;
+    let run = run.unwrap().unwrap();
+    db::cancel::cancel(&mut cancelling, &run).await.unwrap();
+
+    let ending = async {
+        let mut ending = service.pool.begin().await.unwrap();
+        let run = db::run::lock(&mut ending, tenant, jobs[0].parse().unwrap()).await;
+        let run = run.unwrap().unwrap();
+        db::cancel::cancel(&mut ending, &run).await.unwrap();
+        ending.commit().await.unwrap();
+    };
+    let waiting = "select exists (
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+    )";
+    let commit = async {
+        until(async || {
+            let waiting = sqlx::query_scalar(waiting);
+            waiting.fetch_one(&service.pool).await.unwrap()
+        })
+        .await;
+        cancelling.commit().await.unwrap();
+    };
+    tokio::join!(ending, commit);
+    let left = "select job_id::text, state::text from run";
+    let left = sqlx::query_as::<_, (String, String)>(left);
+    let left = left.fetch_all(&service.pool).await.unwrap();
+    assert_eq!(left, [(jobs[2].clone(), "ready".to_owned())]);
+}
+
+/// Maintenance looks at all that wait, and the look of each second only at those that came last.
+#[tokio::test]
+async fn a_job_that_nobody_admitted_is_found_however_long_ago_it_came() {
+    let service = Service::without_worker().await;
+    let waits = "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, place)
+        select first_job_id(now() - interval '1 hour'), id, 'blocked', now(), now(), 1, gen_random_uuid(), 2 from tenant";
+    sqlx::query(waits).execute(&service.pool).await.unwrap();
+    let lately = Some(Duration::from_secs(60));
+    for (within, admitted) in [(lately, 0), (None, 1), (None, 0)] {
+        let found = db::run::admit_stalled(&service.pool, within).await;
+        assert_eq!(found.unwrap(), admitted);
+    }
+    let state = sqlx::query_scalar::<_, String>("select state::text from run");
+    assert_eq!(state.fetch_one(&service.pool).await.unwrap(), "ready");
 }

@@ -2,15 +2,16 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use serde_json::{Value, json};
+use shared::db::Pool;
 use shared::db::log::{Append, Next, append};
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::job::{JobResult, Outcome};
-use sqlx::PgPool;
 
+use super::unrunnable::waits_for_a_lock;
 use super::{Field, add_worker, claim};
-use crate::support::Service;
+use crate::support::{Service, until};
 
-async fn count_running(pool: &PgPool) -> i64 {
+async fn count_running(pool: &Pool) -> i64 {
     sqlx::query_scalar("select count(*) from run where state = 'running'")
         .fetch_one(pool)
         .await
@@ -67,6 +68,77 @@ async fn a_cap_is_exact_with_three_workers_at_once() {
     }
     let finished: usize = workers.join_all().await.into_iter().sum();
     assert_eq!(finished, JOBS);
+}
+
+/// Two claims begin while another tenant is alone, which needs no lock, and read the queue when the capped one is there, too.
+#[tokio::test]
+async fn a_cap_is_exact_when_its_tenant_comes_while_another_is_alone() {
+    let field = Field::new().await;
+    let [alone, capped] = [field.tenant("alone").await, field.tenant("capped").await];
+    field.change(capped, 1, Some(1)).await;
+    field.enqueue(alone, 20).await;
+    // The claims stand still where they have yet to look for lanes.
+    let source = "select pg_get_functiondef('claim(uuid, text[], bigint, boolean)'::regprocedure)";
+    let source: String = sqlx::query_scalar(source)
+        .fetch_one(field.pool())
+        .await
+        .unwrap();
+    let lanes = "-- As many lanes as there are slots";
+    assert!(source.contains(lanes), "{source}");
+    let halt = format!("perform pg_advisory_xact_lock_shared(1, 1);\n{lanes}");
+    let halting = sqlx::AssertSqlSafe(source.replacen(lanes, &halt, 1));
+    sqlx::query(halting).execute(field.pool()).await.unwrap();
+    // These find that the capped one has no jobs, and close its lane.
+    assert_eq!(field.claim(1).await.len(), 1);
+    assert_eq!(field.claim(1).await.len(), 1);
+
+    let mut holder = field.pool().begin().await.unwrap();
+    let hold = sqlx::query("select pg_advisory_xact_lock(1, 1)");
+    hold.execute(&mut *holder).await.unwrap();
+    let mut claims = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let (pool, worker) = (field.pool().clone(), field.worker);
+        claims.spawn(async move { claim(&pool, worker, 6).await });
+    }
+    until(async || {
+        let halted = "select count(*) = 2 from pg_locks where locktype = 'advisory' and classid = 1 and not granted
+            and database = (select oid from pg_database where datname = current_database())";
+        let halted = sqlx::query_scalar(halted);
+        halted.fetch_one(&mut *holder).await.unwrap()
+    })
+    .await;
+    let jobs = "insert into run (job_id, tenant_id, skill, state, rank, run_at, last_seq)
+        select gen_random_uuid(), $1, 'shell', 'ready', now(), now(), 1 from generate_series(1, 6)";
+    let jobs = sqlx::query(jobs).bind(capped.0).execute(field.pool());
+    jobs.await.unwrap();
+    holder.rollback().await.unwrap();
+    claims.join_all().await;
+    let running = "select count(*) from run where state = 'running' and tenant_id = $1";
+    let running = sqlx::query_scalar::<_, i64>(running).bind(capped.0);
+    let running = running.fetch_one(field.pool()).await.unwrap();
+    assert!(running <= 1, "{running} run");
+}
+
+/// A claim that found no cap has not committed when the cap is set.
+#[tokio::test]
+async fn a_cap_counts_from_the_moment_in_which_it_is_set() {
+    let field = Field::new().await;
+    let tenant = field.tenant("tenant").await;
+    field.enqueue(tenant, 10).await;
+    let mut claiming = field.pool().begin().await.unwrap();
+    let skills = ["shell".to_owned()];
+    let claimed = shared::db::claim::claim(&mut *claiming, field.worker, &skills, 3, true).await;
+    assert_eq!(claimed.unwrap().len(), 3);
+    let set_and_claim = async {
+        field.change(tenant, 1, Some(4)).await;
+        field.claim(10).await
+    };
+    let commit = async {
+        waits_for_a_lock(&field).await;
+        claiming.commit().await.unwrap();
+    };
+    let (claimed, ()) = tokio::join!(set_and_claim, commit);
+    assert_eq!(claimed.len(), 1);
 }
 
 fn retried() -> (EventData, Next) {

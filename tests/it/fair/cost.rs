@@ -1,4 +1,8 @@
+use std::time::Duration;
+
 use serde_json::Value;
+use shared::db;
+use shared::db::Pool;
 
 use super::Field;
 
@@ -58,4 +62,78 @@ async fn a_claim_costs_no_more_with_many_tenants_and_a_long_queue() {
     .unwrap();
     let many = pages(&field).await;
     assert!(many <= 2 * few, "{many} pages, with few jobs {few}");
+}
+
+#[tokio::test]
+async fn a_claim_costs_no_more_beside_tenants_whose_jobs_nobody_can_run() {
+    let field = Field::new().await;
+    for tenant in 0..10 {
+        let tenant = field.tenant(&format!("few {tenant}")).await;
+        field.enqueue(tenant, 100).await;
+    }
+    let few = pages(&field).await;
+    // Half of them have jobs of a paused skill, and the others need what no worker has.
+    db::queue::pause_skill(field.pool(), "paused")
+        .await
+        .unwrap();
+    for statement in [
+        "insert into tenant (id, name) select gen_random_uuid(), 'stuck ' || n from generate_series(1, 1500) as n",
+        "insert into run (job_id, tenant_id, skill, needs, state, rank, run_at, last_seq)
+         select gen_random_uuid(), id, 'paused', case when name like '%5' then '{nowhere}'::text[] end, 'ready', now(), now(), 1
+         from tenant
+         where name like 'stuck %'",
+    ] {
+        sqlx::query(statement).execute(field.pool()).await.unwrap();
+    }
+    // The first claims find that out.
+    for _ in 0..2 {
+        assert_eq!(field.claim(20).await.len(), 20);
+    }
+    let many = pages(&field).await;
+    assert!(many <= 2 * few, "{many} pages, with few jobs {few}");
+}
+
+/// Pages of tables and indexes that were ever looked at. The pool has one connection, or another may have kept its count.
+async fn pages_so_far(pool: &Pool) -> i64 {
+    sqlx::query("select pg_stat_force_next_flush()")
+        .execute(pool)
+        .await
+        .unwrap();
+    let sum = sqlx::query_scalar(
+        "select sum(heap_blks_read + heap_blks_hit + coalesce(idx_blks_read + idx_blks_hit, 0))::bigint
+         from pg_statio_user_tables where relname = 'run'",
+    );
+    sum.fetch_one(pool).await.unwrap()
+}
+
+#[tokio::test]
+async fn looking_for_stalled_conversations_costs_no_more_with_many_jobs_that_wait_in_them() {
+    let field = Field::new().await;
+    let pool = db::connect(&field.service.database_url, "test", 1)
+        .await
+        .unwrap();
+    let tenant = field.tenant("talkative").await;
+    // A hundred conversations: in each one job waits for a person, and 99 for that one.
+    sqlx::query(
+        "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, place)
+         select
+             (left(first_job_id(now() - interval '1 hour')::text, 14) || substr(gen_random_uuid()::text, 15))::uuid, $1,
+             case when place = 1 then 'waiting'::run_state else 'blocked' end, now(), now(), 1, conversation, place
+         from (select gen_random_uuid() as conversation from generate_series(1, 100)) as conversation
+         cross join generate_series(1, 100) as place",
+    )
+    .bind(tenant.0)
+    .execute(&pool)
+    .await
+    .unwrap();
+    sqlx::query("vacuum analyze run")
+        .execute(&pool)
+        .await
+        .unwrap();
+    let lately = Some(Duration::from_secs(60));
+    let before = pages_so_far(&pool).await;
+    assert_eq!(db::run::admit_stalled(&pool, lately).await.unwrap(), 0);
+    let read = pages_so_far(&pool).await - before;
+    // Some of them for the plan; the table has hundreds.
+    assert!(read <= 50, "{read} pages");
 }

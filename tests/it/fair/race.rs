@@ -70,7 +70,7 @@ async fn a_lane_that_was_closed_by_mistake_is_found_and_opened() {
 }
 
 /// Connections of one's own: the field's pool has four.
-async fn connect(field: &Field) -> sqlx::PgPool {
+async fn connect(field: &Field) -> shared::db::Pool {
     let url = &field.service.database_url;
     db::connect(url, "test", 1).await.unwrap()
 }

@@ -122,9 +122,9 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
 #[tokio::test]
 async fn metadata_comes_back_as_it_was_sent() {
     let service = Service::without_worker().await;
-    let metadata = r#"{"z":1,"a":[null,true,1.5,"ü\u0000"],"":{"nested":{"b":2,"a":1}}}"#;
+    let metadata = r#"{"z":1,"a":[null,true,1.5,"ü\u0001"],"":{"nested":{"b":2,"a":1}}}"#;
     let body = format!(
-        r#"{{"skill":"shell","prompt":"nothing\u0000","model":"script/bash","metadata":{metadata}}}"#
+        r#"{{"skill":"shell","prompt":"nothing\u0001","model":"script/bash","metadata":{metadata}}}"#
     );
     let request = service.request(Method::POST, "/v1/jobs");
     let request = request.header("Content-Type", "application/json");

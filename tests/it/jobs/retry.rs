@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash};
+use crate::support::{Service, bash, until};
 
 #[tokio::test]
 async fn a_retry_is_a_new_job_with_the_same_request() {
@@ -80,4 +80,34 @@ async fn only_a_job_that_has_ended_is_retried() {
         .await;
     let (status, retry) = service.post(&path, &Value::Null).await;
     assert_eq!((status.as_u16(), &retry["retry_of"]), (202, &json!(job)));
+}
+
+#[tokio::test]
+async fn a_job_that_is_removed_while_it_is_run_again_is_not_found() {
+    let service = Service::start().await;
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
+    let job = service.run(&job).await;
+    let id = job["id"].as_str().unwrap();
+    let mut removing = service.pool.begin().await.unwrap();
+    for change in [
+        "delete from job where id = $1",
+        "delete from job_end where job_id = $1",
+    ] {
+        let change = sqlx::query(change).bind(id.parse::<uuid::Uuid>().unwrap());
+        change.execute(&mut *removing).await.unwrap();
+    }
+    let retry = service.request(Method::POST, &format!("/v1/jobs/{id}/retry"));
+    let retry = tokio::spawn(Problem::of(retry));
+    // It has found the job, and is about to use it.
+    let waits = "select exists (select from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock')";
+    until(async || {
+        let waits = sqlx::query_scalar::<_, bool>(waits);
+        waits.fetch_one(&service.pool).await.unwrap()
+    })
+    .await;
+    removing.commit().await.unwrap();
+    assert_eq!(retry.await.unwrap().kind(), (404, "not_found"));
+    let (_, jobs) = service.get("/v1/jobs").await;
+    assert_eq!(jobs["data"], json!([]));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bench, program};
-use crate::support::{processes_with, until};
+use crate::support::{WAIT_AT_GATE, open_gates, processes_with, until};
 
 /// A program that is found by its argument, among all processes.
 fn marked(mark: &str) -> Value {
@@ -17,12 +17,17 @@ async fn it_lives_as_long_as_the_job_and_no_longer() {
     };
     bench.serve(&[marked("mark-of-a-job")], json!({})).await;
     let calls = [
-        ("shell_exec", json!({"command": "echo one >> a; sleep 0.5"})),
+        (
+            "shell_exec",
+            json!({"command": format!("echo one >> a; {WAIT_AT_GATE}")}),
+        ),
         ("mcp_srv_echo", json!({"text": "hello"})),
         ("shell_exec", json!({"command": "cat a starts.txt"})),
     ];
     let id = bench.begin(&calls, json!({})).await;
+    bench.service.until_event(&id, "tool.started").await;
     until(async || processes_with("mark-of-a-job") == 1).await;
+    open_gates(&bench.service, 0);
     let ended = bench.end(id).await;
     assert_eq!(processes_with("mark-of-a-job"), 0);
     ended.calls[2].assert("ok", r#""stdout":"one\nstarted\n""#);

@@ -45,7 +45,7 @@ async fn all_that_is_wrong_is_said_with_its_place() {
         ),
         (
             "/mcp_servers/2/timeout_seconds",
-            "must be from 1 to 600",
+            "must be a whole number from 1 to 600",
         ),
         (
             "/mcp_servers/2",

@@ -1,6 +1,6 @@
 //! A reader of OpenMetrics text that takes nothing that the standard does not allow.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Values by name and labels, as they are written.
 pub(super) type Samples = BTreeMap<String, f64>;
@@ -60,6 +60,49 @@ pub(super) fn parse(text: &str) -> Samples {
     }
     check_histograms(&samples, &families);
     samples
+}
+
+/// Checks the text format 0.0.4: each sample follows the type of its family, which has the name of the sample.
+///
+/// # Panics
+///
+/// If anything is not as it has to be.
+pub(super) fn check_plain(text: &str) {
+    let mut families = HashSet::new();
+    let mut family = ("", "");
+    for line in text.lines() {
+        if let Some(described) = line.strip_prefix("# TYPE ") {
+            family = described.split_once(' ').expect(line);
+            assert!(
+                ["counter", "gauge", "histogram"].contains(&family.1),
+                "{line}"
+            );
+            assert!(families.insert(family.0), "{line} is there twice");
+            assert_eq!(
+                family.1 == "counter",
+                family.0.ends_with("_total"),
+                "{line}"
+            );
+            continue;
+        }
+        if line.starts_with('#') {
+            assert!(line.starts_with("# HELP skillet_"), "{line}");
+            continue;
+        }
+        let name = line.split(['{', ' ']).next().unwrap();
+        let suffix = name.strip_prefix(family.0);
+        let allowed: &[&str] = match family.1 {
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        assert!(
+            suffix.is_some_and(|it| allowed.contains(&it)),
+            "{line} is not of {family:?}"
+        );
+        let (_, value) = line.rsplit_once(' ').expect(line);
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+    }
+    assert!(families.len() > 5, "{text}");
 }
 
 fn check_labels(labels: &str) {

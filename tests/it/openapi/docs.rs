@@ -1,7 +1,6 @@
 //! The pages that show the document to people.
 
 use reqwest::{Method, StatusCode};
-use serde_json::Value;
 
 use super::document;
 use crate::support::Service;
@@ -11,6 +10,17 @@ async fn the_pages_come_whole_and_from_here() {
     let service = Service::without_worker().await;
     // Followed as a browser does.
     let page = get(&service, "/docs").await;
+    let response = service
+        .anonymous(Method::GET, "/docs/")
+        .send()
+        .await
+        .unwrap();
+    let policy = response.headers()["content-security-policy"]
+        .to_str()
+        .unwrap();
+    assert!(policy.starts_with("default-src 'self'; "), "{policy}");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
     assert!(page.contains("<div id=\"swagger-ui\">"), "{page}");
     let files = attributes(&page);
     assert!(files.len() >= 5, "{files:?}");
@@ -41,15 +51,11 @@ async fn the_pages_come_whole_and_from_here() {
 async fn the_pages_show_this_document_and_tell_nobody_of_it() {
     let service = Service::without_worker().await;
     let script = get(&service, "/docs/swagger-initializer.js").await;
-    assert!(
-        script.contains(r#""url": "/docs/openapi.json""#),
-        "{script}"
-    );
+    assert!(script.contains(r#""url": "/openapi.json""#), "{script}");
     // What is left out here, the page has checked at validator.swagger.io.
     assert!(script.contains(r#""validatorUrl": "none""#), "{script}");
     assert!(!script.contains("://"), "{script}");
-    let shown: Value = serde_json::from_str(&get(&service, "/docs/openapi.json").await).unwrap();
-    assert_eq!(shown, document(&service).await);
+    assert!(document(&service).await["paths"].is_object());
 }
 
 async fn get(service: &Service, path: &str) -> String {

@@ -201,10 +201,15 @@ async fn files_and_streams_are_declared_as_such() {
 
     let download = of("get_asset_content");
     for status in ["200", "206"] {
-        let content = &download["responses"][status]["content"]["application/octet-stream"];
-        assert_eq!(content["schema"]["format"], "binary", "{download:#}");
+        for kind in ["application/octet-stream", "*/*"] {
+            let content = &download["responses"][status]["content"][kind];
+            assert_eq!(content["schema"]["format"], "binary", "{download:#}");
+        }
     }
-    assert_eq!(parameters(download, "header"), ["Range"].into());
+    assert_eq!(
+        parameters(download, "header"),
+        ["If-Match", "If-None-Match", "If-Range", "Range"].into()
+    );
     let range = &download["parameters"].as_array().unwrap()[1];
     assert_eq!(range["schema"], json!({"type": "string"}), "{range:#}");
 

@@ -86,7 +86,7 @@ impl Worlds {
 }
 
 /// Whether this machine has what attacks are made with.
-pub(super) fn can_attack() -> bool {
+pub(crate) fn can_attack() -> bool {
     is_root() && has_program("python3") && has_program("setpriv")
 }
 

@@ -14,12 +14,12 @@ async fn a_command_that_fills_the_disk_is_killed_and_what_it_filled_is_free_agai
         return;
     }
     let service = Service::start().await;
-    let fill = "for i in 1 2 3; do dd if=/dev/zero of=$i bs=4M count=225 || exit 1; done; sleep 3; echo filled";
+    let fill = "for i in 1 2 3; do dd if=/dev/zero of=$i bs=4M count=225 || exit 1; done; sleep 60; echo filled";
     assert_killed(&run(&service, fill).await, TOO_MUCH);
-    let outside = plainly(&fill.replace("sleep 3", "true")).await;
+    let outside = plainly(&fill.replace("sleep 60", "true")).await;
     assert_eq!(outside.stdout, b"filled\n");
     let hidden = "mkdir -p a/b /tmp/c; for i in a/b/1 /tmp/c/2 .hidden; do dd if=/dev/zero of=$i bs=4M count=225; done; \
-                  chmod 000 a/b a; sleep 3; echo filled";
+                  chmod 000 a/b a; sleep 60; echo filled";
     assert_killed(&run(&service, hidden).await, TOO_MUCH);
     until(async || workspaces(&service) == 0).await;
 }
@@ -51,7 +51,7 @@ for number in range(3):
     with open(f'full-{number}', 'wb') as file:
         for _ in range(225):
             file.write(bytes(4 << 20))
-time.sleep(4)
+time.sleep(60)
 print('filled')
 os.kill(0, 9)",
     );
@@ -63,12 +63,12 @@ for number, file in enumerate(files):
     os.unlink(f'{number}')
     for _ in range(225):
         file.write(bytes(4 << 20))
-time.sleep(4)
+time.sleep(60)
 print('filled')",
     );
     assert_killed(&run(&service, &unnamed).await, TOO_MUCH);
     assert_eq!(
-        plainly(&unnamed.replace("sleep(4)", "sleep(0)"))
+        plainly(&unnamed.replace("sleep(60)", "sleep(0)"))
             .await
             .stdout,
         b"filled\n"

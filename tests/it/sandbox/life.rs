@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::attack::{can_attack, plainly, python, run};
 use super::{processes_named, unique};
-use crate::support::{Service, bash, until};
+use crate::support::{Service, WAIT_AT_GATE, bash, open_gates, until};
 
 /// How long what belongs to a worker may live after it.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -136,7 +136,7 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     let mut service = Service::start().await;
     let name = unique("stayer");
     let job = service
-        .create_shell(&format!("{}\nsleep 4; echo ended", stayers(&name)))
+        .create_shell(&format!("{}\n{WAIT_AT_GATE}; echo ended", stayers(&name)))
         .await;
     until(async || processes_named(&name).len() == 12).await;
     let first = launcher(&service);
@@ -145,6 +145,7 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     let next = run(&service, "echo next").await;
     assert_eq!(next["stdout"], "next\n", "{next:#}");
     assert!(!processes_named(&name).is_empty());
+    open_gates(&service, 0);
     assert_eq!(service.finished(&job).await["text"], "started\nended");
     assert_eq!(processes_named(&name), []);
     assert_ne!(launcher(&service), first);

@@ -11,7 +11,7 @@ use crate::support::{Service, bash, until};
 
 /// What a container engine does to the programs in it that ask for namespaces or mounts, unless it is told
 /// not to: a filter of system calls (seccomp(2)).
-fn container() -> String {
+pub(crate) fn container() -> String {
     let deny = [
         (libc::SYS_unshare, libc::EPERM),
         (libc::SYS_mount, libc::EPERM),

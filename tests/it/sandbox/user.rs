@@ -53,9 +53,15 @@ impl User {
         let database = reqwest::Url::parse(&service.database_url).unwrap();
         let mut settings = database.query_pairs();
         let (_, socket) = settings.find(|(name, _)| name == "host").unwrap();
-        for directory in [service.home.path(), Path::new(&*socket)] {
-            let open = std::fs::Permissions::from_mode(0o711);
-            std::fs::set_permissions(directory, open).unwrap();
+        let socket = Path::new(&*socket);
+        let open = |directory: &Path, mode| {
+            std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        open(service.home.path(), 0o711);
+        // The server makes files in it, as one of its group.
+        open(socket, 0o771);
+        if let Some(database) = socket.parent().filter(|it| it.ends_with("postgres")) {
+            open(database, 0o711);
         }
         std::fs::create_dir_all(&home).unwrap();
         chown(&home, Some(self.id), Some(self.id)).unwrap();

@@ -151,7 +151,7 @@ async fn what_cannot_be_a_secret_is_refused_and_not_repeated() {
         (json!({"value": 1234567890}), "/value", "a string"),
         (json!({"value": ["hunter2"]}), "/value", "a string"),
         (json!({"value": null}), "/value", "a string"),
-        (json!({}), "", "missing field `value`"),
+        (json!({}), "/value", "is required"),
         (json!({"hunter2": 1}), "", "and no other"),
         (
             json!({"value": "hunter2 hunter2", "x": 1}),

@@ -139,6 +139,15 @@ async fn no_two_names_may_be_one() {
             ["Ä", "ä"],
             "ä: `Ä` is there, too, which is the same name on some systems",
         ),
+        // One letter with its accent, and the letter and the accent.
+        (
+            ["ä.txt", "a\u{308}.txt"],
+            "a\u{308}.txt: `ä.txt` is there, too, which is the same name on some systems",
+        ),
+        (
+            ["A\u{308}/x", "ä/y"],
+            "ä/y: `A\u{308}` is there, too, which is the same name on some systems",
+        ),
         (["a", "a/b"], "a/b: it is a file and a folder at once"),
         (["a/b", "a"], "a: it is a file and a folder at once"),
     ] {

@@ -1,5 +1,6 @@
 //! Uploads, versions and tenants over HTTP.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
@@ -234,4 +235,23 @@ async fn no_tenant_has_more_skills_than_fit_on_a_page() {
     let refused = Problem::of(super::post(&service, archive)).await;
     assert_eq!(refused.kind(), (409, "too_many_skills"));
     uploaded(&service, greeting("Again")).await;
+}
+
+#[tokio::test]
+async fn of_many_first_uploads_at_once_no_more_come_in_than_there_is_room_for() {
+    let service = Service::without_worker().await;
+    let full = "insert into skill (tenant_id, name, version)
+                select id, 'skill-' || number, 1 from tenant, generate_series(1, 199) as number where name = 'default'";
+    sqlx::query(full).execute(&service.pool).await.unwrap();
+    let uploads = (0..8).map(|number| {
+        let text = greet("", "Greet.").replace("name: greet", &format!("name: greet-{number}"));
+        upload(&service, Tar::default().file("SKILL.md", text).gzip())
+    });
+    let mut statuses: Vec<_> = join_all(uploads)
+        .await
+        .into_iter()
+        .map(|(status, _)| status.as_u16())
+        .collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409, 409, 409, 409, 409, 409]);
 }

@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
 use shared::secret::generate_master_key;
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Service {
     pub(crate) url: String,
     pub(crate) key: String,
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Pool,
     pub(crate) database_url: String,
     pub(crate) model: ModelServer,
     pub(crate) api: Process,
@@ -156,6 +156,17 @@ impl Service {
     pub(crate) fn restart_api(&mut self) {
         let address = self.url.trim_start_matches("http://").to_owned();
         (self.api, _) = start_api(&self.environment, &self.home, &address);
+    }
+
+    /// The same through a program that runs it, as `nice` does.
+    pub(crate) fn restart_api_through(&mut self, wrapper: &[&str]) {
+        let address = self.url.trim_start_matches("http://");
+        let arguments = ["api", "--listen", address];
+        let log = self.home.path().join("api.log");
+        let (program, environment) = (PROGRAM.as_ref(), &self.environment);
+        self.api = Process::start_through(wrapper, program, &arguments, environment, &log);
+        let line = self.api.first_line();
+        assert!(line.starts_with("listening on "), "{line}\n{}", self.logs());
     }
 
     /// Starts another API beside the first, and says where.
@@ -348,7 +359,7 @@ pub(crate) fn scripted(model: &str, marker: &str) -> Value {
 }
 
 /// A key of a tenant, which is made if it is missing.
-pub(crate) async fn create_key(pool: &PgPool, tenant: &str, scopes: &[Scope]) -> String {
+pub(crate) async fn create_key(pool: &Pool, tenant: &str, scopes: &[Scope]) -> String {
     let tenant = db::tenant::get_or_insert(pool, tenant).await.unwrap();
     let secret = SecretKey::generate();
     db::key::insert(pool, tenant.id, "test", scopes, &secret)

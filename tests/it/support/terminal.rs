@@ -44,8 +44,21 @@ impl Terminal {
         self.command(arguments).spawn().unwrap()
     }
 
+    /// The same through a program that runs it, as `nice` does.
+    pub(crate) fn spawn_through(&self, wrapper: &[&str], arguments: &[&str]) -> Child {
+        // Whoever the wrapper becomes may not enter the directory that the program is in.
+        let program = std::fs::File::open(PROGRAM).unwrap();
+        let arguments = [&wrapper[1..], &["/proc/self/fd/0"], arguments].concat();
+        let mut command = self.command_of(wrapper[0], &arguments);
+        command.stdin(program).spawn().unwrap()
+    }
+
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        self.command_of(PROGRAM, arguments)
+    }
+
+    fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.folder.path())

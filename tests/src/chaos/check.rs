@@ -9,6 +9,8 @@ mod model;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod time;
+mod version;
 
 use super::history::{History, JobHistory};
 
@@ -24,7 +26,10 @@ pub struct Violation {
 /// A rule about one job: adds what is wrong.
 type Rule = fn(&JobHistory, &mut Vec<String>);
 
-const RULES: [Rule; 14] = [
+/// A rule about one job beside all that happened in its run.
+type RuleInRun = fn(&History, &JobHistory, &mut Vec<String>);
+
+const RULES: [Rule; 17] = [
     ending::what_was_accepted_is_there,
     ending::a_key_makes_one_job,
     ending::it_ends_as_it_should,
@@ -39,6 +44,16 @@ const RULES: [Rule; 14] = [
     stream::followers_saw_the_log,
     model::no_reply_is_asked_for_again,
     file::what_was_saved_is_there,
+    time::its_log_never_goes_back_in_time,
+    time::it_is_accepted_begins_and_ends_in_that_order,
+    version::it_is_unreadable_only_if_the_next_version_wrote_it,
+];
+
+const RULES_IN_RUN: [RuleInRun; 4] = [
+    ending::no_job_is_given_up_for_nothing,
+    time::its_times_are_those_of_the_run,
+    version::only_workers_that_understand_it_begin_it,
+    version::no_attempt_is_lost_before_it_begins,
 ];
 
 /// All that is wrong with a history.
@@ -47,6 +62,8 @@ pub fn check(history: &History) -> Vec<Violation> {
     for job in &history.jobs {
         let mut faults = Vec::new();
         RULES.iter().for_each(|rule| rule(job, &mut faults));
+        let rules = RULES_IN_RUN.iter();
+        rules.for_each(|rule| rule(history, job, &mut faults));
         let of_job = |what| Violation {
             key: Some(job.key.clone()),
             what,

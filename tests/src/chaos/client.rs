@@ -59,6 +59,11 @@ impl Client {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether only workers of the next version can run the job.
+    pub(crate) fn is_of_next_version(&self) -> bool {
+        self.plan.kind == Kind::NextVersion
+    }
+
     /// The conversation, if the job is of one.
     pub(crate) fn conversation_id(&self) -> Option<String> {
         (self.plan.kind == Kind::Conversation).then(|| self.conversation.clone())

@@ -23,6 +23,7 @@ pub(crate) async fn collect(
     clients: &[Client],
 ) -> anyhow::Result<History> {
     let mut history = History {
+        next_version: world.workers_of_next_version().collect(),
         caps: HashMap::from(CAPS),
         process_violations: world.take_faults(),
         model_violations: world.take_model_violations(),
@@ -33,6 +34,7 @@ pub(crate) async fn collect(
         let seen = client.seen().clone();
         let mut job = JobHistory {
             tenant: client.plan.tenant,
+            is_of_next_version: client.is_of_next_version(),
             conversation: client.conversation_id(),
             accepted: seen.accepted,
             cancel_accepted: seen.cancel_accepted,
@@ -67,7 +69,13 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
     job.events = events.collect::<Result<_, _>>()?;
     job.starters = starters(world, &job.events).await?;
     let get = |path: &str| client.request(Method::GET, path);
-    (_, job.job) = send_surely(&get(&format!("/v1/jobs/{id}"))).await;
+    let path = format!("/v1/jobs/{id}");
+    (_, job.job) = send_surely(&get(&path)).await;
+    for api in (0..world.apis()).filter(|api| *api != client.plan.api) {
+        let access = world.access(api);
+        let request = access.request(client.plan.tenant, Method::GET, &path);
+        job.job_elsewhere.push(send_surely(&request).await.1);
+    }
     if !job.has_ended() {
         // Its stream would not end either.
         return Ok(());

@@ -1,7 +1,8 @@
 //! All that is known of a run when it is over. Nothing here asks anyone: it can be written by hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::event::is_terminal;
 
@@ -10,6 +11,12 @@ use shared::event::is_terminal;
 pub struct History {
     /// What was sent, one key each.
     pub jobs: Vec<JobHistory>,
+    /// When it began, and when all of this was known.
+    pub span: (DateTime<Utc>, DateTime<Utc>),
+    /// How often something was done because of which a worker may lose a job.
+    pub losses: usize,
+    /// The workers of the next version.
+    pub next_version: HashSet<usize>,
     /// How many jobs of a tenant may run at once, for those that have a cap.
     pub caps: HashMap<usize, usize>,
     /// What the model has to say against the requests that it got.
@@ -25,6 +32,8 @@ pub struct JobHistory {
     pub key: String,
     /// Whose it is.
     pub tenant: usize,
+    /// Whether only workers of the next version can read its request.
+    pub is_of_next_version: bool,
     /// The conversation that it continues.
     pub conversation: Option<String>,
     /// The ids that the API answered with, once an answer.
@@ -33,8 +42,10 @@ pub struct JobHistory {
     pub stored: Vec<String>,
     /// Whether the API said that it would be cancelled.
     pub cancel_accepted: bool,
-    /// The job, as the API shows it.
+    /// The job, as its client's API shows it.
     pub job: Value,
+    /// The job, as the other APIs show it.
+    pub job_elsewhere: Vec<Value>,
     /// The log, as the table has it.
     pub events: Vec<Value>,
     /// The log as it is replayed from each cut.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::client::send_surely;
-use super::schedule::Fault;
+use super::fault::Fault;
 use super::{Setup, World};
 use crate::model_server::Reply;
 
@@ -80,7 +80,7 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
         "skill": "shell", "model": "anthropic/claude-test", "prompt": format!("Go. #{marker}"),
     });
     let request = world
-        .access
+        .access(0)
         .request(0, Method::POST, "/v1/jobs")
         .json(&body);
     let (_, job) = send_surely(&request).await;
@@ -98,7 +98,7 @@ async fn until(world: &World, id: &str, kind: &str, count: usize) -> anyhow::Res
     let begun_at = Instant::now();
     let path = format!("/v1/jobs/{id}/events?types={kind}&limit=1000");
     loop {
-        let (_, page) = send_surely(&world.access.request(0, Method::GET, &path)).await;
+        let (_, page) = send_surely(&world.access(0).request(0, Method::GET, &path)).await;
         let events = page["data"].as_array().context("a page of events")?;
         if events.len() >= count {
             return Ok(events.clone());

@@ -11,7 +11,8 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::{Client, send_surely};
-use super::schedule::{Fault, Kind, Planned};
+use super::fault::Fault;
+use super::schedule::{Kind, Planned};
 use super::{Setup, World, check, collect, workload};
 
 /// How long the job may take beyond its restarts.
@@ -34,12 +35,13 @@ pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result
     world.start_worker(0);
     world.until_workers(1).await?;
     let client = Client {
-        access: world.access.clone(),
+        access: world.access(0),
         key: format!("{RUN}.0"),
         plan: Planned {
             at: Duration::ZERO,
             kind: Kind::Loop { turns },
             tenant: 0,
+            api: 0,
             cancel_after: None,
             hangs_up: false,
             patience: usize::MAX,

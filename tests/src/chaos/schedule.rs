@@ -6,14 +6,24 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::fault::{Connection, Fault, Purpose};
+
 /// Workers of a service.
 pub(crate) const WORKERS: usize = 3;
+/// APIs of a service.
+pub(crate) const APIS: usize = 2;
+/// The one of them whose host's clock may be wrong.
+const API_WITH_WRONG_CLOCK: usize = 1;
 /// Tenants of a service.
 pub(crate) const TENANTS: usize = 2;
 /// The time in which jobs are sent.
 const SENDING_MS: u64 = 900;
 /// The time in which things are done to the service.
 const TROUBLE_MS: u64 = 1_500;
+/// The longest that a connection hangs, if it is not for good.
+const MAX_HANG_MS: u64 = 12_000;
+/// Between workers that are replaced one after the other.
+const REPLACE_PAUSE: Duration = Duration::from_millis(300);
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -33,6 +43,8 @@ pub(crate) struct Planned {
     pub(crate) kind: Kind,
     /// Whose it is.
     pub(crate) tenant: usize,
+    /// The API that its client speaks to.
+    pub(crate) api: usize,
     /// When the client asks for its end.
     pub(crate) cancel_after: Option<Duration>,
     /// The client hangs up on the answer, and asks again under the same key.
@@ -56,65 +68,124 @@ pub(crate) enum Kind {
     Approval { approved: bool },
     /// A turn in the conversation that all such jobs of the run share.
     Conversation,
-}
-
-/// What is done to the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
-    /// SIGKILL to a worker.
-    Kill(usize),
-    /// SIGSTOP to a worker.
-    Stop(usize),
-    /// SIGCONT to a worker.
-    Continue(usize),
-    /// SIGTERM to a worker.
-    Drain(usize),
-    /// A worker begins where there is none.
-    Start(usize),
-    /// One in so many connections to the database is cut by the server.
-    Cut {
-        /// How many there are for one that is cut.
-        one_in: usize,
-    },
-    /// The database server ends at once, and starts again.
-    RestartPostgres,
-    /// SIGKILL to the API.
-    KillApi,
-    /// The API begins again where it was.
-    StartApi,
-}
-
-impl Fault {
-    /// What is counted.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Kill(_) => "workers killed",
-            Self::Stop(_) => "workers stopped for a while",
-            Self::Continue(_) => "workers continued",
-            Self::Drain(_) => "workers drained",
-            Self::Start(_) => "workers started",
-            Self::Cut { .. } => "times connections were cut",
-            Self::RestartPostgres => "restarts of Postgres",
-            Self::KillApi => "APIs killed",
-            Self::StartApi => "APIs started",
-        }
-    }
+    /// Calls, in a request that only workers of the next version can read.
+    NextVersion,
 }
 
 impl Schedule {
     /// The run of that seed.
     pub fn of(seed: u64) -> Self {
         let random = &mut StdRng::seed_from_u64(seed);
-        let mut jobs: Vec<_> = (0..random.random_range(6..=10))
-            .map(|_| Planned::any(random))
-            .collect();
-        jobs.sort_by_key(|job| job.at);
-        let mut faults = Vec::new();
+        let mut schedule = Self {
+            seed,
+            jobs: (0..random.random_range(6..=10))
+                .map(|_| Planned::any(random))
+                .collect(),
+            faults: Vec::new(),
+        };
         for _ in 0..random.random_range(1..=4) {
-            add_fault(random, &mut faults);
+            schedule.add_fault(random);
         }
-        faults.sort_by_key(|(at, _)| *at);
-        Self { seed, jobs, faults }
+        schedule.jobs.sort_by_key(|job| job.at);
+        schedule.faults.sort_by_key(|(at, _)| *at);
+        schedule
+    }
+
+    /// The same with clocks that are right.
+    pub(crate) fn with_right_clocks(mut self) -> Self {
+        for (_, fault) in &mut self.faults {
+            if let Fault::StartApiAhead(api) = *fault {
+                *fault = Fault::StartApi(api);
+            }
+        }
+        self
+    }
+
+    /// Adds something that goes wrong, and what brings things in order again.
+    fn add_fault(&mut self, random: &mut StdRng) {
+        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let later = |millis| at + Duration::from_millis(millis);
+        let worker = random.random_range(0..WORKERS);
+        match random.random_range(0..16) {
+            0..=2 => {
+                let start_at = later(random.random_range(0..500));
+                self.add([(at, Fault::Kill(worker)), (start_at, Fault::Start(worker))]);
+            }
+            3 | 4 => {
+                // From shorter to longer than it may be silent.
+                let wake_at = later(random.random_range(300..3_500));
+                self.add([
+                    (at, Fault::Stop(worker)),
+                    (wake_at, Fault::Continue(worker)),
+                ]);
+            }
+            5 => self.add([(at, Fault::Drain(worker)), (at, Fault::Start(worker))]),
+            6 => self.replace_workers(at),
+            7 => {
+                let one_in = random.random_range(1..=4);
+                self.add([(at, Fault::Cut { one_in })]);
+            }
+            8 => self.add([(at, Fault::RestartPostgres)]),
+            9 => {
+                let api = random.random_range(0..APIS);
+                let start_at = later(random.random_range(0..500));
+                self.add([(at, Fault::KillApi(api)), (start_at, Fault::StartApi(api))]);
+            }
+            10 | 11 => {
+                // From shorter to longer than a statement may take.
+                let connection = Connection::any(random);
+                let resume_at = later(random.random_range(300..MAX_HANG_MS));
+                self.add([
+                    (at, Fault::Hang(connection)),
+                    (resume_at, Fault::Resume(connection)),
+                ]);
+            }
+            12 => self.add([(at, Fault::HangForGood(Connection::any(random)))]),
+            13 => self.add_wrong_clock(Duration::from_millis(random.random_range(1_000..3_000))),
+            _ => self.add_update(at, random),
+        }
+    }
+
+    fn add<const COUNT: usize>(&mut self, faults: [(Duration, Fault); COUNT]) {
+        self.faults.extend(faults);
+    }
+
+    /// Replaces one worker after the other.
+    fn replace_workers(&mut self, begin_at: Duration) {
+        for worker in 0..WORKERS {
+            let at = begin_at + REPLACE_PAUSE * worker as u32;
+            self.add([(at, Fault::Drain(worker)), (at, Fault::Start(worker))]);
+        }
+    }
+
+    /// The clock of a host is ahead from before the first job until `right_at`.
+    fn add_wrong_clock(&mut self, right_at: Duration) {
+        let api = API_WITH_WRONG_CLOCK;
+        self.add([
+            (Duration::ZERO, Fault::KillApi(api)),
+            (Duration::ZERO, Fault::StartApiAhead(api)),
+            (right_at, Fault::KillApi(api)),
+            (right_at, Fault::StartApi(api)),
+        ]);
+    }
+
+    /// A rolling update of the workers, and a job that those of this version cannot run.
+    fn add_update(&mut self, at: Duration, random: &mut StdRng) {
+        self.jobs.push(Planned {
+            kind: Kind::NextVersion,
+            ..Planned::any(random)
+        });
+        self.add([(at, Fault::Release)]);
+        self.replace_workers(at);
+    }
+}
+
+impl Connection {
+    fn any(random: &mut StdRng) -> Self {
+        Self {
+            purpose: Purpose::ALL[random.random_range(0..Purpose::ALL.len())],
+            which: random.random_range(0..WORKERS),
+        }
     }
 }
 
@@ -145,49 +216,10 @@ impl Planned {
                 Kind::Conversation => 0,
                 _ => random.random_range(0..TENANTS),
             },
+            api: random.random_range(0..APIS),
             cancel_after,
             hangs_up: random.random_ratio(1, 4),
             patience: random.random_range(1..=20),
-        }
-    }
-}
-
-/// Adds something that goes wrong, and what brings things in order again.
-fn add_fault(random: &mut StdRng, faults: &mut Vec<(Duration, Fault)>) {
-    let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
-    let later = |millis| at + Duration::from_millis(millis);
-    let worker = random.random_range(0..WORKERS);
-    match random.random_range(0..10) {
-        0..=2 => {
-            faults.push((at, Fault::Kill(worker)));
-            let start_at = later(random.random_range(0..500));
-            faults.push((start_at, Fault::Start(worker)));
-        }
-        3 | 4 => {
-            // From shorter to longer than it may be silent.
-            faults.push((at, Fault::Stop(worker)));
-            let wake_at = later(random.random_range(300..3_500));
-            faults.push((wake_at, Fault::Continue(worker)));
-        }
-        5 => {
-            faults.push((at, Fault::Drain(worker)));
-            faults.push((at, Fault::Start(worker)));
-        }
-        6 => {
-            for worker in 0..WORKERS {
-                let at = later(300 * worker as u64);
-                faults.extend([(at, Fault::Drain(worker)), (at, Fault::Start(worker))]);
-            }
-        }
-        7 => {
-            let one_in = random.random_range(1..=4);
-            faults.push((at, Fault::Cut { one_in }));
-        }
-        8 => faults.push((at, Fault::RestartPostgres)),
-        _ => {
-            faults.push((at, Fault::KillApi));
-            let start_at = later(random.random_range(0..500));
-            faults.push((start_at, Fault::StartApi));
         }
     }
 }
@@ -198,7 +230,7 @@ impl fmt::Display for Schedule {
         for (number, job) in self.jobs.iter().enumerate() {
             let Planned { at, kind, .. } = job;
             write!(f, "{:5} ms  job {number}, {kind:?}", at.as_millis())?;
-            write!(f, " of tenant {}", job.tenant)?;
+            write!(f, " of tenant {} at API {}", job.tenant, job.api)?;
             if let Some(after) = job.cancel_after {
                 write!(f, ", cancelled after {} ms", after.as_millis())?;
             }
@@ -226,7 +258,7 @@ mod tests {
 
     #[test]
     fn whatever_goes_wrong_is_brought_in_order_again() {
-        for seed in 0..200 {
+        for seed in 0..500 {
             let faults = Schedule::of(seed).faults;
             let count = |wanted: fn(&Fault) -> bool| {
                 faults.iter().filter(|(_, fault)| wanted(fault)).count()
@@ -235,6 +267,42 @@ mod tests {
             assert_eq!(ended, count(|fault| matches!(fault, Fault::Start(_))));
             let stopped = count(|fault| matches!(fault, Fault::Stop(_)));
             assert_eq!(stopped, count(|fault| matches!(fault, Fault::Continue(_))));
+            let hung = count(|fault| matches!(fault, Fault::Hang(_)));
+            assert_eq!(hung, count(|fault| matches!(fault, Fault::Resume(_))));
+            let ended = count(|fault| matches!(fault, Fault::KillApi(_)));
+            let begun =
+                count(|fault| matches!(fault, Fault::StartApi(_) | Fault::StartApiAhead(_)));
+            assert_eq!(ended, begun);
         }
+    }
+
+    #[test]
+    fn a_job_of_the_next_version_comes_with_an_update_of_all_workers() {
+        let is_next = |job: &&Planned| job.kind == Kind::NextVersion;
+        for seed in 0..500 {
+            let Schedule { jobs, faults, .. } = Schedule::of(seed);
+            let updates = faults.iter().filter(|(_, it)| *it == Fault::Release);
+            assert_eq!(jobs.iter().filter(is_next).count(), updates.clone().count());
+            let Some((released_at, _)) = updates.min_by_key(|(at, _)| *at) else {
+                continue;
+            };
+            for worker in 0..WORKERS {
+                let mut drained = faults.iter().filter(|(_, it)| *it == Fault::Drain(worker));
+                assert!(drained.any(|(at, _)| at >= released_at));
+            }
+        }
+    }
+
+    #[test]
+    fn right_clocks_change_nothing_else() {
+        let seed = (0..100).find(|seed| {
+            let faults = Schedule::of(*seed).faults;
+            let mut faults = faults.iter();
+            faults.any(|(_, fault)| matches!(fault, Fault::StartApiAhead(_)))
+        });
+        let wrong = Schedule::of(seed.unwrap());
+        let right = wrong.clone().with_right_clocks();
+        let expected = wrong.to_string().replace("StartApiAhead", "StartApi");
+        assert_eq!(right.to_string(), expected);
     }
 }

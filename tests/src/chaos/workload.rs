@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::schedule::{Kind, Planned};
+use super::world::NEXT_VERSION;
 use crate::model_server::{ModelServer, Reply, Request};
 
 /// What the command that shows the file prints first.
@@ -48,8 +49,12 @@ pub(crate) fn request(key: &str, job: &Planned, conversation: &str) -> Value {
         Kind::Conversation => json!({
             "agent": "default", "model": CLAUDE, "prompt": asked, "conversation_id": conversation,
         }),
+        Kind::NextVersion => json!({"agent": "default", "model": CLAUDE, "prompt": asked}),
     };
-    body["metadata"] = json!({ "key": key });
+    body["metadata"] = match job.kind {
+        Kind::NextVersion => json!({"key": key, "version": NEXT_VERSION}),
+        _ => json!({ "key": key }),
+    };
     body
 }
 

@@ -1,21 +1,30 @@
 //! A service of its own, with all that can be done to it.
 
-use std::path::{Path, PathBuf};
+mod api;
+mod database;
+mod version;
+mod worker;
+
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
-use cli::postgres::{Postgres, Settings};
+use anyhow::ensure;
 use reqwest::{Client, Method};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use shared::db;
+use shared::db::{self, Pool};
+use shared::id::TenantId;
 use shared::key::{Scope, SecretKey};
-use sqlx::PgPool;
 use tempfile::TempDir;
 
-use super::schedule::{Fault, TENANTS, WORKERS};
+use self::api::Api;
+use self::database::Database;
+use self::worker::Worker;
+use super::clock::WrongClock;
+use super::fault::Fault;
+use super::schedule::{TENANTS, WORKERS};
 use crate::model_server::ModelServer;
-use crate::process::Process;
+
+pub(crate) use self::version::{NEXT_VERSION, Version};
 
 /// Tenants of which only so many jobs may run at once.
 pub(crate) const CAPS: [(usize, usize); 1] = [(1, 2)];
@@ -31,9 +40,11 @@ pub struct Setup {
     pub program: PathBuf,
     /// Seconds for which a worker may be silent; `None` for the default.
     pub silence: Option<u16>,
+    /// What makes a host's clock wrong; `None` if all are to be right.
+    pub wrong_clock: Option<WrongClock>,
 }
 
-/// Where a service is and what opens it.
+/// Where an API is and what opens it.
 #[derive(Clone)]
 pub struct Access {
     /// Its address.
@@ -44,39 +55,35 @@ pub struct Access {
     pub http: Client,
 }
 
-/// A database server, an API, workers and a model.
+/// A database server, APIs, workers and a model.
 pub struct World {
     /// The model of all jobs.
     pub model: ModelServer,
     /// The database, from beside the service.
-    pub pool: PgPool,
-    /// Where the API is.
-    pub access: Access,
+    pub pool: Pool,
     setup: Setup,
-    api: Option<Process>,
+    /// A key of each tenant.
+    keys: Vec<String>,
+    http: Client,
+    apis: Vec<Api>,
     workers: Vec<Option<Worker>>,
     /// Those that were told to leave.
     leaving: Vec<Worker>,
-    /// Workers so far.
-    started: usize,
-    /// The process ids of all workers that there were, by number.
-    processes: Vec<u32>,
+    /// What workers are when they begin.
+    version: Version,
+    /// The process ids and versions of all workers that there were, by number.
+    started: Vec<(u32, Version)>,
     faults: Vec<String>,
     violations_seen: usize,
     last_run: Option<String>,
     environment: Vec<(String, String)>,
-    postgres: Option<Postgres>,
+    database: Database,
     // Last, so that it outlives those who work in it.
     home: TempDir,
 }
 
-struct Worker {
-    process: Process,
-    is_stopped: bool,
-}
-
 impl World {
-    /// Starts all parts but the workers.
+    /// Starts all parts but the workers, with one API.
     pub async fn start(setup: Setup) -> anyhow::Result<Self> {
         // Another may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -84,82 +91,83 @@ impl World {
         // The database server may run as another user, who has to pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(home.path(), open)?;
-        let postgres = start_postgres(home.path()).await?;
-        db::create_database(&postgres.url("postgres"), "skillet").await?;
-        let database_url = postgres.url("skillet");
-        let pool = db::connect(&database_url, "chaos", 4).await?;
+        let database = Database::start(home.path()).await?;
+        let pool = db::connect(database.url(), "chaos", 4).await?;
         db::migrate(&pool).await?;
-        let (mut keys, mut tenants) = (Vec::new(), Vec::new());
-        for number in 0..TENANTS {
-            let key = SecretKey::generate();
-            let tenant = db::tenant::get_or_insert(&pool, &format!("tenant-{number}")).await?;
-            db::key::insert(
-                &pool,
-                tenant.id,
-                "chaos",
-                &[Scope::Jobs, Scope::Admin],
-                &key,
-            )
-            .await?;
-            keys.push(key.reveal().to_owned());
-            tenants.push(tenant.id);
-        }
+        version::write_for_next(&pool).await?;
         let model = ModelServer::start();
-        let at_home = |name: &str| home.path().join(name).display().to_string();
+        let assets = home.path().join("assets").display().to_string();
         let mut environment = vec![
-            ("DATABASE_URL".to_owned(), database_url),
-            ("SKILLET_ASSETS".to_owned(), at_home("assets")),
-            ("SKILLET_DATA_DIR".to_owned(), at_home("api")),
+            ("DATABASE_URL".to_owned(), database.url().to_owned()),
+            ("SKILLET_ASSETS".to_owned(), assets),
             ("ANTHROPIC_BASE_URL".to_owned(), model.base_url()),
         ];
         if let Some(silence) = setup.silence {
             environment.push(("SKILLET_WORKER_SILENCE".to_owned(), silence.to_string()));
         }
-        let access = Access {
-            url: String::new(),
-            keys,
-            http: Client::new(),
-        };
         let mut world = Self {
             model,
             pool,
-            access,
             setup,
-            api: None,
+            keys: Vec::new(),
+            http: Client::new(),
+            apis: Vec::new(),
             workers: (0..WORKERS).map(|_| None).collect(),
             leaving: Vec::new(),
-            started: 0,
-            processes: Vec::new(),
+            version: Version::This,
+            started: Vec::new(),
             faults: Vec::new(),
             violations_seen: 0,
             last_run: None,
             environment,
-            postgres: Some(postgres),
+            database,
             home,
         };
-        world.start_api("127.0.0.1:0")?;
-        for (tenant, cap) in CAPS {
-            let path = format!("/v1/tenants/{}", tenants[tenant]);
-            let request = world.access.request(tenant, Method::PATCH, &path);
-            let request = request.json(&json!({ "max_running": cap }));
-            request.send().await?.error_for_status()?;
-        }
+        world.add_api().await?;
+        world.add_tenants().await?;
         Ok(world)
     }
 
-    fn start_api(&mut self, listen: &str) -> anyhow::Result<()> {
-        let log = self.home.path().join("api.log");
-        let mut api = Process::start(
-            &self.setup.program,
-            &["api", "--listen", listen],
-            &self.environment,
-            &log,
-        );
-        let line = api.first_line();
-        let url = line.strip_prefix("listening on ");
-        url.context("the API did not start")?
-            .clone_into(&mut self.access.url);
-        self.api = Some(api);
+    async fn add_tenants(&mut self) -> anyhow::Result<()> {
+        let mut tenants: Vec<TenantId> = Vec::new();
+        for number in 0..TENANTS {
+            let key = SecretKey::generate();
+            let name = format!("tenant-{number}");
+            let tenant = db::tenant::get_or_insert(&self.pool, &name).await?.id;
+            let scopes = [Scope::Jobs, Scope::Admin];
+            db::key::insert(&self.pool, tenant, "chaos", &scopes, &key).await?;
+            self.keys.push(key.reveal().to_owned());
+            tenants.push(tenant);
+        }
+        for (tenant, cap) in CAPS {
+            let path = format!("/v1/tenants/{}", tenants[tenant]);
+            let request = self.access(0).request(tenant, Method::PATCH, &path);
+            let request = request.json(&json!({ "max_running": cap }));
+            request.send().await?.error_for_status()?;
+        }
+        Ok(())
+    }
+
+    /// How many APIs there are.
+    pub(crate) fn apis(&self) -> usize {
+        self.apis.len()
+    }
+
+    /// Where that API is.
+    pub fn access(&self, api: usize) -> Access {
+        Access {
+            url: self.apis[api].url().to_owned(),
+            keys: self.keys.clone(),
+            http: self.http.clone(),
+        }
+    }
+
+    /// Starts another API.
+    pub(crate) async fn add_api(&mut self) -> anyhow::Result<()> {
+        let mut api = Api::at(self.home.path().join(format!("api-{}", self.apis.len())));
+        api.start(&self.setup.program, &self.environment, None)
+            .await?;
+        self.apis.push(api);
         Ok(())
     }
 
@@ -168,26 +176,29 @@ impl World {
         if self.workers[place].is_some() {
             return;
         }
-        let number = self.started;
-        self.started += 1;
-        let home = self.home.path().join(format!("worker-{place}"));
         let mut environment = self.environment.clone();
-        environment.extend([
-            ("SKILLET_DATA_DIR".to_owned(), home.display().to_string()),
-            ("ANTHROPIC_API_KEY".to_owned(), number.to_string()),
-        ]);
-        let log = home.with_extension("log");
-        let process = Process::start(&self.setup.program, &["worker"], &environment, &log);
-        self.processes.push(process.id());
-        self.workers[place] = Some(Worker {
-            process,
-            is_stopped: false,
-        });
+        let number = self.started.len().to_string();
+        environment.push(("ANTHROPIC_API_KEY".to_owned(), number));
+        if self.version == Version::Next {
+            let url = self.database.url_of_next_version().to_owned();
+            environment.push(("DATABASE_URL".to_owned(), url));
+        }
+        let home = self.home.path().join(format!("worker-{place}"));
+        let worker = Worker::start(&self.setup.program, environment, &home);
+        self.started.push((worker.process.id(), self.version));
+        self.workers[place] = Some(worker);
     }
 
     /// The number of the worker that had that process id last.
     pub(crate) fn number_of(&self, process: u32) -> Option<usize> {
-        self.processes.iter().rposition(|id| *id == process)
+        self.started.iter().rposition(|(id, _)| *id == process)
+    }
+
+    /// The numbers of the workers of the next version.
+    pub(crate) fn workers_of_next_version(&self) -> impl Iterator<Item = usize> {
+        let versions = self.started.iter().map(|(_, version)| *version);
+        let numbered = versions.enumerate();
+        numbered.filter_map(|(number, version)| (version == Version::Next).then_some(number))
     }
 
     /// The processes of the workers that are there, by place.
@@ -196,81 +207,59 @@ impl World {
         there.filter_map(|(place, worker)| Some((place, worker.as_ref()?.process.id())))
     }
 
-    /// Does it.
-    pub async fn inflict(&mut self, fault: Fault) -> anyhow::Result<()> {
-        match fault {
-            Fault::Kill(place) => self.workers[place] = None,
-            Fault::Stop(place) => self.signal(place, Signal::STOP, true),
-            Fault::Continue(place) => self.signal(place, Signal::CONT, false),
+    /// Does it, if there is what it is done to; says whether there was.
+    pub async fn inflict(&mut self, fault: Fault) -> anyhow::Result<bool> {
+        Ok(match fault {
+            Fault::Kill(place) => self.workers[place].take().is_some(),
+            Fault::Stop(place) => self.workers[place].as_mut().is_some_and(Worker::stop),
+            Fault::Continue(place) => self.workers[place].as_mut().is_some_and(Worker::go_on),
             Fault::Drain(place) => {
-                if let Some(mut worker) = self.workers[place].take() {
-                    worker.go_on();
-                    worker.process.signal(Signal::TERM);
-                    self.leaving.push(worker);
-                }
+                let worker = self.workers[place].take();
+                let leaving = worker.map(Worker::leave);
+                let was_there = leaving.is_some();
+                self.leaving.extend(leaving);
+                was_there
             }
-            Fault::Start(place) => self.start_worker(place),
-            Fault::Cut { one_in } => {
-                // The server may be away.
-                let _ = self.cut(one_in).await;
+            Fault::Start(place) => {
+                let is_missing = self.workers[place].is_none();
+                self.start_worker(place);
+                is_missing
             }
-            Fault::RestartPostgres => self.restart_postgres().await?,
-            Fault::KillApi => self.api = None,
-            Fault::StartApi => self.restart_api()?,
-        }
-        Ok(())
+            Fault::Cut { one_in } => self.database.cut(&self.pool, one_in).await,
+            Fault::Hang(connection) => self.database.hang(&self.pool, connection, false).await,
+            Fault::Resume(connection) => self.database.resume(connection),
+            Fault::HangForGood(connection) => {
+                self.database.hang(&self.pool, connection, true).await
+            }
+            Fault::RestartPostgres => {
+                self.database.restart().await?;
+                true
+            }
+            Fault::KillApi(api) => self.apis[api].kill(),
+            Fault::StartApi(api) => self.start_api(api, None).await?,
+            Fault::StartApiAhead(api) => {
+                let clock = self.setup.wrong_clock.clone();
+                self.start_api(api, clock.as_ref()).await?
+            }
+            Fault::Release => std::mem::replace(&mut self.version, Version::Next) == Version::This,
+        })
     }
 
-    fn signal(&mut self, place: usize, signal: Signal, is_stopped: bool) {
-        if let Some(worker) = &mut self.workers[place] {
-            worker.process.signal(signal);
-            worker.is_stopped = is_stopped;
-        }
+    async fn start_api(&mut self, api: usize, clock: Option<&WrongClock>) -> anyhow::Result<bool> {
+        let api = &mut self.apis[api];
+        api.start(&self.setup.program, &self.environment, clock)
+            .await
     }
 
-    async fn cut(&self, one_in: usize) -> sqlx::Result<()> {
-        sqlx::query(
-            "select pg_terminate_backend(pid) from pg_stat_activity
-             where datname = current_database() and pid <> pg_backend_pid()
-               and application_name <> 'chaos' and pid % $1 = 0",
-        )
-        .bind(i32::try_from(one_in).unwrap_or(i32::MAX))
-        .execute(&self.pool)
-        .await?;
-        Ok(())
-    }
-
-    /// Ends the database server as a crash would, and starts it again.
-    async fn restart_postgres(&mut self) -> anyhow::Result<()> {
-        let pid_file = self.home.path().join("postgres/data/postmaster.pid");
-        let pid = std::fs::read_to_string(pid_file)?;
-        let pid = pid
-            .lines()
-            .next()
-            .and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
-        kill_process(pid.context("the server's process id")?, Signal::QUIT)?;
-        let old = self.postgres.take();
-        tokio::task::spawn_blocking(move || drop(old)).await?;
-        self.postgres = Some(start_postgres(self.home.path()).await?);
-        Ok(())
-    }
-
-    fn restart_api(&mut self) -> anyhow::Result<()> {
-        if self.api.is_none() {
-            let address = self.access.url.trim_start_matches("http://").to_owned();
-            self.start_api(&address)?;
-        }
-        Ok(())
-    }
-
-    /// Brings everything in order: all parts are there, and nobody is stopped.
+    /// Brings everything in order but connections that hang for good: all parts are there, and nobody is stopped.
     pub async fn heal(&mut self) -> anyhow::Result<()> {
-        if let Some(status) = self.api.as_mut().and_then(Process::ended) {
-            self.faults
-                .push(format!("the API ended by itself: {status}"));
-            self.api = None;
+        for number in 0..self.apis.len() {
+            if let Some(status) = self.apis[number].ended() {
+                let fault = format!("API {number} ended by itself: {status}");
+                self.faults.push(fault);
+            }
+            self.start_api(number, None).await?;
         }
-        self.restart_api()?;
         for place in 0..WORKERS {
             if let Some(worker) = &mut self.workers[place] {
                 worker.go_on();
@@ -287,6 +276,22 @@ impl World {
             self.start_worker(place);
         }
         Ok(())
+    }
+
+    /// Makes it a service in which the next run can begin: no connection hangs, and all workers are of this version.
+    pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
+        self.database.resume_all();
+        self.version = Version::This;
+        for place in 0..WORKERS {
+            let process = self.workers[place].as_ref().map(|it| it.process.id());
+            let number = process.and_then(|process| self.number_of(process));
+            if number.is_some_and(|number| self.started[number].1 == Version::Next) {
+                self.inflict(Fault::Drain(place)).await?;
+                self.start_worker(place);
+            }
+        }
+        self.see_off().await?;
+        self.until_workers(WORKERS).await
     }
 
     async fn has_registered(&self, process: u32) -> sqlx::Result<bool> {
@@ -365,23 +370,4 @@ impl World {
         }
         found
     }
-}
-
-impl Worker {
-    fn go_on(&mut self) {
-        if std::mem::take(&mut self.is_stopped) {
-            self.process.signal(Signal::CONT);
-        }
-    }
-}
-
-async fn start_postgres(home: &Path) -> anyhow::Result<Postgres> {
-    let directory = home.join("postgres");
-    let starting = move || {
-        // A commit survives that the server is killed, and the machine will not be.
-        let settings = Settings { durable: false };
-        let progress = |line: &str| eprintln!("{line}");
-        Postgres::start(&directory, &std::env::temp_dir(), settings, &progress)
-    };
-    Ok(tokio::task::spawn_blocking(starting).await??)
 }

@@ -5,7 +5,6 @@ mod check;
 
 use serde_json::{Value, json};
 
-use super::chunk;
 use super::given::{self, Given};
 use super::reply::{Part, Stop};
 
@@ -29,7 +28,7 @@ pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
                 "input_tokens": usage.input.saturating_sub(usage.cache_read + usage.cache_write),
                 "cache_creation_input_tokens": usage.cache_write,
                 "cache_read_input_tokens": usage.cache_read,
-                "output_tokens": 1,
+                "output_tokens": usage.output.min(1),
             },
         }})),
         event(json!({"type": "ping"})),
@@ -64,12 +63,14 @@ fn block_events(given: &Given, index: usize, part: &Part) -> (Value, Vec<Value>)
     match part {
         Part::Text(text) => (
             json!({"type": "text", "text": ""}),
-            chunk::deltas(text)
+            given
+                .deltas(text)
                 .map(|text| json!({"type": "text_delta", "text": text}))
                 .collect(),
         ),
         Part::Thinking(thought) => {
-            let deltas = chunk::deltas(thought)
+            let deltas = given
+                .deltas(thought)
                 .map(|thought| json!({"type": "thinking_delta", "thinking": thought}));
             let signature = given::signature(thought);
             let signature = json!({"type": "signature_delta", "signature": signature});
@@ -85,7 +86,7 @@ fn block_events(given: &Given, index: usize, part: &Part) -> (Value, Vec<Value>)
         Part::Call { name, arguments } => {
             // The provider starts with an empty piece, and sends no other if there are no arguments.
             let rest = if arguments == "{}" { "" } else { arguments };
-            let pieces = [""].into_iter().chain(chunk::deltas(rest));
+            let pieces = [""].into_iter().chain(given.deltas(rest));
             let id = given.call_id(CALL_PREFIX, index);
             (
                 json!({"type": "tool_use", "id": id, "name": name, "input": {}}),

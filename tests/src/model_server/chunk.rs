@@ -24,6 +24,22 @@ pub(super) fn writes(mut body: Bytes, seed: usize) -> impl Iterator<Item = Bytes
     })
 }
 
+/// Cuts a text into its characters.
+pub(super) fn chars(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(|_| true)
+}
+
+/// The event twice, once with each half of the surrogate pair that is in it, escaped; or once, if there is none.
+pub(super) fn split_pair(event: String) -> Vec<String> {
+    let Some(char) = event.chars().find(|char| char.len_utf16() == 2) else {
+        return vec![event];
+    };
+    let mut halves = [0; 2];
+    char.encode_utf16(&mut halves);
+    let with = |half| event.replace(char, &format!("\\u{half:04x}"));
+    halves.map(with).into()
+}
+
 /// Cuts a text into deltas, none of them empty.
 pub(super) fn deltas(text: &str) -> impl Iterator<Item = &str> {
     let scale = 1 + text.len() / LONG_TEXT_CHARS;
@@ -54,5 +70,14 @@ mod tests {
         }
         assert_eq!(deltas(&text).collect::<String>(), text);
         assert_eq!(deltas("").count(), 0);
+        assert_eq!(chars(&text).collect::<String>(), text);
+    }
+
+    #[test]
+    fn a_pair_is_split_into_two_events() {
+        let split = split_pair("data: {\"text\": \"🎉\"}".to_owned());
+        let halves = [r#"data: {"text": "\ud83c"}"#, r#"data: {"text": "\udf89"}"#];
+        assert_eq!(split, halves);
+        assert_eq!(split_pair("ü".to_owned()), ["ü"]);
     }
 }

@@ -6,7 +6,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::reply::{Message, Part};
+use super::chunk;
+use super::reply::{Manner, Message, Part};
 
 /// A message as it was given to one request. The same script given twice has different ids.
 #[derive(Clone, Debug)]
@@ -49,6 +50,14 @@ impl Given {
             _ => None,
         });
         texts.collect()
+    }
+
+    /// A text in the deltas that its manner wants, none of them empty.
+    pub(super) fn deltas<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = &'a str> + 'a> {
+        match self.message.manner {
+            Manner::SplitPairs => Box::new(chunk::chars(text)),
+            Manner::Usual | Manner::Commenting | Manner::Simple => Box::new(chunk::deltas(text)),
+        }
     }
 
     /// Whether there is anything that a client has to hand back.

@@ -4,7 +4,6 @@ mod check;
 
 use serde_json::{Value, json};
 
-use super::chunk;
 use super::given::{self, Given};
 use super::reply::{Manner, Part, Stop, Usage};
 use super::request;
@@ -55,10 +54,10 @@ fn deltas(given: &Given) -> Vec<Value> {
     for (index, part) in given.message.parts.iter().enumerate() {
         match part {
             Part::Text(text) => {
-                deltas.extend(chunk::deltas(text).map(|text| json!({"content": text})));
+                deltas.extend(given.deltas(text).map(|text| json!({"content": text})));
             }
             Part::Thinking(thought) => {
-                let pieces = chunk::deltas(thought);
+                let pieces = given.deltas(thought);
                 deltas.extend(pieces.map(|thought| json!({"reasoning_content": thought})));
             }
             Part::RedactedThinking(_) => {}
@@ -75,7 +74,7 @@ fn deltas(given: &Given) -> Vec<Value> {
                     "type": "function",
                     "function": {"name": name, "arguments": ""},
                 }]}));
-                deltas.extend(chunk::deltas(arguments).map(|piece| {
+                deltas.extend(given.deltas(arguments).map(|piece| {
                     let function = json!({"arguments": piece});
                     json!({"tool_calls": [{"index": call_index, "function": function}]})
                 }));

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::chunk;
 use super::fault::Faults;
 use super::given::Given;
 use super::reply::Manner;
@@ -40,13 +41,14 @@ impl Provider {
             Self::Anthropic => anthropic::events(given, request),
             Self::OpenAi => openai::events(given, request),
         };
-        if given.message.manner != Manner::Commenting {
-            return events;
+        let events = events.into_iter();
+        match given.message.manner {
+            Manner::Usual | Manner::Simple => events.collect(),
+            Manner::Commenting => events
+                .map(|event| format!(": keep-alive\n\n{event}"))
+                .collect(),
+            Manner::SplitPairs => events.flat_map(chunk::split_pair).collect(),
         }
-        let commented = events.into_iter();
-        commented
-            .map(|event| format!(": keep-alive\n\n{event}"))
-            .collect()
     }
 
     /// The body of an error.

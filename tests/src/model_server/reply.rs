@@ -50,6 +50,8 @@ pub(super) enum Manner {
     Commenting,
     /// As a small server of OpenAI's format: whole calls, no usage and no mark at the end.
     Simple,
+    /// As through a proxy that cuts strings by UTF-16 units: a delta is one, and may be half of a surrogate pair.
+    SplitPairs,
 }
 
 #[derive(Clone, Debug)]
@@ -101,6 +103,7 @@ pub(super) enum Ending {
     CutAfter(usize),
     EndAfter(usize),
     ErrorAfter(usize),
+    GarbageAfter(usize),
     StallHalfway,
 }
 
@@ -231,6 +234,11 @@ impl Reply {
         self.ending(Ending::ErrorAfter(events))
     }
 
+    /// Sends a line that is no JSON after this many events, and no more.
+    pub fn garbage_after(self, events: usize) -> Self {
+        self.ending(Ending::GarbageAfter(events))
+    }
+
     /// Pauses before the answer, its headers included.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
@@ -240,6 +248,11 @@ impl Reply {
     /// Sends a comment before each event, as servers do that keep a connection alive.
     pub fn with_comments(self) -> Self {
         self.edit(|message| message.manner = Manner::Commenting)
+    }
+
+    /// Streams each UTF-16 unit in a delta of its own, as some proxies do: characters beyond U+FFFF come in halves.
+    pub fn with_split_pairs(self) -> Self {
+        self.edit(|message| message.manner = Manner::SplitPairs)
     }
 
     /// Streams as a small server of OpenAI's format does: whole calls, no usage, no mark at the end.

@@ -58,6 +58,7 @@ fn steps(provider: Provider, ending: Ending, events: &[String], seed: usize) -> 
         Ending::Whole => write(events.concat()).collect(),
         Ending::EndAfter(count) => write(first(count)).collect(),
         Ending::ErrorAfter(count) => write(first(count) + &provider.error_event()).collect(),
+        Ending::GarbageAfter(count) => write(first(count) + "data: {malformed: <<<\n\n").collect(),
         Ending::CutAfter(count) => {
             let half = events
                 .get(count)

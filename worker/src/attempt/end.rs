@@ -14,6 +14,7 @@ use shared::message::ToolCall;
 use shared::telemetry::trace::Span;
 
 use super::left::Left;
+use super::unreadable::{is_unreadable, last_words};
 use super::{Clock, Fault, Interrupt};
 use crate::log::JobLog;
 use crate::model::ModelError;
@@ -26,6 +27,8 @@ use crate::tool::ExecuteError;
 const MAX_MODEL_OUTAGES: i16 = 5;
 /// The pause after the first of them, doubled each time.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause that a provider may ask for: it may be wrong by years. The job's time does not run meanwhile.
+const MAX_OUTAGE_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// Attempts after which it counts as a fault of ours that the database was out of reach.
 const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
 /// How often the pause after such an attempt is doubled.
@@ -88,7 +91,7 @@ impl From<LoopError> for End {
                 message: error.to_string(),
                 retry_after: error.retry_after(),
             },
-            LoopError::Model(error @ (ModelError::Refused { .. } | ModelError::Protocol(_))) => {
+            LoopError::Model(error @ ModelError::Refused { .. }) => {
                 Self::Failed(JobErrorCode::ModelRefused.with(error.to_string()))
             }
             LoopError::Model(error) => Self::Fault(error.into()),
@@ -165,8 +168,7 @@ pub(super) async fn close(
             message,
             retry_after,
         } => {
-            let pause =
-                doubled(OUTAGE_PAUSE, claimed.model_outages).max(retry_after.unwrap_or_default());
+            let pause = outage_pause(claimed.model_outages, retry_after);
             retry(clock, RetryCause::ModelOutage, message, pause)
         }
         End::Fault(error)
@@ -180,6 +182,11 @@ pub(super) async fn close(
                 "the database was out of reach".to_owned(),
                 doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS)),
             )
+        }
+        End::Fault(error) if is_unreadable(&error) => {
+            tracing::warn!(job = %claimed.job.id, error = format!("{error:#}"), "a job was written by another release");
+            let (last, next) = last_words(&claimed.job, clock.now(), claimed.unreadable, result);
+            (Vec::new(), last, next)
         }
         End::Fault(error) => {
             let error = format!("{error:#}");
@@ -265,6 +272,14 @@ fn wait(claimed: &Claimed, clock: &Clock, calls: Vec<ToolCall>) -> LastWords {
     (requested.collect(), last, Next::Wait)
 }
 
+/// The pause after so many outages before: what the provider asked for, if it is longer than ours.
+fn outage_pause(earlier: i16, retry_after: Option<Duration>) -> Duration {
+    let asked = retry_after.unwrap_or_default();
+    doubled(OUTAGE_PAUSE, earlier)
+        .max(asked)
+        .min(MAX_OUTAGE_PAUSE)
+}
+
 fn doubled(pause: Duration, times: i16) -> Duration {
     pause.saturating_mul(1 << times.clamp(0, 10))
 }
@@ -306,9 +321,32 @@ fn warnings(stop: LoopStop, claimed: &Claimed) -> Vec<String> {
     vec![warning]
 }
 
-fn log_line(message: &str) -> EventData {
+/// A warning in the job's log.
+pub(super) fn log_line(message: &str) -> EventData {
     EventData::Log(LogLine {
         level: LogLevel::Warning,
         message: message.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+
+    #[test]
+    fn a_provider_may_ask_for_an_hour_and_no_more() {
+        let seconds = |earlier, asked| outage_pause(earlier, asked).as_secs();
+        assert_eq!(seconds(0, None), 10);
+        assert_eq!(seconds(2, Some(Duration::from_secs(30))), 40);
+        assert_eq!(seconds(2, Some(Duration::from_secs(90))), 90);
+        assert_eq!(seconds(i16::MAX, Some(Duration::MAX)), 3600);
+        for asked in [31_536_000.0, 1e19] {
+            let asked = Some(Duration::from_secs_f64(asked));
+            assert_eq!(seconds(0, asked), 3600);
+            // A date that there is.
+            let _ = Utc::now() + outage_pause(0, asked);
+        }
+    }
 }

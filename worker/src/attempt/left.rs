@@ -1,10 +1,8 @@
 //! What a job has come to when an attempt ends.
 
-use shared::db;
-use shared::db::claim::Claimed;
+use shared::db::{self, Pool};
 use shared::event::{EventData, ToolCompleted};
-use shared::job::JobResult;
-use sqlx::PgPool;
+use shared::job::{Job, JobResult};
 
 use crate::transcript::Transcript;
 
@@ -29,14 +27,14 @@ impl Left {
     }
 
     /// What earlier attempts have left, for one that came to no loop of its own.
-    pub(super) async fn read(pool: &PgPool, claimed: &Claimed) -> sqlx::Result<Self> {
-        if claimed.job.attempt == 1 {
+    pub(super) async fn read(pool: &Pool, job: &Job) -> sqlx::Result<Self> {
+        if job.attempt == 1 {
             return Ok(Self::default());
         }
         let mut connection = pool.acquire().await?;
-        let progress = db::event::get_progress(&mut connection, claimed.job.id).await?;
+        let progress = db::event::get_progress(&mut connection, job.id).await?;
         Ok(Self {
-            unanswered: db::event::list_unanswered(&mut connection, claimed.job.id).await?,
+            unanswered: db::event::list_unanswered(&mut connection, job.id).await?,
             result: progress.into_result(),
         })
     }

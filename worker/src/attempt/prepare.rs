@@ -8,6 +8,7 @@ use shared::job::JobErrorCode;
 use shared::sandbox::Isolation;
 
 use super::Fault;
+use super::end::log_line;
 use super::files::Files;
 use crate::egress::Egress;
 use crate::history::{History, recall};
@@ -81,13 +82,13 @@ pub(super) async fn prepare(
     let reachable = egress.as_ref().map(Egress::allowed);
     let system = prompt::system(role, reachable.as_deref(), &files.at_first);
     let mut transcript = Transcript::new(model.follows_a_script());
+    let mut missing = Vec::new();
     if let Some(seat) = claimed.seat
         // A script does what stands in the prompt, and remembers nothing.
         && !model.follows_a_script()
     {
-        recall(&shop.pool, claimed.tenant, seat, &history, &mut transcript)
-            .await
-            .map_err(Fault::Ours)?;
+        let recalled = recall(&shop.pool, claimed.tenant, seat, &history, &mut transcript);
+        missing = recalled.await.map_err(Fault::Ours)?;
         if !role.has_tools() {
             transcript.forget_calls();
         }
@@ -99,7 +100,11 @@ pub(super) async fn prepare(
         .notes
         .iter()
         .for_each(|note| transcript.note(&log.redact(note)));
-    let entries = history.replay(&mut transcript);
+    missing
+        .iter()
+        .for_each(|what| transcript.note(&format!("[Note: {what}.]")));
+    let mut entries: Vec<_> = missing.into_iter().map(log_line).collect();
+    entries.extend(history.replay(&mut transcript));
     let dialogue = Dialogue {
         model,
         tools: Toolbox::new(&role.tools, &role.hooks, role.sent_secrets()).map_err(Fault::ours)?,

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use shared::db;
 use shared::db::budget::ReservationId;
 use shared::db::claim::Claimed;
 use shared::db::log::Lease;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::job::Reservation;
 use shared::message::Tokens;
-use sqlx::PgPool;
 use tokio::time::{Instant, sleep};
 
 use super::Urgency;
@@ -23,13 +22,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The tenant of a job, who has a budget.
 pub(super) struct Tenant<'a> {
-    pool: &'a PgPool,
+    pool: &'a Pool,
     id: TenantId,
     lease: Lease,
 }
 
 impl<'a> Tenant<'a> {
-    pub(super) fn of(claimed: &Claimed, pool: &'a PgPool) -> Self {
+    pub(super) fn of(claimed: &Claimed, pool: &'a Pool) -> Self {
         Self {
             pool,
             id: claimed.tenant,

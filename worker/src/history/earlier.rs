@@ -3,77 +3,171 @@
 use std::collections::HashSet;
 
 use shared::conversation::Seat;
-use shared::db;
-use shared::db::conversation::Asked;
+use shared::db::conversation::Earlier;
+use shared::db::{self, Pool};
 use shared::event::{ConversationCompacted, EventData};
 use shared::id::{JobId, TenantId};
 use shared::job::Input;
 use shared::message::Block;
-use sqlx::PgPool;
+use shared::stored::UnreadableRow;
 
-use super::{History, read};
+use super::{History, read_page};
 use crate::prompt;
 use crate::transcript::Transcript;
 
+/// What a job reads of those before it, at most: several times what the model with the largest window reads. Of a
+/// conversation in which more was said since its last summary, only the end is told.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// What a job counts for however little was said in it, so that a job reads about 1,000 others at most.
+const BYTES_OF_A_JOB: usize = 16 * 1024;
+
+const CUT: &str =
+    "the beginning of this conversation is left out: too much was said since its last summary";
+const GAPS: &str = "parts of this conversation are left out: another release of Skillet wrote them";
+const UNREADABLE_PROMPT: &str = "[What was asked here cannot be read any more.]";
+
 /// Fills an empty transcript with what was said before the job at that place, since the last summary.
-/// `own` is what earlier attempts at the job itself have left.
+/// `own` is what earlier attempts at the job itself have left. Returns what is missing, in words.
 pub(crate) async fn recall(
-    pool: &PgPool,
+    pool: &Pool,
     tenant: TenantId,
     seat: Seat,
     own: &History,
     transcript: &mut Transcript,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<&'static str>> {
     if own.restart.is_some() {
         // The summary covers it all.
-        return Ok(());
+        return Ok(Vec::new());
     }
     let summary = match own.summary() {
         Some(summary) => Some(summary.clone()),
         None => db::conversation::get_summary(pool, seat).await?,
     };
-    let jobs = db::conversation::list_before(pool, seat).await?;
-    let jobs = match &summary {
-        Some(summary) => since(jobs, summary),
-        None => jobs,
-    };
     if let Some(summary) = &summary {
         transcript.recall(&summary.summary);
     }
+    let Before {
+        chapters,
+        is_cut,
+        has_gaps,
+    } = Before::read(pool, seat, summary.as_ref(), MAX_BYTES).await?;
     let mut taken = HashSet::new();
-    for asked in jobs {
-        let after = summary
-            .as_ref()
-            .filter(|summary| summary.up_to.job == asked.job)
-            .map_or(0, |summary| summary.up_to.seq);
-        let entries = read(pool, asked.job, after).await?;
-        let mut events: Vec<_> = entries.into_iter().map(|(_, event)| event).collect();
-        events
-            .iter_mut()
-            .for_each(|event| rename(event, &mut taken));
-        let names = names(pool, tenant, &asked.request.inputs).await?;
-        let prompt = prompt::earlier_message(&asked.request.prompt, &names);
-        transcript.begin(asked.job, prompt);
+    for mut chapter in chapters {
+        let events = chapter.events.iter_mut();
+        events.for_each(|event| rename(event, &mut taken));
+        let names = names(pool, tenant, &chapter.inputs).await?;
+        let prompt = prompt::earlier_message(&chapter.prompt, &names);
+        transcript.begin(chapter.job, prompt);
         let history = History {
-            events,
+            events: chapter.events,
             restart: None,
         };
         // What its log lacks is not ours to write; the transcript makes up for it.
         history.replay(transcript);
     }
-    Ok(())
+    let missing = [(is_cut, CUT), (has_gaps, GAPS)].into_iter();
+    Ok(missing
+        .filter_map(|(is_so, what)| is_so.then_some(what))
+        .collect())
 }
 
-/// The jobs that a summary does not cover whole. If the job that it ends in was deleted, they are those
-/// that are younger.
-fn since(jobs: Vec<Asked>, summary: &ConversationCompacted) -> Vec<Asked> {
-    let end: JobId = summary.up_to.job;
-    let is_there = jobs.iter().any(|asked| asked.job == end);
-    let is_covered = |asked: &Asked| match is_there {
-        true => asked.job != end,
-        false => asked.job < end,
-    };
-    jobs.into_iter().skip_while(is_covered).collect()
+/// The jobs before a place, as far as they are told again, in their order.
+#[derive(Default)]
+struct Before {
+    chapters: Vec<Chapter>,
+    /// Whether those before the first of them are left out although no summary covers them.
+    is_cut: bool,
+    /// Whether something in them could not be read.
+    has_gaps: bool,
+}
+
+struct Chapter {
+    job: JobId,
+    prompt: String,
+    inputs: Vec<Input>,
+    events: Vec<EventData>,
+}
+
+impl Before {
+    /// Reads from the place back to where the summary ends, a job at a time, or until it is too much.
+    async fn read(
+        pool: &Pool,
+        mut seat: Seat,
+        summary: Option<&ConversationCompacted>,
+        max_bytes: usize,
+    ) -> sqlx::Result<Self> {
+        let first = match summary {
+            // If it covers whole jobs alone, there is none to be read.
+            Some(summary) => {
+                let end = summary.up_to.job;
+                let place = db::conversation::get_first_place(pool, seat.conversation, end).await?;
+                place.unwrap_or(seat.place)
+            }
+            None => 0,
+        };
+        let mut before = Self::default();
+        let mut room = max_bytes;
+        while let Some(earlier) = db::conversation::get_before(pool, seat, first).await? {
+            seat.place = earlier.place;
+            let after = summary
+                .map(|summary| summary.up_to)
+                .filter(|end| end.job == earlier.job)
+                .map_or(0, |end| end.seq);
+            if !before.add(pool, earlier, after, &mut room).await? {
+                before.is_cut = true;
+                break;
+            }
+        }
+        before.chapters.reverse();
+        Ok(before)
+    }
+
+    /// Adds a job with what its log says after an entry, unless there is no room for it.
+    async fn add(
+        &mut self,
+        pool: &Pool,
+        earlier: Earlier,
+        mut after: i64,
+        room: &mut usize,
+    ) -> sqlx::Result<bool> {
+        let (prompt, inputs) = match earlier.asked {
+            Ok(asked) => (asked.prompt, asked.inputs),
+            Err(error) => {
+                self.note_gap(earlier.job, &error);
+                (UNREADABLE_PROMPT.to_owned(), Vec::new())
+            }
+        };
+        let mut bytes = BYTES_OF_A_JOB + prompt.len();
+        let mut events = Vec::new();
+        while bytes <= *room {
+            let page = read_page(pool, earlier.job, after).await?;
+            let Some(last) = page.last() else {
+                *room -= bytes;
+                self.chapters.push(Chapter {
+                    job: earlier.job,
+                    prompt,
+                    inputs,
+                    events,
+                });
+                return Ok(true);
+            };
+            after = last.seq;
+            for event in page {
+                bytes += event.data.get().len();
+                match event.parse() {
+                    Ok(event) => events.push(event),
+                    Err(error) => self.note_gap(earlier.job, &error),
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn note_gap(&mut self, job: JobId, error: &UnreadableRow) {
+        self.has_gaps = true;
+        let error = error as &dyn std::error::Error;
+        tracing::warn!(%job, error, "a part of a conversation is left out");
+    }
 }
 
 /// Ids of calls are unique within a job; a request wants them to be so in all that it shows.
@@ -97,7 +191,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
 }
 
 /// What the inputs of a job were called, as far as they are still known.
-async fn names(pool: &PgPool, tenant: TenantId, inputs: &[Input]) -> sqlx::Result<Vec<String>> {
+async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> sqlx::Result<Vec<String>> {
     let ids = inputs.iter().filter_map(|input| match input {
         Input::Asset { id } => Some(*id),
         Input::Url { .. } => None,
@@ -119,47 +213,10 @@ async fn names(pool: &PgPool, tenant: TenantId, inputs: &[Input]) -> sqlx::Resul
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, Value, json};
-    use shared::event::LogPlace;
-    use shared::job::{JobRequest, Limits, Priority};
+    use serde_json::{Value, json};
     use shared::message::{AssistantMessage, StopReason, Tokens, ToolCall};
 
     use super::*;
-
-    fn asked(job: JobId) -> Asked {
-        let request = JobRequest {
-            hooks: shared::hook::Hooks::default(),
-            prompt: String::new(),
-            inputs: Vec::new(),
-            parameters: Map::new(),
-            limits: Limits::DEFAULT,
-            max_attempts: 1,
-            priority: Priority(0),
-            agent: None,
-            origin: None,
-        };
-        Asked { job, request }
-    }
-
-    #[test]
-    fn a_summary_leaves_the_job_that_it_ends_in_and_those_after_it() {
-        let ids: Vec<_> = (0..4).map(|_| JobId::new()).collect();
-        let left = |up_to: JobId, there: &[usize]| {
-            let summary = ConversationCompacted {
-                summary: String::new(),
-                up_to: LogPlace { job: up_to, seq: 5 },
-                usage: Tokens::default(),
-            };
-            let jobs = there.iter().map(|at| asked(ids[*at])).collect();
-            let left = since(jobs, &summary).into_iter();
-            left.map(|asked| ids.iter().position(|id| *id == asked.job).unwrap())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(left(ids[1], &[0, 1, 2, 3]), [1, 2, 3]);
-        // Place counts, and not the clock of whoever made the id.
-        assert_eq!(left(ids[1], &[3, 1, 0]), [1, 0]);
-        assert_eq!(left(ids[1], &[0, 2, 3]), [2, 3]);
-    }
 
     #[test]
     fn no_two_calls_of_all_that_is_shown_have_the_same_id() {

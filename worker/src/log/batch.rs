@@ -8,7 +8,7 @@ use super::Written;
 /// Events of one batch; more wait for the next.
 const MAX_EVENTS: usize = 5_000;
 
-/// What many jobs have to say, by job.
+/// What many jobs have to say, by lease.
 #[derive(Default)]
 pub(super) struct Batch {
     jobs: HashMap<Lease, Pending>,
@@ -150,5 +150,26 @@ mod tests {
             expected.map(|(kind, data)| (kind.to_owned(), data.to_owned()))
         );
         assert_eq!(appends.len(), 2);
+    }
+
+    #[test]
+    fn of_two_leases_of_a_job_only_the_one_whose_log_is_open_is_appended() {
+        let job = JobId::new();
+        let lease = |number| Lease { job, number };
+        let mut batch = Batch::default();
+        let (late, mut answer) = tokio::sync::oneshot::channel();
+        batch.add(lease(1), vec![text("late")], Next::Continue, Some(late));
+        batch.add(lease(3), vec![text("good")], Next::Continue, None);
+        let (appends, waiting) = batch.into_appends(|it| (it == lease(3)).then_some(7));
+        let [append] = &appends[..] else {
+            panic!("{} appends", appends.len())
+        };
+        assert_eq!((append.lease, append.base), (lease(3), 7));
+        // Whoever waits for the other is told.
+        let [(superseded, _)] = &waiting[..] else {
+            panic!("{} wait", waiting.len())
+        };
+        assert_eq!(*superseded, lease(1));
+        assert!(answer.try_recv().is_err());
     }
 }

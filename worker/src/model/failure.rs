@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::model::ModelError;
+use crate::model::{ModelError, surrogate};
 
 /// The most of a provider's words that we pass on.
 const MAX_MESSAGE_CHARS: usize = 300;
@@ -37,7 +37,7 @@ pub(super) fn of_event(error: &Value) -> ModelError {
 
 /// Makes the provider's words fit to be shown: without anything that looks like a key, and capped.
 pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
-    let words = |message: String| capped(&redacted(&message, key));
+    let words = |message: String| capped(&redacted(&surrogate::join(message), key));
     match error {
         ModelError::Unavailable {
             retry_after,

@@ -7,6 +7,7 @@ use futures_util::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use shared::message::AssistantMessage;
 
 use crate::model::http::Events;
+use crate::model::surrogate::{self, Joiner};
 use crate::model::{ModelError, ModelEvent, failure};
 
 /// What one wire makes of its events.
@@ -37,6 +38,8 @@ fn folded<F: Fold>(events: Events, fold: F) -> impl Stream<Item = Result<ModelEv
         events,
         fold,
         ready: VecDeque::new(),
+        text: Joiner::default(),
+        reasoning: Joiner::default(),
         begun: false,
         ended: false,
     };
@@ -49,6 +52,8 @@ struct Folding<F> {
     events: Events,
     fold: F,
     ready: VecDeque<ModelEvent>,
+    text: Joiner,
+    reasoning: Joiner,
     begun: bool,
     ended: bool,
 }
@@ -57,8 +62,10 @@ impl<F: Fold> Folding<F> {
     async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
         while !self.ended {
             if let Some(event) = self.ready.pop_front() {
-                self.ended = matches!(event, ModelEvent::Completed(_));
-                return Ok(Some(event));
+                match self.joined(event) {
+                    Some(event) => return Ok(Some(event)),
+                    None => continue,
+                }
             }
             let last = match self.events.next().await {
                 Some(Ok(event)) if event.data.trim().is_empty() => continue,
@@ -77,4 +84,31 @@ impl<F: Fold> Folding<F> {
         }
         Ok(None)
     }
+
+    /// The event with whole characters; `None` if it has to wait for the other half of one.
+    fn joined(&mut self, event: ModelEvent) -> Option<ModelEvent> {
+        match event {
+            ModelEvent::Begun => Some(event),
+            ModelEvent::Text(piece) => shown(ModelEvent::Text, self.text.push(piece)),
+            ModelEvent::Reasoning(piece) => {
+                shown(ModelEvent::Reasoning, self.reasoning.push(piece))
+            }
+            ModelEvent::Completed(mut message) => {
+                let left = shown(ModelEvent::Reasoning, self.reasoning.finish())
+                    .or_else(|| shown(ModelEvent::Text, self.text.finish()));
+                if left.is_some() {
+                    self.ready.push_front(ModelEvent::Completed(message));
+                    return left;
+                }
+                surrogate::join_message(&mut message);
+                self.ended = true;
+                Some(ModelEvent::Completed(message))
+            }
+        }
+    }
+}
+
+/// The event with this text, if there is any.
+pub(super) fn shown(kind: fn(String) -> ModelEvent, text: String) -> Option<ModelEvent> {
+    (!text.is_empty()).then(|| kind(text))
 }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::{ForkResult, fork};
+use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
 use seccompiler::BpfProgram;
 use serde::de::DeserializeOwned;
@@ -73,6 +74,8 @@ pub fn main() -> ExitCode {
 }
 
 fn serve() -> anyhow::Result<()> {
+    // The worker's is for its own files; commands make files as everywhere else.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
     payload::close_from(3)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // The first process of a command becomes ours when its parent ends, and nobody waits for it.

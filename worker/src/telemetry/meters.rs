@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use shared::db::claim::Claimed;
+use shared::db::claim::Claim;
 use shared::db::log::Next;
 use shared::event::{RetryCause, ToolOutcome};
 use shared::job::{Job, LoopStop, Outcome};
@@ -34,6 +34,7 @@ pub(crate) struct Meters {
 /// What the writer of the log counts.
 #[derive(Clone)]
 pub(crate) struct LogMeters {
+    metrics: Metrics,
     writes: Histogram,
     events: Histogram,
     jobs: Histogram,
@@ -115,10 +116,10 @@ impl Meters {
     }
 
     /// A claim was made.
-    pub(crate) fn claimed(&self, took: Duration, claimed: &[Claimed]) {
+    pub(crate) fn claimed(&self, took: Duration, claims: &[Claim]) {
         self.claims.observe(took.as_secs_f64());
-        self.claimed.inc_by(claimed.len() as u64);
-        for first in claimed.iter().filter(|it| it.job.attempt == 1) {
+        self.claimed.inc_by(claims.len() as u64);
+        for first in claims.iter().flatten().filter(|it| it.job.attempt == 1) {
             let waited = first.claimed_at - first.due_at;
             self.queued.observe(waited.as_seconds_f64().max(0.0));
         }
@@ -161,7 +162,13 @@ impl LogMeters {
             ),
             events: metrics.add("log_write_events", "Events in one write", sizes()),
             jobs: metrics.add("log_write_jobs", "Jobs in one write", sizes()),
+            metrics: metrics.clone(),
         }
+    }
+
+    /// A job failed because its entries cannot be written.
+    pub(crate) fn failed(&self, job: &Job, at: DateTime<Utc>) {
+        self.metrics.job_ended(job, Outcome::Failed, at);
     }
 
     /// A batch was written.

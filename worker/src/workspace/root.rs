@@ -1,7 +1,8 @@
 //! Where a process makes its workspaces, beside other processes with the same data directory.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -24,6 +25,7 @@ impl WorkspaceRoot {
     /// Takes a folder in `all`, after removing those that nobody holds.
     pub(crate) fn claim(all: &Path) -> io::Result<Self> {
         fs::create_dir_all(all)?;
+        close(all)?;
         // One at a time: a lock that is made and not held yet must not look abandoned.
         let turn = open(&all.join("turn"))?;
         turn.lock()?;
@@ -41,6 +43,7 @@ impl WorkspaceRoot {
         let held = open(&lock)?;
         held.lock()?;
         fs::create_dir(&folder)?;
+        close(&folder)?;
         Ok(Self {
             folder,
             lock,
@@ -67,8 +70,23 @@ impl Drop for WorkspaceRoot {
     }
 }
 
+/// Lets no other user look in, whatever the process's umask. As root, commands run as other users, who must be able to
+/// pass through to a directory of theirs.
+fn close(directory: &Path) -> io::Result<()> {
+    let mode = if rustix::process::geteuid().is_root() {
+        0o711
+    } else {
+        0o700
+    };
+    fs::set_permissions(directory, Permissions::from_mode(mode))
+}
+
 fn open(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
+    File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
 }
 
 fn remove_abandoned(lock: &Path) {

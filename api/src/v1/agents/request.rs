@@ -1,7 +1,7 @@
 //! From what a client sent to an agent that makes sense, or to all that is wrong with it at once.
 
 use serde::Deserialize;
-use shared::agent::{AgentLimits, AgentSettings};
+use shared::agent::AgentSettings;
 use shared::hook::Hooks;
 use shared::mcp::{MAX_SERVERS, McpServer, McpServerSettings};
 use shared::model_name::ModelName;
@@ -78,7 +78,8 @@ impl PutAgent {
             model: check_model(self.model, providers, &mut errors),
             tools: check_tools(self.tools, &mut errors),
             hooks: self.hooks.check(&mut errors),
-            limits: check_limits(&self.limits, &mut errors),
+            // What is not given stays open, so that the service's default counts when a job is accepted.
+            limits: self.limits.parse(&mut errors),
             instructions: self.instructions,
             network: check_network(&self.network, &secrets, &mut errors),
             mcp_servers: check_mcp_servers(self.mcp_servers, &secrets, &mut errors),
@@ -128,19 +129,6 @@ fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<
         }
     }
     tools
-}
-
-/// What is not given stays open, so that the service's default counts when a job is accepted.
-fn check_limits(asked: &LimitsRequest, errors: &mut Vec<FieldError>) -> AgentLimits {
-    asked.check_ranges(errors);
-    AgentLimits {
-        timeout_seconds: asked.timeout_seconds,
-        max_iterations: asked.max_iterations,
-        max_tokens: asked.max_tokens,
-        approval_timeout_seconds: asked.approval_timeout_seconds,
-        max_total_tokens: asked.max_total_tokens,
-        max_cost_usd: asked.max_cost(),
-    }
 }
 
 fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNeed> {

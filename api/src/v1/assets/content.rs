@@ -2,39 +2,47 @@ use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    ETAG, HeaderValue, IF_NONE_MATCH, IF_RANGE, RANGE, X_CONTENT_TYPE_OPTIONS,
+    ETAG, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE,
 };
 use actix_web::web::{Data, Path};
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, route};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::asset::{Asset, AssetStore, BlobRange};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::AssetId;
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
+/// An asset's content never changes.
+const CACHE: &str = "private, max-age=31536000, immutable";
+
 /// Downloads a file, or a range of it.
-#[utoipa::path(get, path = "/assets/{asset_id}/content", tag = "assets",
+#[utoipa::path(tag = "assets",
     params(
         ("asset_id" = AssetId, Path, description = "The asset"),
         ("Range" = Option<String>, Header, description = "One range of bytes (RFC 9110, section 14)"),
+        ("If-Range" = Option<String>, Header, description = "The ETag of the content that the range is to be of"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags of contents that the client has"),
+        ("If-Match" = Option<String>, Header, description = "ETags of contents that the client wants, and no other"),
     ),
     responses(
-        (status = 200, description = "The content", body = inline(FileContent), content_type = "application/octet-stream",
+        (status = 200, description = "The content, of the asset's `content_type`",
+            content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*")),
             headers(("ETag" = String, description = "SHA-256 of the content, in quotes"))),
-        (status = 206, description = "The range", body = inline(FileContent), content_type = "application/octet-stream"),
+        (status = 206, description = "The range, of the asset's `content_type`",
+            content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
         (status = 304, description = "`If-None-Match` names the content"),
+        (status = 412, description = "`If-Match` names other content", body = Problem, content_type = "application/problem+json"),
         (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-#[route("/assets/{asset_id}/content", method = "GET", method = "HEAD")]
+#[get("/assets/{asset_id}/content")]
 pub(crate) async fn get_asset_content(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     asset: Path<AssetId>,
     request: HttpRequest,
@@ -49,11 +57,13 @@ pub(crate) async fn get_asset_content(
             .get(name)
             .and_then(|value: &HeaderValue| value.to_str().ok())
     };
-    if header(IF_NONE_MATCH)
-        .is_some_and(|tags| tags == "*" || tags.split(',').any(|tag| is_same(tag, &etag)))
-    {
+    if header(IF_MATCH).is_some_and(|tags| !names(tags, |tag| tag == etag)) {
+        return Err(ApiError::PreconditionFailed { etag });
+    }
+    if header(IF_NONE_MATCH).is_some_and(|tags| names(tags, |tag| is_same(tag, &etag))) {
         return Ok(HttpResponse::NotModified()
             .insert_header((ETAG, etag))
+            .insert_header((CACHE_CONTROL, CACHE))
             .finish());
     }
     let size = asset.size.unsigned_abs();
@@ -80,10 +90,14 @@ pub(crate) async fn get_asset_content(
     Ok(response.body(SizedStream::new(length, content)))
 }
 
+/// Whether one of the tags fits, or any would.
+fn names(tags: &str, fits: impl Fn(&str) -> bool) -> bool {
+    tags.trim() == "*" || tags.split(',').any(|tag| fits(tag.trim()))
+}
+
 /// Whether the tags are the same, compared as `If-None-Match` wants it (RFC 9110, section 8.8.3.2): a
 /// proxy that compressed the content has marked its tag as weak.
 fn is_same(tag: &str, etag: &str) -> bool {
-    let tag = tag.trim();
     tag.strip_prefix("W/").unwrap_or(tag) == etag
 }
 
@@ -98,8 +112,7 @@ fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
         .content_type(asset.content_type.as_str())
         .insert_header((ETAG, etag))
         .insert_header((ACCEPT_RANGES, "bytes"))
-        .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
-        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .insert_header((CACHE_CONTROL, CACHE))
         // What a model made is shown without scripts and without our origin, whatever it is.
         .insert_header((
             CONTENT_SECURITY_POLICY,

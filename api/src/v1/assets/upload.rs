@@ -4,9 +4,8 @@ use actix_web::web::Data;
 use actix_web::{HttpResponse, post};
 use futures_util::StreamExt;
 use shared::asset::{Asset, AssetStore, Upload, content_type_of, file_name};
-use shared::db;
 use shared::db::asset::NewAsset;
-use sqlx::PgPool;
+use shared::db::{self, Pool};
 
 use crate::auth::Caller;
 use crate::form::{FileForm, malformed, no_file};
@@ -23,7 +22,7 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 #[post("/assets")]
 pub(crate) async fn upload_asset(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     mut form: Multipart,
 ) -> Result<HttpResponse, ApiError> {

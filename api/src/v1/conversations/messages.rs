@@ -4,10 +4,9 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path, Query};
 use serde::{Deserialize, Serialize};
 use shared::conversation::{Conversation, Message};
-use shared::db;
 use shared::db::conversation::Position;
+use shared::db::{self, Pool};
 use shared::id::ConversationId;
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Caller;
@@ -49,7 +48,7 @@ pub(crate) async fn get_conversation(
     caller: Caller,
     conversation: Path<ConversationId>,
     query: Query<ListMessages>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Json<ConversationWithMessages>, ApiError> {
     let ListMessages { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
@@ -63,7 +62,12 @@ pub(crate) async fn get_conversation(
     let found = db::conversation::list_messages(&**pool, conversation.id, after, limit + 1).await?;
     let page = Page::of(found, limit, |((place, seq), _)| format!("{place}.{seq}"));
     let messages = Page {
-        data: page.data.into_iter().map(|(_, message)| message).collect(),
+        // What this release cannot read is left out, and the pages go on.
+        data: page
+            .data
+            .into_iter()
+            .filter_map(|(_, message)| message)
+            .collect(),
         next_cursor: page.next_cursor,
     };
     Ok(Json(ConversationWithMessages {

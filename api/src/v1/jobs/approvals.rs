@@ -4,9 +4,8 @@ use actix_web::web::{Data, Path, Query};
 use actix_web::{get, post};
 use serde::Deserialize;
 use shared::approval::{Answer, Approval, ApprovalStatus};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::{ApprovalId, JobId};
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use super::find;
@@ -30,7 +29,7 @@ const MAX_REASON_CHARS: usize = 2000;
 #[get("/jobs/{job_id}/approvals")]
 pub(crate) async fn list_job_approvals(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     job: Path<JobId>,
     query: Query<ListApprovals>,
 ) -> Result<actix_web::web::Json<ApprovalPage>, ApiError> {
@@ -55,7 +54,7 @@ pub(crate) struct ResolveApproval {
 ///
 /// The first answer counts; after it, and after the approval has expired or the job was cancelled, there is
 /// nothing left to answer.
-#[utoipa::path(tag = "approvals", request_body = ResolveApproval,
+#[utoipa::path(tag = "approvals", request_body(content = ResolveApproval, example = json!({"approved": false, "reason": "Use the copy in /workspace."})),
     params(
         ("job_id" = JobId, Path, description = "The job"),
         ("approval_id" = ApprovalId, Path, description = "The approval"),
@@ -69,7 +68,7 @@ pub(crate) struct ResolveApproval {
 #[post("/jobs/{job_id}/approvals/{approval_id}")]
 pub(crate) async fn resolve_approval(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     doorbell: Data<Doorbell>,
     path: Path<(JobId, ApprovalId)>,
     body: Json<ResolveApproval>,

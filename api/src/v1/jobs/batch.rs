@@ -3,12 +3,11 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use serde::{Deserialize, Serialize};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use utoipa::ToSchema;
 
 use super::header;
@@ -45,7 +44,10 @@ pub(crate) struct JobBatch {
 /// Pointers of errors begin with `/jobs/` and the place in the list; at most 100 are listed. Jobs of one conversation run in
 /// the order of the list. With `Idempotency-Key`, the same batch sent again (within 24 hours) is answered with the same
 /// jobs, as far as they were not removed. All of them together may bring 200 files as `data`.
-#[utoipa::path(tag = "jobs", request_body = CreateJobs,
+#[utoipa::path(tag = "jobs", request_body(content = CreateJobs, example = json!({"jobs": [
+        {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho one\n```"},
+        {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho two\n```"},
+    ]})),
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Names the batch, so that it can be sent again"),
     ),
@@ -66,7 +68,7 @@ pub(crate) struct JobBatch {
 pub(crate) async fn create_jobs(
     caller: Caller,
     body: Json<CreateJobs, MAX_BYTES>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,

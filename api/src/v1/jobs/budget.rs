@@ -1,9 +1,8 @@
 //! Whether a tenant may have other jobs.
 
-use shared::db;
+use shared::db::{self, Pool};
 use shared::model_name::ModelName;
 use shared::provider::{Providers, UnknownPrice};
-use sqlx::PgPool;
 
 use crate::auth::Caller;
 use crate::problem::{ApiError, FieldError};
@@ -13,7 +12,7 @@ use crate::problem::{ApiError, FieldError};
 pub(super) async fn check_budget(
     caller: &Caller,
     models: impl Iterator<Item = &ModelName>,
-    pool: &PgPool,
+    pool: &Pool,
     providers: &Providers,
 ) -> Result<Vec<(usize, FieldError)>, ApiError> {
     if !caller.has_budget {

@@ -1,10 +1,9 @@
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::{Job, Outcome};
 use shared::telemetry::metrics::Metrics;
-use sqlx::PgPool;
 
 use super::find;
 use crate::auth::Caller;
@@ -20,7 +19,7 @@ use crate::problem::{ApiError, Problem};
 #[post("/jobs/{job_id}/cancel")]
 pub(crate) async fn cancel_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     metrics: Data<Metrics>,
     job: Path<JobId>,
 ) -> Result<Json<Job>, ApiError> {
@@ -41,7 +40,7 @@ pub(crate) async fn cancel_job(
     let job = find(&pool, caller.tenant, *job).await?;
     if let (Some(_), Some(conversation)) = (run, job.conversation_id) {
         // The job before it may have ended meanwhile and made this one the next.
-        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
+        db::run::admit_blocked(&**pool, &[conversation]).await?;
     }
     Ok(Json(job))
 }

@@ -5,20 +5,20 @@ use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
+use shared::db::Pool;
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 use tokio::time::timeout;
 
 use super::intake::{Intake, Key, Made, Shape, digest};
 use super::request::CreateJob;
 use super::{find, header};
 use crate::auth::Caller;
-use crate::body::Json;
+use crate::body::{Json, MAX_BYTES_WITH_FILES};
 use crate::doorbell::Doorbell;
-use crate::follower::Follower;
+use crate::follower::{FollowError, Follower};
 use crate::hub::Hub;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
@@ -28,7 +28,22 @@ use crate::problem::{ApiError, Problem};
 /// With `Idempotency-Key`, the same request sent again (within 24 hours) is answered with the same job, and
 /// another request under the same key is refused. With `Prefer: wait=n` the answer comes when the job has
 /// ended, or after n seconds (at most 60) with the job as it stands.
-#[utoipa::path(tag = "jobs", request_body = CreateJob,
+#[utoipa::path(tag = "jobs", request_body(content = CreateJob, examples(
+        ("commands" = (summary = "Run commands, without a model", value = json!({
+            "skill": "shell",
+            "model": "script/bash",
+            "prompt": "```bash\ndate\nuname -a\n```",
+            "limits": {"timeout_seconds": 60},
+            "metadata": {"order": "4711"},
+        }))),
+        ("model" = (summary = "Have a model do it; the workers need the key of its provider", value = json!({
+            "skill": "html",
+            "model": "anthropic/claude-sonnet-4-5",
+            "prompt": "Make a page with a table of these sales.",
+            "inputs": [{"name": "sales.csv", "data": "bW9udGgsc29sZApKYW4sMTIwCkZlYiwxNDAK"}],
+            "limits": {"max_iterations": 20},
+        }))),
+    )),
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be sent again"),
         ("Prefer" = Option<String>, Header, description = "`wait=n`: answer when the job has ended, or after n seconds"),
@@ -51,8 +66,8 @@ use crate::problem::{ApiError, Problem};
 )]
 pub(crate) async fn create_job(
     caller: Caller,
-    body: Json<CreateJob>,
-    pool: Data<PgPool>,
+    body: Json<CreateJob, MAX_BYTES_WITH_FILES>,
+    pool: Data<Pool>,
     writer: Data<JobWriter>,
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
@@ -108,7 +123,8 @@ pub(crate) async fn create_job(
     ))
 }
 
-/// The job as it ended; `None` if the patience ends first, or the job is removed.
+/// The job as it ended; `None` if the patience ends first, or the job is removed, or if a worker of another release
+/// wrote what this one cannot read.
 async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
     let to_the_end = async {
         while let Some(frame) = follower.next().await? {
@@ -116,14 +132,15 @@ async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, 
                 return Ok(Some(job));
             }
         }
-        Ok::<_, sqlx::Error>(None)
+        Ok::<_, FollowError>(None)
     };
-    let Ok(ended) = timeout(patience, to_the_end).await else {
-        return Ok(None);
+    let ended = match timeout(patience, to_the_end).await {
+        Err(_) | Ok(Err(FollowError::LogGone | FollowError::KeyRevoked)) => None,
+        Ok(Err(FollowError::Database(error))) => return Err(error.into()),
+        Ok(Ok(ended)) => ended,
     };
-    let job = ended?.map(|job| serde_json::from_str(job.get()));
-    job.transpose()
-        .map_err(|error| ApiError::Internal(error.into()))
+    // A job that this release cannot read is answered as it stands: by its status.
+    Ok(ended.and_then(|job| serde_json::from_str(job.get()).ok()))
 }
 
 pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {

@@ -1,10 +1,9 @@
 use actix_web::get;
 use actix_web::web::{Data, Json, Path, Query};
 use serde::{Deserialize, Serialize};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::{Event, EventData};
 use shared::id::JobId;
-use sqlx::PgPool;
 use utoipa::{IntoParams, ToSchema};
 
 use super::find;
@@ -23,6 +22,7 @@ struct ListEvents {
     /// Only events after this `seq`.
     after: Option<i64>,
     /// Events of a page, 1 to 1000; 100 if not given.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
     /// Only these types, separated by commas.
     #[param(example = "tool.started,tool.completed")]
@@ -48,7 +48,7 @@ pub(crate) struct EventPage {
 #[get("/jobs/{job_id}/events")]
 pub(crate) async fn list_events(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     job: Path<JobId>,
     query: Query<ListEvents>,
 ) -> Result<Json<EventPage>, ApiError> {

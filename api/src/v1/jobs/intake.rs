@@ -7,19 +7,18 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::{Catalog, is_name};
 use shared::submit_limit::Refusal;
-use sqlx::PgPool;
 
 use super::request::{CreateJob, Known, Parsed};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, FieldError};
-use crate::v1::skills;
+use crate::v1::{agents, skills};
 
 /// Errors of one answer: who sends a thousand jobs with the same mistake need not read it a thousand times.
 const MAX_ERRORS: usize = 100;
@@ -27,7 +26,7 @@ const MAX_ERRORS: usize = 100;
 /// Where jobs are handed in.
 pub(super) struct Intake<'a> {
     pub(super) caller: &'a Caller,
-    pub(super) pool: &'a PgPool,
+    pub(super) pool: &'a Pool,
     pub(super) writer: &'a JobWriter,
     pub(super) assets: &'a AssetStore,
     pub(super) catalog: &'a Catalog,
@@ -159,6 +158,10 @@ impl Intake<'_> {
             [] => Vec::new(),
             names => db::agent::list_by_name(pool, tenant, names).await?,
         };
+        let agents = agents.into_iter().map(|stored| {
+            let agent = agents::read(stored)?;
+            Ok((agent.name.clone(), agent))
+        });
         let conversations = distinct(requests().filter_map(CreateJob::conversation));
         let conversations = match &conversations[..] {
             [] => Vec::new(),
@@ -174,7 +177,7 @@ impl Intake<'_> {
             providers: self.providers,
             assets: assets.into_iter().collect(),
             skills,
-            agents: agents.into_iter().map(|it| (it.name.clone(), it)).collect(),
+            agents: agents.collect::<Result<_, ApiError>>()?,
             conversations: conversations.into_iter().map(|it| (it.id, it)).collect(),
         })
     }

@@ -1,18 +1,17 @@
 //! Why a queued job is not running.
 
-use shared::db;
 use shared::db::queue::Obstacles;
 use shared::db::worker::Worker;
+use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::QueuePlace;
 use shared::skill::Catalog;
-use sqlx::PgPool;
 
 use crate::problem::ApiError;
 
 /// Where the job stands; `None` if it is queued no more.
 pub(super) async fn find(
-    pool: &PgPool,
+    pool: &Pool,
     catalog: &Catalog,
     job: JobId,
 ) -> Result<Option<QueuePlace>, ApiError> {

@@ -8,7 +8,8 @@ mod target;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Datelike, Utc};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use shared::agent::Agent;
 use shared::conversation::Conversation;
@@ -20,8 +21,10 @@ use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
 use shared::telemetry::trace::Origin;
+use shared::whole::Whole;
 use utoipa::ToSchema;
 
+use crate::number;
 use crate::problem::FieldError;
 use crate::v1::skills;
 pub(crate) use hooks::HooksRequest;
@@ -37,6 +40,7 @@ pub(super) const NO_CONVERSATION: &str =
 
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
+const DEFAULT_ATTEMPTS: i16 = 3;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 /// What RFC 3339 can write; the database knows fewer than the type.
 const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
@@ -75,17 +79,25 @@ pub(crate) struct CreateJob {
     limits: LimitsRequest,
     /// Higher goes first within the tenant; a step is worth a minute of waiting.
     #[serde(default)]
-    #[schema(minimum = -100, maximum = 100)]
-    priority: i16,
+    #[schema(value_type = i16, minimum = -100, maximum = 100)]
+    priority: Whole,
     /// The earliest start.
+    #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,
     /// How often a fault of the service may end an attempt before the job fails; 3 if not given.
-    #[schema(minimum = 1, maximum = 20)]
-    max_attempts: Option<i16>,
+    #[schema(value_type = Option<i16>, minimum = 1, maximum = 20)]
+    max_attempts: Option<Whole>,
     /// Anything of the client's own, given back with the job.
     #[serde(default)]
     #[schema(value_type = Object)]
     metadata: Map<String, Value>,
+}
+
+/// An instant, of which the library would only say which of its parts is missing.
+fn instant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let instant = text.map(|text| text.parse()).transpose();
+    instant.map_err(|_| D::Error::custom("must be a date and time such as 2026-11-22T08:30:00Z"))
 }
 
 /// What requests refer to, as far as it is there.
@@ -145,10 +157,11 @@ impl CreateJob {
         });
         let (inputs, inline) = self.check_inputs(found, &known.assets, &mut errors);
         let defaults = found.map_or(Limits::DEFAULT, Found::limits);
-        let limits = self.limits.check(defaults, &mut errors);
+        let limits = self.limits.parse_with(defaults, &mut errors);
         errors.extend(check_price(&limits, model.as_ref(), known.providers));
         let hooks = self.hooks.check(&mut errors);
-        self.check_numbers(&mut errors);
+        let (priority, max_attempts) = self.check_numbers(&mut errors);
+        errors.extend(check_metadata(&self.metadata));
         let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
             return Err(errors);
         };
@@ -161,8 +174,8 @@ impl CreateJob {
             parameters,
             hooks,
             limits,
-            max_attempts: self.max_attempts.unwrap_or(3),
-            priority: Priority(self.priority),
+            max_attempts: max_attempts.unwrap_or(DEFAULT_ATTEMPTS),
+            priority: Priority(priority.unwrap_or_default()),
             agent,
             origin: Origin::current(),
         };
@@ -298,24 +311,17 @@ impl CreateJob {
         (inputs, inline)
     }
 
-    fn check_numbers(&self, errors: &mut Vec<FieldError>) {
-        let (low, high) = (Priority::RANGE.start(), Priority::RANGE.end());
-        if !Priority::RANGE.contains(&self.priority) {
-            errors.push(FieldError::new(
-                "/priority",
-                format!("must be from {low} to {high}"),
-            ));
-        }
-        if !(1..=20).contains(&self.max_attempts.unwrap_or(1)) {
-            errors.push(FieldError::new("/max_attempts", "must be from 1 to 20"));
-        }
+    /// The priority and the number of attempts, as far as they are given.
+    fn check_numbers(&self, errors: &mut Vec<FieldError>) -> (Option<i16>, Option<i16>) {
+        let priority = number::check(Some(self.priority), Priority::RANGE, "/priority", errors);
+        let attempts = number::check(self.max_attempts, 1..=20, "/max_attempts", errors);
         if self.run_at.is_some_and(|at| !YEARS.contains(&at.year())) {
             errors.push(FieldError::new(
                 "/run_at",
                 "must have a year of four digits",
             ));
         }
-        errors.extend(check_metadata(&self.metadata));
+        (priority, attempts)
     }
 }
 

@@ -2,14 +2,13 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, post};
 use sha2::{Digest, Sha256};
-use shared::db;
 use shared::db::job::{Needs, NewJob};
+use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
 use shared::job::{Input, Job, JobRequest, Target};
 use shared::provider::Providers;
 use shared::skill::Network;
 use shared::telemetry::trace::Origin;
-use sqlx::PgPool;
 
 use super::budget::check_budget;
 use super::create::answer;
@@ -31,7 +30,7 @@ use crate::problem::{ApiError, Problem};
 #[post("/jobs/{job_id}/retry")]
 pub(crate) async fn retry_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     providers: Data<Providers>,
     doorbell: Data<Doorbell>,
     job: Path<JobId>,
@@ -46,7 +45,8 @@ pub(crate) async fn retry_job(
     }
     let mut request = db::job::get_request(&**pool, caller.tenant, before.id)
         .await?
-        .ok_or(ApiError::NotFound("job"))?;
+        .ok_or(ApiError::NotFound("job"))?
+        .map_err(|_| unreadable())?;
     request.origin = None;
     let digest = serde_json::to_vec(&request).map_err(|error| ApiError::Internal(error.into()))?;
     let needs = needs(&before, &request, &pool, caller.tenant).await?;
@@ -56,6 +56,11 @@ pub(crate) async fn retry_job(
     };
     let id = JobId::new();
     let mut transaction = pool.begin().await?;
+    // It stays as it is until the new one is there: its skill's version and its files are used again.
+    let ended = db::job::lock_ended(&mut transaction, caller.tenant, before.id).await?;
+    if ended.is_none() {
+        return Err(ApiError::NotFound("job"));
+    }
     let mut counted = false;
     if caller.has_submit_limit {
         match db::submit_limit::take(&mut transaction, caller.tenant, 1).await? {
@@ -107,17 +112,26 @@ pub(crate) async fn retry_job(
     let created_at = inserted.await?;
     transaction.commit().await?;
     if let Some(conversation) = before.conversation_id {
-        db::run::admit_blocked(&**pool, Some(&[conversation])).await?;
+        db::run::admit_blocked(&**pool, &[conversation]).await?;
     }
     doorbell.ring();
     Ok(answer(StatusCode::ACCEPTED, &new.accepted(created_at)))
+}
+
+fn unreadable() -> ApiError {
+    ApiError::Conflict {
+        code: "job_unreadable",
+        detail: "this release cannot read the request of this job, which another release stored; update the service, \
+                 or send the request as a new job"
+            .to_owned(),
+    }
 }
 
 /// What a job needs of a worker, and so does one like it.
 async fn needs(
     job: &Job,
     request: &JobRequest,
-    pool: &PgPool,
+    pool: &Pool,
     tenant: TenantId,
 ) -> sqlx::Result<Needs> {
     if let (Some(skill), Some(version)) = (&job.skill, job.skill_version) {

@@ -1,17 +1,16 @@
-use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::event::is_terminal;
 use shared::id::JobId;
-use sqlx::PgPool;
 use utoipa::IntoParams;
 
 use super::find;
 use crate::auth::Caller;
 use crate::follower::Follower;
 use crate::hub::Hub;
+use crate::key_watch::KeyWatch;
 use crate::openapi::EventSchema;
 use crate::problem::{ApiError, Problem};
 
@@ -29,9 +28,10 @@ struct StreamJob {
 
 /// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
 ///
-/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends
-/// the last id it has as `Last-Event-ID`, as browsers do by themselves, and misses nothing. 204 says that
-/// there is nothing more to come.
+/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last id it
+/// has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says that there
+/// is nothing more to come. A stream that breaks off says nothing about the job: it was cut by the network or the end of
+/// the service, or because the job was deleted or the key revoked, which the next request finds out.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job"),
@@ -47,8 +47,9 @@ struct StreamJob {
 #[get("/jobs/{job_id}/stream")]
 pub(crate) async fn stream_job(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     hub: Data<Hub>,
+    keys: Data<KeyWatch>,
     job: Path<JobId>,
     query: Query<StreamJob>,
     request: HttpRequest,
@@ -75,9 +76,8 @@ pub(crate) async fn stream_job(
     let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
-        .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(follower.into_body(query.deltas.unwrap_or(true))))
+        .streaming(follower.into_body(query.deltas.unwrap_or(true), keys.watch(caller.key))))
 }
 
 /// An empty id is what a browser sends that has seen no event with one.

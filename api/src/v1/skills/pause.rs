@@ -2,9 +2,8 @@
 
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::skill::{Catalog, is_name};
-use sqlx::PgPool;
 
 use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
@@ -19,7 +18,7 @@ use crate::v1::queue::{self, Queue};
 #[post("/skills/{name}/pause")]
 pub(crate) async fn pause_skill(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<Queue>, ApiError> {
@@ -36,7 +35,7 @@ pub(crate) async fn pause_skill(
 #[post("/skills/{name}/resume")]
 pub(crate) async fn resume_skill(
     _: Admin,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     catalog: Data<Catalog>,
     name: Path<String>,
 ) -> Result<Json<Queue>, ApiError> {
@@ -46,7 +45,7 @@ pub(crate) async fn resume_skill(
 }
 
 /// Whether anyone has a skill of that name.
-async fn check(pool: &PgPool, catalog: &Catalog, name: &str) -> Result<(), ApiError> {
+async fn check(pool: &Pool, catalog: &Catalog, name: &str) -> Result<(), ApiError> {
     let is_known =
         is_name(name) && (catalog.get(name).is_some() || db::skill::is_anyones(pool, name).await?);
     is_known.then_some(()).ok_or(ApiError::NotFound("skill"))

@@ -7,10 +7,9 @@ use actix_web::{HttpResponse, post};
 use anyhow::Context;
 use futures_util::StreamExt;
 use shared::asset::AssetStore;
-use shared::db;
 use shared::db::skill::{MAX_SKILLS, Put};
+use shared::db::{self, Pool};
 use shared::skill::{FilesError, MAX_PACKED_BYTES, Refusal, Skill, Unreadable};
-use sqlx::PgPool;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -70,7 +69,7 @@ impl Unpacker {
 #[post("/skills")]
 pub(crate) async fn upload_skill(
     caller: Caller,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     assets: Data<AssetStore>,
     unpacker: Data<Unpacker>,
     mut form: Multipart,

@@ -2,14 +2,15 @@ use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
 use shared::budget::{TenantBudget, TenantLimits};
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::money::Usd;
-use sqlx::PgPool;
+use shared::whole::Whole;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
 use crate::body::Json;
+use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
 use crate::v1::jobs::MOST_TOKENS;
 
@@ -18,8 +19,8 @@ use crate::v1::jobs::MOST_TOKENS;
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutTenantBudget {
     /// Tokens of all its jobs, read and written.
-    #[schema(minimum = 0, maximum = 1_000_000_000_000_u64)]
-    max_total_tokens: Option<u64>,
+    #[schema(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000_000_u64)]
+    max_total_tokens: Option<Whole>,
     /// What they may cost, in US dollars. Jobs with models whose price is not configured are refused then.
     #[schema(minimum = 0, maximum = 1_000_000)]
     max_cost_usd: Option<f64>,
@@ -28,10 +29,12 @@ pub(crate) struct PutTenantBudget {
 impl PutTenantBudget {
     fn parse(self) -> Result<TenantLimits, Vec<FieldError>> {
         let mut errors = Vec::new();
-        if self.max_total_tokens.is_some_and(|it| it > MOST_TOKENS) {
-            let detail = format!("must be from 0 to {MOST_TOKENS}");
-            errors.push(FieldError::new("/max_total_tokens", detail));
-        }
+        let max_total_tokens = number::check(
+            self.max_total_tokens,
+            0..=MOST_TOKENS,
+            "/max_total_tokens",
+            &mut errors,
+        );
         let cost = self.max_cost_usd.and_then(Usd::from_f64);
         let cost = cost.filter(|cost| *cost <= Usd::MILLION);
         if self.max_cost_usd.is_some() && cost.is_none() {
@@ -44,7 +47,7 @@ impl PutTenantBudget {
             return Err(errors);
         }
         Ok(TenantLimits {
-            max_total_tokens: self.max_total_tokens,
+            max_total_tokens,
             max_cost_usd: cost,
         })
     }
@@ -55,7 +58,7 @@ impl PutTenantBudget {
 /// No reply of a model is begun that could go beyond it, on any worker. A job that comes to that point completes with
 /// what it has and `stop_reason` `tenant_budget`; new ones are refused with 429 when nothing is left. Without any
 /// limit there is no budget, and nothing is counted. Jobs that run already keep to it within a second or two.
-#[utoipa::path(tag = "admin", request_body = PutTenantBudget,
+#[utoipa::path(tag = "admin", request_body(content = PutTenantBudget, example = json!({"max_total_tokens": 10_000_000})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
         (status = 200, description = "The budget", body = TenantBudget),
@@ -67,7 +70,7 @@ pub(crate) async fn put_tenant_budget(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<PutTenantBudget>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<TenantBudget>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
@@ -86,12 +89,12 @@ pub(crate) async fn put_tenant_budget(
 pub(crate) async fn get_tenant_budget(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<TenantBudget>, ApiError> {
     find(&pool, *tenant).await.map(Answer)
 }
 
-async fn find(pool: &PgPool, tenant: TenantId) -> Result<TenantBudget, ApiError> {
+async fn find(pool: &Pool, tenant: TenantId) -> Result<TenantBudget, ApiError> {
     let budget = db::budget::get(pool, tenant).await?;
     budget.ok_or(ApiError::NotFound("tenant"))
 }

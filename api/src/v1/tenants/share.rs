@@ -3,15 +3,16 @@
 use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, patch};
 use serde::{Deserialize, Deserializer};
-use shared::db;
 use shared::db::tenant::{Change, Tenant};
+use shared::db::{self, Pool};
 use shared::id::TenantId;
-use sqlx::PgPool;
+use shared::whole::Whole;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
 use crate::body::Json;
 use crate::doorbell::Doorbell;
+use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
 
 const MOST_WEIGHT: i32 = 1000;
@@ -23,46 +24,38 @@ const MOST_RUNNING: i32 = 1_000_000;
 pub(crate) struct UpdateTenant {
     /// Its share of the workers' time while others have jobs, beside their weights: of two tenants, one with twice the
     /// weight gets twice the time.
-    #[schema(minimum = 1, maximum = 1000)]
-    weight: Option<i32>,
+    #[schema(value_type = Option<i32>, minimum = 1, maximum = 1000)]
+    weight: Option<Whole>,
     /// How many of its jobs may run at once; null for any number. Those that run go on, even if they are more.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 1_000_000)]
-    max_running: Option<Option<i32>>,
+    max_running: Option<Option<Whole>>,
 }
 
 /// Null is something other than nothing.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i32>>, D::Error> {
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Whole>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
 impl UpdateTenant {
     fn parse(self) -> Result<Change, Vec<FieldError>> {
         let mut errors = Vec::new();
-        if self
-            .weight
-            .is_some_and(|it| !(1..=MOST_WEIGHT).contains(&it))
-        {
-            let detail = format!("must be from 1 to {MOST_WEIGHT}");
-            errors.push(FieldError::new("/weight", detail));
-        }
-        let cap = self.max_running.flatten();
-        if cap.is_some_and(|it| !(0..=MOST_RUNNING).contains(&it)) {
-            let detail = format!("must be from 0 to {MOST_RUNNING}");
-            errors.push(FieldError::new("/max_running", detail));
-        }
+        let weight = number::check(self.weight, 1..=MOST_WEIGHT, "/weight", &mut errors);
+        let max_running = self
+            .max_running
+            .map(|cap| number::check(cap, 0..=MOST_RUNNING, "/max_running", &mut errors));
         if !errors.is_empty() {
             return Err(errors);
         }
         Ok(Change {
-            weight: self.weight,
-            max_running: self.max_running,
+            weight,
+            max_running,
         })
     }
 }
 
 /// Changes a tenant's share of the workers. It holds from the next job on that a worker begins.
-#[utoipa::path(tag = "admin", request_body = UpdateTenant,
+#[utoipa::path(tag = "admin", request_body(content = UpdateTenant, example = json!({"weight": 2, "max_running": 10})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
         (status = 200, description = "The tenant", body = Tenant),
@@ -74,7 +67,7 @@ pub(crate) async fn update_tenant(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<UpdateTenant>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
     doorbell: Data<Doorbell>,
 ) -> Result<Answer<Tenant>, ApiError> {
     let Json(body) = body;
@@ -95,7 +88,7 @@ pub(crate) async fn update_tenant(
 pub(crate) async fn get_tenant(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<Tenant>, ApiError> {
     let tenant = db::tenant::get(&**pool, *tenant).await?;
     tenant.map(Answer).ok_or(ApiError::NotFound("tenant"))

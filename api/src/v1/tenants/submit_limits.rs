@@ -1,14 +1,15 @@
 use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
-use shared::db;
+use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::submit_limit::{SubmitLimits, SubmitRate};
-use sqlx::PgPool;
+use shared::whole::Whole;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
 use crate::body::Json;
+use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
 
 /// More than anyone can hand in or wait for; and each count goes through as many.
@@ -19,8 +20,8 @@ const MOST: u32 = 1_000_000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutSubmitLimits {
     /// Jobs that have not ended, whether they run or not.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    max_queued: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    max_queued: Option<Whole>,
     /// How fast jobs may come.
     submit_rate: Option<PutSubmitRate>,
 }
@@ -30,37 +31,31 @@ pub(crate) struct PutSubmitLimits {
 #[serde(deny_unknown_fields)]
 struct PutSubmitRate {
     /// Jobs that come in a minute.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    per_minute: u32,
+    #[schema(value_type = u32, minimum = 1, maximum = 1_000_000)]
+    per_minute: Whole,
     /// Jobs that may come at once; as many as in a minute if not given.
-    #[schema(minimum = 1, maximum = 1_000_000)]
-    burst: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
+    burst: Option<Whole>,
 }
 
 impl PutSubmitLimits {
     fn parse(self) -> Result<SubmitLimits, Vec<FieldError>> {
-        let submit_rate = self.submit_rate.map(|rate| SubmitRate {
-            per_minute: rate.per_minute,
-            burst: rate.burst.unwrap_or(rate.per_minute),
+        let mut errors = Vec::new();
+        let mut check = |given, pointer| number::check(given, 1..=MOST, pointer, &mut errors);
+        let max_queued = check(self.max_queued, "/max_queued");
+        let submit_rate = self.submit_rate.and_then(|rate| {
+            let per_minute = check(Some(rate.per_minute), "/submit_rate/per_minute");
+            let burst = check(rate.burst, "/submit_rate/burst");
+            per_minute.map(|per_minute| SubmitRate {
+                per_minute,
+                burst: burst.unwrap_or(per_minute),
+            })
         });
-        let numbers = [
-            ("/max_queued", self.max_queued),
-            (
-                "/submit_rate/per_minute",
-                submit_rate.map(|rate| rate.per_minute),
-            ),
-            ("/submit_rate/burst", submit_rate.map(|rate| rate.burst)),
-        ];
-        let errors: Vec<_> = numbers
-            .into_iter()
-            .filter(|(_, number)| number.is_some_and(|number| !(1..=MOST).contains(&number)))
-            .map(|(pointer, _)| FieldError::new(pointer, format!("must be from 1 to {MOST}")))
-            .collect();
         if !errors.is_empty() {
             return Err(errors);
         }
         Ok(SubmitLimits {
-            max_queued: self.max_queued,
+            max_queued,
             submit_rate,
         })
     }
@@ -72,7 +67,7 @@ impl PutSubmitLimits {
 /// `submit_rate_exceeded` when they come too fast, with the time after which there is room in `Retry-After`. The limits hold
 /// exactly, over all API processes. Each job of a batch counts; a request that is sent again under its `Idempotency-Key` does
 /// not.
-#[utoipa::path(tag = "admin", request_body = PutSubmitLimits,
+#[utoipa::path(tag = "admin", request_body(content = PutSubmitLimits, example = json!({"max_queued": 1000, "submit_rate": {"per_minute": 60, "burst": 20}})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
         (status = 200, description = "The limits", body = SubmitLimits),
@@ -84,7 +79,7 @@ pub(crate) async fn put_submit_limits(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<PutSubmitLimits>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<SubmitLimits>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
@@ -106,7 +101,7 @@ pub(crate) async fn put_submit_limits(
 pub(crate) async fn get_submit_limits(
     _: Admin,
     tenant: Path<TenantId>,
-    pool: Data<PgPool>,
+    pool: Data<Pool>,
 ) -> Result<Answer<SubmitLimits>, ApiError> {
     let limits = db::submit_limit::get(&**pool, *tenant).await?;
     limits.map(Answer).ok_or(ApiError::NotFound("tenant"))

@@ -1,8 +1,7 @@
 use anyhow::Context;
-use shared::db;
 use shared::db::secret::SealedSecret;
+use shared::db::{self, Pool};
 use shared::secret::MasterKeys;
-use sqlx::PgPool;
 
 use crate::Exit;
 use crate::args::Rotate;
@@ -82,7 +81,7 @@ struct Rotated {
     left: Vec<String>,
 }
 
-async fn rotate_all(pool: &PgPool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
+async fn rotate_all(pool: &Pool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     let mut rotated = Rotated::default();
     let mut after = None;
     loop {
@@ -104,7 +103,7 @@ async fn rotate_all(pool: &PgPool, keys: &MasterKeys) -> anyhow::Result<Rotated>
 }
 
 async fn reseal(
-    pool: &PgPool,
+    pool: &Pool,
     keys: &MasterKeys,
     secret: &SealedSecret,
 ) -> sqlx::Result<Result<(), String>> {

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use sqlx::PgConnection;
-
+use super::super::Connection;
 use crate::conversation::Seat;
 use crate::id::{ConversationId, TenantId};
 
@@ -13,14 +12,14 @@ pub struct TakenSeat {
     /// Where.
     pub seat: Seat,
     /// Whether a job before it has not ended, so that it has to wait. If that ends before this is committed, nobody makes
-    /// it ready: then `db::run::admit_blocked` does.
+    /// it ready: then `db::run::admit_blocked` does, or a second later `admit_stalled`.
     pub is_blocked: bool,
 }
 
 /// Gives jobs that are about to be inserted their places, each in the conversation that is named for it, in the order
 /// in which they come; `None` where there is no such conversation. Others who want to join wait until the caller commits.
 pub async fn join(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     jobs: &[ConversationId],
 ) -> sqlx::Result<Vec<Option<TakenSeat>>> {

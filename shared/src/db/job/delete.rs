@@ -1,9 +1,16 @@
 //! Removing jobs that have ended.
 
 use chrono::{DateTime, Utc};
-use sqlx::{PgConnection, PgExecutor};
+use futures_util::TryStreamExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sqlx::PgExecutor;
+use sqlx::types::Json;
+use uuid::Uuid;
 
+use super::super::Connection;
 use crate::id::{AssetId, JobId, TenantId};
+use crate::stored::read_or_else;
 
 /// A job that is about to be removed.
 pub struct Ended {
@@ -13,7 +20,7 @@ pub struct Ended {
 
 /// Locks one of the tenant's jobs if it has ended; `None` if there is none that has.
 pub async fn lock_ended(
-    db: &mut PgConnection,
+    db: &mut Connection,
     tenant: TenantId,
     id: JobId,
 ) -> sqlx::Result<Option<Ended>> {
@@ -35,7 +42,7 @@ pub async fn lock_ended(
 /// Left out are those of conversations that went on later, those of which a later job has taken a file, and those
 /// that have one of the `inputs` of jobs that have not ended.
 pub async fn lock_old(
-    db: &mut PgConnection,
+    db: &mut Connection,
     cutoff: DateTime<Utc>,
     inputs: &[AssetId],
     after: JobId,
@@ -76,9 +83,30 @@ pub async fn lock_old(
     .await
 }
 
+/// Those of the jobs, which the caller has locked, of which a file has been taken by a new job since `cutoff`. The files
+/// of the others stay locked, so that nobody takes them before they are removed.
+pub async fn list_taken_again(
+    db: &mut Connection,
+    cutoff: DateTime<Utc>,
+    jobs: &[JobId],
+) -> sqlx::Result<Vec<JobId>> {
+    let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
+    // Locked in one order by all, so that nobody waits in a circle.
+    sqlx::query_scalar!(
+        r#"with held as materialized (
+               select job_id, used_at from asset where job_id = any($1) order by id for update
+           )
+           select distinct job_id as "job_id!: JobId" from held where used_at >= $2"#,
+        &jobs,
+        cutoff,
+    )
+    .fetch_all(db)
+    .await
+}
+
 /// Removes jobs that the caller has locked, with all that is theirs but their logs. Returns the hashes of their files,
 /// for `db::asset::release_blob` when this is committed.
-pub async fn delete(db: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
+pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query_scalar!(
         r#"with gone as (
@@ -106,14 +134,32 @@ pub async fn list_old_inputs(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,
 ) -> sqlx::Result<Vec<AssetId>> {
-    sqlx::query_scalar!(
-        r#"select (input->>'id')::uuid as "id!: AssetId"
+    let mut rows = sqlx::query!(
+        r#"select job.id, job.request as "request: Json<Box<RawValue>>"
            from run
            join job on job.id = run.job_id
-           cross join json_array_elements(job.request->'inputs') as input
-           where run.job_id < first_job_id($1::timestamptz + interval '1 day') and input->>'id' is not null"#,
+           where run.job_id < first_job_id($1::timestamptz + interval '1 day')"#,
         cutoff,
     )
-    .fetch_all(db)
-    .await
+    .fetch(db);
+    let mut assets = Vec::new();
+    // One at a time: a request may be large. Read here, since `->` fails for all rows if one of them has a NUL in a text.
+    while let Some(row) = rows.try_next().await? {
+        let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
+        let ids = begins.inputs.iter().filter_map(|input| input.id);
+        assets.extend(ids.map(AssetId));
+    }
+    Ok(assets)
+}
+
+/// The part of a request that names assets, as far as any release has written it.
+#[derive(Default, Deserialize)]
+struct Begins {
+    inputs: Vec<Input>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    #[serde(default)]
+    id: Option<Uuid>,
 }

@@ -56,6 +56,8 @@ pub struct Needs {
 ///
 /// It looks at no other table: planning it anew for each size of a batch would take longer than to run it.
 ///
+/// Where an id was made by a clock that is far from the database's, the error is one of which `is_of_another_time` holds.
+///
 /// Where the version of a skill is gone, the error is one of which `db::skill::is_held` holds.
 pub async fn insert(
     db: impl PgExecutor<'_>,
@@ -75,6 +77,7 @@ pub async fn insert(
                 place, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
                 queued
             )
+            where check_job_ids($3)
         ),
         queued as (
             insert into run (job_id, tenant_id, counted, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
@@ -129,6 +132,12 @@ pub async fn insert(
     )
     .fetch_one(db)
     .await
+}
+
+/// Whether jobs were refused because an id was made by a clock that is far from the database's.
+pub fn is_of_another_time(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error();
+    error.is_some_and(|error| error.constraint() == Some("job_id_time"))
 }
 
 impl NewJob {

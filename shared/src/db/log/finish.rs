@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::Next;
 use crate::event::EventData;
-use crate::job::{Job, JobResult, Outcome};
+use crate::job::{Job, JobResult, Outcome, Output};
 
 /// The last event of a job, and what to do with its run.
 pub fn finish(
@@ -15,6 +15,7 @@ pub fn finish(
 ) -> (EventData, Next) {
     let stored = serde_json::to_string(&result).expect("results have string keys");
     let skill_digest = job.skill_digest.clone();
+    let at = no_earlier_than(&result.outputs, at);
     let ended = Job {
         status: outcome.into(),
         finished_at: Some(at),
@@ -36,4 +37,42 @@ pub fn finish(
             skill_digest,
         },
     )
+}
+
+/// The time, or that of the last output. A worker's clock starts when the answer to its claim arrives, so it is a
+/// little behind the database's, which dates outputs.
+fn no_earlier_than(outputs: &[Output], at: DateTime<Utc>) -> DateTime<Utc> {
+    let stored = outputs.iter().map(|output| output.asset.created_at);
+    stored.fold(at, Ord::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::asset::Asset;
+    use crate::id::AssetId;
+    use crate::job::OutputKind;
+
+    #[test]
+    fn a_job_ends_no_earlier_than_its_last_output_was_stored() {
+        let at: DateTime<Utc> = "2026-01-01T00:00:00Z".parse().unwrap();
+        let output = |created_at| Output {
+            output: OutputKind::Document,
+            asset: Asset {
+                id: AssetId::new(),
+                name: "a.txt".to_owned(),
+                content_type: "text/plain".to_owned(),
+                size: 1,
+                sha256: String::new(),
+                created_at,
+                content_url: String::new(),
+            },
+        };
+        let (before, after) = (at - TimeDelta::seconds(1), at + TimeDelta::milliseconds(11));
+        assert_eq!(no_earlier_than(&[], at), at);
+        assert_eq!(no_earlier_than(&[output(before)], at), at);
+        assert_eq!(no_earlier_than(&[output(after), output(before)], at), after);
+    }
 }

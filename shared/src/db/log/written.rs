@@ -3,7 +3,7 @@
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::Append;
+use super::{Append, Lease};
 use crate::event::EventData;
 use crate::id::JobId;
 
@@ -12,20 +12,21 @@ use crate::id::JobId;
 pub async fn list_written(
     db: impl PgExecutor<'_>,
     appends: &[(&Append, i32)],
-) -> sqlx::Result<Vec<JobId>> {
+) -> sqlx::Result<Vec<Lease>> {
     let mut entries = Entries::default();
     for (append, attempt) in appends {
         let last = append.events.last().map(EventData::to_stored);
         entries.jobs.push(append.lease.job.0);
+        entries.leases.push(append.lease.number);
         entries.seqs.push(append.base + append.events.len() as i64);
         entries.attempts.push(*attempt);
         let (kind, data) = last.unwrap_or_default();
         entries.types.push(kind);
         entries.data.push(data);
     }
-    let written = sqlx::query_scalar!(
-        r#"select event.job_id
-           from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::text[]) as entry (job_id, seq, attempt, type, data)
+    let written = sqlx::query!(
+        r#"select event.job_id, entry.lease as "lease!"
+           from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::bigint[]) as entry (job_id, seq, attempt, type, data, lease)
            join job_event as event using (job_id, seq, attempt, type)
            where event.data::text = entry.data"#,
         &entries.jobs,
@@ -33,16 +34,22 @@ pub async fn list_written(
         &entries.attempts,
         &entries.types,
         &entries.data,
+        &entries.leases,
     )
     .fetch_all(db)
     .await?;
-    Ok(written.into_iter().map(JobId).collect())
+    let leases = written.into_iter().map(|row| Lease {
+        job: JobId(row.job_id),
+        number: row.lease,
+    });
+    Ok(leases.collect())
 }
 
 /// The last entries of appends, as the arrays that a query takes.
 #[derive(Default)]
 struct Entries {
     jobs: Vec<Uuid>,
+    leases: Vec<i64>,
     seqs: Vec<i64>,
     attempts: Vec<i32>,
     types: Vec<String>,

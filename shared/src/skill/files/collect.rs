@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 use bytes::Bytes;
+use unicode_normalization::UnicodeNormalization;
 
 use super::{FilePath, Files, FilesError, PathError, Refusal, SKILL_FILE, SkillFile};
 
@@ -46,7 +47,7 @@ impl EntryKind {
 #[derive(Default)]
 pub(in crate::skill) struct Collector {
     files: BTreeMap<FilePath, SkillFile>,
-    /// Every path and every folder on the way to one, in lower case, as it was written first.
+    /// Every path and every folder on the way to one, by its [`fold`], as it was written first.
     spelled: HashMap<String, Spelled>,
     entries: usize,
     bytes: usize,
@@ -113,16 +114,17 @@ impl Collector {
         let folders = path.folders().map(|folder| (folder, true));
         for (place, is_folder) in folders.chain([(path.as_str(), is_folder)]) {
             let is_last = place.len() == path.as_str().len();
-            match self.spelled.get(&place.to_lowercase()) {
+            let folded = fold(place);
+            match self.spelled.get(&folded) {
                 None => {
                     let spelled = Spelled {
                         path: place.to_owned(),
                         is_folder,
                     };
-                    self.spelled.insert(place.to_lowercase(), spelled);
+                    self.spelled.insert(folded, spelled);
                 }
                 Some(other) if other.path != place => {
-                    return Err(error(Refusal::CaseTwin(other.path.clone())));
+                    return Err(error(Refusal::SameName(other.path.clone())));
                 }
                 Some(other) if other.is_folder != is_folder => {
                     return Err(error(Refusal::FileAndFolder));
@@ -160,4 +162,11 @@ impl Collector {
         self.bytes += bytes.len();
         Ok(bytes.into())
     }
+}
+
+/// What a path is compared by: some systems do not tell upper from lower case, and some not a letter with an accent
+/// from the letter and the accent.
+fn fold(path: &str) -> String {
+    let lower = path.nfc().collect::<String>().to_lowercase();
+    lower.nfc().collect()
 }

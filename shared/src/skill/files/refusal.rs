@@ -38,9 +38,9 @@ pub enum Refusal {
     /// The same path again.
     #[error("it is there twice")]
     Twice,
-    /// The same path but for upper and lower case.
+    /// The same path but for upper and lower case, or for how Unicode writes a letter.
     #[error("`{0}` is there, too, which is the same name on some systems")]
-    CaseTwin(String),
+    SameName(String),
     /// Something lies in it as if it were a folder.
     #[error("it is a file and a folder at once")]
     FileAndFolder,

@@ -1,6 +1,6 @@
 //! How jobs come to be, and how they end.
 
-use crate::chaos::history::JobHistory;
+use crate::chaos::history::{History, JobHistory};
 
 /// Workers that may die with a job before it fails.
 const MAX_CRASHES: usize = 3;
@@ -52,10 +52,27 @@ pub(super) fn it_ends_as_it_should(job: &JobHistory, faults: &mut Vec<String>) {
     }
 }
 
+/// A job is held to be the cause of lost workers only if that many could be lost.
+pub(super) fn no_job_is_given_up_for_nothing(
+    history: &History,
+    job: &JobHistory,
+    faults: &mut Vec<String>,
+) {
+    let losses = history.losses;
+    if job.job["error"]["code"] == "worker_lost" && losses < MAX_CRASHES {
+        faults.push(format!(
+            "it was given up for lost workers, and only {losses} things were done to workers"
+        ));
+    }
+}
+
 pub(super) fn its_state_is_that_of_its_log(job: &JobHistory, faults: &mut Vec<String>) {
     let last = job.events.last().map(|event| &event["data"]);
     if last != Some(&job.job) {
         faults.push("the job is not what its last event says".to_owned());
+    }
+    if job.job_elsewhere.iter().any(|other| *other != job.job) {
+        faults.push("another API shows another job".to_owned());
     }
 }
 

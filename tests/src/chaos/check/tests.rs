@@ -1,10 +1,17 @@
+mod time;
+mod version;
+
 use std::collections::HashMap;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::check;
 use crate::chaos::history::{Asked, Download, History, JobHistory, Replay};
 use crate::chaos::workload::SHOWN;
+
+/// An id that was made at the beginning of 2026, as the log of that job begins.
+const ID: &str = "019b76da-a800-7000-8000-000000000000";
 
 /// A job that survived a crash, as an honest service would have it.
 fn good() -> JobHistory {
@@ -18,7 +25,10 @@ fn good() -> JobHistory {
         let output = json!({ "stdout": stdout }).to_string();
         json!({"call_id": id, "outcome": "ok", "output": output})
     };
-    let job = json!({"id": "j", "status": "completed", "outputs": []});
+    let job = json!({
+        "id": ID, "status": "completed", "outputs": [], "created_at": "2026-01-01T00:00:01Z",
+        "started_at": "2026-01-01T00:00:02Z", "finished_at": "2026-01-01T00:00:13Z",
+    });
     let events = [
         ("job.queued", 0, json!({})),
         ("job.started", 1, json!({})),
@@ -52,8 +62,8 @@ fn good() -> JobHistory {
     });
     let mut history = JobHistory {
         key: "k".to_owned(),
-        accepted: vec!["j".to_owned(), "j".to_owned()],
-        stored: vec!["j".to_owned()],
+        accepted: vec![ID.to_owned(), ID.to_owned()],
+        stored: vec![ID.to_owned()],
         job,
         events: events.collect(),
         starters: HashMap::from([(1, 0), (2, 1)]),
@@ -78,17 +88,30 @@ fn observe(job: &mut JobHistory) {
         })
         .collect();
     job.followed = stream;
+    job.job_elsewhere = vec![job.job.clone()];
+}
+
+/// A run with these jobs.
+fn run(jobs: Vec<JobHistory>) -> History {
+    let begun_at: DateTime<Utc> = "2026-01-01T00:00:00Z".parse().unwrap();
+    History {
+        jobs,
+        span: (begun_at, begun_at + TimeDelta::minutes(2)),
+        losses: 1,
+        ..History::default()
+    }
+}
+
+/// What is wrong with a run.
+fn faults_of_run(history: &History) -> Vec<String> {
+    check(history).into_iter().map(|it| it.what).collect()
 }
 
 /// What is wrong with a job after something was done to its history.
 fn faults(spoil: impl FnOnce(&mut JobHistory)) -> Vec<String> {
     let mut job = good();
     spoil(&mut job);
-    let history = History {
-        jobs: vec![job],
-        ..History::default()
-    };
-    check(&history).into_iter().map(|it| it.what).collect()
+    faults_of_run(&run(vec![job]))
 }
 
 /// The same after something was done to its log, which everyone saw like that.
@@ -186,12 +209,15 @@ fn a_reply_that_was_asked_for_again_is_found() {
 fn lost_and_doubled_jobs_are_found() {
     assert_found(
         &faults(|job| job.stored.clear()),
-        "j was accepted and is not there",
+        &format!("{ID} was accepted and is not there"),
     );
     let doubled = faults(|job| job.stored.push("other".to_owned()));
     assert_found(&doubled, "its key made the jobs");
     let answers = faults(|job| job.accepted.push("other".to_owned()));
-    assert_found(&answers, "its key was answered with j and other");
+    assert_found(
+        &answers,
+        &format!("its key was answered with {ID} and other"),
+    );
     assert_found(&faults(|job| job.accepted.clear()), "it was never accepted");
     assert_found(
         &faults(|job| job.is_in_queue = true),
@@ -263,24 +289,18 @@ fn more_jobs_at_once_than_may_run_are_found() {
         }
         jobs
     };
-    let found =
-        |history: &History| -> Vec<_> { check(history).into_iter().map(|it| it.what).collect() };
     let mut history = History {
-        jobs: jobs(None),
         caps: HashMap::from([(0, 2)]),
-        ..History::default()
+        ..run(jobs(None))
     };
-    assert_eq!(found(&history), [""; 0]);
+    assert_eq!(faults_of_run(&history), [""; 0]);
     history.caps.insert(0, 1);
     assert_eq!(
-        found(&history),
+        faults_of_run(&history),
         ["tenant 0 had 2 jobs running, and may have 1"]
     );
-    let history = History {
-        jobs: jobs(Some("c")),
-        ..History::default()
-    };
-    assert_eq!(found(&history), ["2 jobs of c ran at once"]);
+    let history = run(jobs(Some("c")));
+    assert_eq!(faults_of_run(&history), ["2 jobs of c ran at once"]);
     // The second begins in the moment in which the first has ended.
     let mut jobs = jobs(Some("c"));
     for event in &mut jobs[1].events {
@@ -290,11 +310,7 @@ fn more_jobs_at_once_than_may_run_are_found() {
         event["at"] = json!(at);
     }
     observe(&mut jobs[1]);
-    let history = History {
-        jobs,
-        ..History::default()
-    };
-    assert_eq!(found(&history), [""; 0]);
+    assert_eq!(faults_of_run(&run(jobs)), [""; 0]);
 }
 
 #[test]
@@ -304,6 +320,5 @@ fn what_the_model_and_the_processes_say_is_passed_on() {
         process_violations: vec!["a process".to_owned()],
         ..History::default()
     };
-    let found: Vec<_> = check(&history).into_iter().map(|it| it.what).collect();
-    assert_eq!(found, ["the model", "a process"]);
+    assert_eq!(faults_of_run(&history), ["the model", "a process"]);
 }

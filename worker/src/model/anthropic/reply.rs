@@ -9,8 +9,8 @@ use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
 use super::event::{Delta, Event, Start, Usage};
 use crate::model::call_id::CallIds;
 use crate::model::name::ToolNames;
-use crate::model::reply::Fold;
-use crate::model::{Message, ModelError, ModelEvent, arguments, failure};
+use crate::model::reply::{Fold, shown};
+use crate::model::{Message, ModelError, ModelEvent, arguments, failure, surrogate};
 
 /// A reply in the making.
 pub(super) struct Reply {
@@ -164,11 +164,8 @@ impl Reply {
                 json,
             } => {
                 let whole = json.is_empty() && input.as_object().is_some_and(|o| !o.is_empty());
-                let (input, malformed) = if whole {
-                    (input, None)
-                } else {
-                    arguments::parse(&json, is_last && is_cut)
-                };
+                let json = if whole { input.to_string() } else { json };
+                let (input, malformed) = arguments::parse(json, is_last && is_cut);
                 let tool = self.names.to_canonical(&name);
                 Some(Block::ToolCall(ToolCall {
                     call_id: self.ids.unique(id, position),
@@ -184,7 +181,7 @@ impl Reply {
 
 impl Fold for Reply {
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
-        let event = match serde_json::from_str(data).map_err(unreadable)? {
+        let event = match surrogate::parse(data).map_err(unreadable)? {
             Event::MessageStart { message } => {
                 self.usage.update(message.usage);
                 None
@@ -210,10 +207,6 @@ impl Fold for Reply {
     fn end(&mut self) -> Result<AssistantMessage, ModelError> {
         Err(ModelError::BrokenStream)
     }
-}
-
-fn shown(kind: fn(String) -> ModelEvent, text: String) -> Option<ModelEvent> {
-    (!text.is_empty()).then(|| kind(text))
 }
 
 fn unreadable(error: serde_json::Error) -> ModelError {

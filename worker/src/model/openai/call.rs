@@ -88,8 +88,7 @@ impl Calls {
             .into_iter()
             .enumerate()
             .map(|(position, draft)| {
-                let (input, malformed) =
-                    arguments::parse(&draft.arguments, cut && position == last);
+                let (input, malformed) = arguments::parse(draft.arguments, cut && position == last);
                 let call = ToolCall {
                     call_id: ids.unique(draft.id, position),
                     tool: names.to_canonical(&draft.name),

@@ -12,7 +12,7 @@ use super::thought::Thought;
 use crate::model::call_id::CallIds;
 use crate::model::name::ToolNames;
 use crate::model::reply::Fold;
-use crate::model::{Message, ModelError, ModelEvent, failure};
+use crate::model::{Message, ModelError, ModelEvent, failure, surrogate};
 
 /// A reply in the making.
 pub(super) struct Reply {
@@ -194,7 +194,7 @@ impl Fold for Reply {
             out.push_back(ModelEvent::Completed(self.complete()));
             return Ok(());
         }
-        let chunk: Value = serde_json::from_str(data).map_err(unreadable)?;
+        let chunk: Value = surrogate::parse(data).map_err(unreadable)?;
         if let Some(error) = error_in(&chunk) {
             return Err(failure::of_event(error));
         }

@@ -192,6 +192,31 @@ fn workers_that_were_turned_away_together_come_back_at_different_times() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_be_read_is_asked_for_again_as_often_as_one_that_is_cut() {
+    let unreadable = || {
+        Err(ModelError::Protocol(
+            "expected value at line 1 column 1".into(),
+        ))
+    };
+    let model = Scripted::new(vec![
+        vec![text("a"), unreadable()],
+        vec![text("ab"), completed("ab")],
+    ]);
+    let items = model.ask().await;
+    let expected = [text("a"), text("b"), completed("ab")].map(Result::unwrap);
+    assert_eq!(
+        items.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
+        expected
+    );
+    let model = Scripted::new((0..9).map(|_| vec![unreadable()]).collect());
+    assert!(matches!(
+        model.ask().await[..],
+        [Err(ModelError::Protocol(_))]
+    ));
+    assert_eq!(model.waits().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_will_not_pass_is_not_tried_again() {
     let model = Scripted::new(vec![vec![text("a"), refused()]]);
     let items = model.ask().await;

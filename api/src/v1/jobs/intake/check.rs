@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use shared::db;
 use shared::job::Target;
-use shared::secret::SecretName;
+use shared::secret::{SecretName, SecretNeed};
 
 use super::{Candidate, Intake, Wrong};
 use crate::problem::{ApiError, FieldError};
@@ -52,7 +52,7 @@ impl Intake<'_> {
         let needed = candidates
             .iter()
             .flat_map(|candidate| &candidate.parsed.secrets);
-        let needed: HashSet<_> = needed.map(|secret| secret.name.clone()).collect();
+        let needed: HashSet<_> = needed.flat_map(SecretNeed::names).cloned().collect();
         if needed.is_empty() {
             return Ok(Vec::new());
         }
@@ -62,8 +62,9 @@ impl Intake<'_> {
             .iter()
             .enumerate()
             .filter_map(|(place, candidate)| {
-                let secrets = candidate.parsed.secrets.iter().map(|secret| &secret.name);
-                let lacks: Vec<_> = secrets.filter(|name| missing.contains(name)).collect();
+                let is_set = |name: &SecretName| !missing.contains(name);
+                let secrets = candidate.parsed.secrets.iter();
+                let lacks: Vec<_> = secrets.filter(|need| !need.is_met(is_set)).collect();
                 let target = &candidate.parsed.chosen.target;
                 (!lacks.is_empty()).then(|| (place, lacking(target, &lacks)))
             });
@@ -71,10 +72,14 @@ impl Intake<'_> {
     }
 }
 
-fn lacking(target: &Target, secrets: &[&SecretName]) -> FieldError {
-    let names: Vec<_> = secrets.iter().map(|name| name.as_str()).collect();
+fn lacking(target: &Target, secrets: &[&SecretNeed]) -> FieldError {
+    let any_of = |need: &&SecretNeed| {
+        let names: Vec<_> = need.names().map(SecretName::as_str).collect();
+        names.join(" or ")
+    };
+    let needed: Vec<_> = secrets.iter().map(any_of).collect();
+    let names = secrets.iter().flat_map(|need| need.names());
     let paths: Vec<_> = names
-        .iter()
         .map(|name| format!("PUT /v1/secrets/{name}"))
         .collect();
     let (pointer, name) = match target {
@@ -83,7 +88,7 @@ fn lacking(target: &Target, secrets: &[&SecretName]) -> FieldError {
     };
     let detail = format!(
         "`{name}` needs secrets that are not set: {}; set them with {}",
-        names.join(", "),
+        needed.join(", "),
         paths.join(", "),
     );
     FieldError::new(pointer, detail)

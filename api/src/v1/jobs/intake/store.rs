@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 use shared::asset::AssetStore;
 use shared::db;
+use shared::db::Connection;
 use shared::db::asset::NewAsset;
 use shared::db::job::NewJob;
 use shared::id::{ConversationId, TenantId};
 use shared::job::{Input, Job};
-use sqlx::PgConnection;
 
 use super::{Candidate, Intake, Key, Stored, Wrong};
 use crate::problem::{ApiError, FieldError};
@@ -47,7 +47,7 @@ impl Intake<'_> {
             let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
             let (text, digest) = (&key.text, &key.digest);
             let used =
-                db::idempotency::remember(&mut transaction, tenant, text, digest, &ids).await?;
+                db::idempotency::remember(&mut *transaction, tenant, text, digest, &ids).await?;
             if used.is_some() {
                 return Ok(Stored::UsedKey);
             }
@@ -87,7 +87,7 @@ impl Intake<'_> {
     async fn admit(&self, jobs: &[Job]) -> sqlx::Result<()> {
         let joined: Vec<_> = jobs.iter().filter_map(|job| job.conversation_id).collect();
         if !joined.is_empty() {
-            db::run::admit_blocked(self.pool, Some(&joined)).await?;
+            db::run::admit_blocked(self.pool, &joined).await?;
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ fn new_job(tenant: TenantId, candidate: Candidate) -> (NewJob, Vec<Inline>) {
 }
 
 async fn store_inline(
-    transaction: &mut PgConnection,
+    transaction: &mut Connection,
     assets: &AssetStore,
     tenant: TenantId,
     job: &mut NewJob,
@@ -150,7 +150,7 @@ async fn store_inline(
 
 /// Gives the jobs their places in the conversations that they name; what is wrong if one has gone.
 async fn seat(
-    transaction: &mut PgConnection,
+    transaction: &mut Connection,
     tenant: TenantId,
     conversations: &[Option<ConversationId>],
     jobs: &mut [NewJob],

@@ -237,6 +237,6 @@ async fn a_stream_without_its_end_is_broken_and_nonsense_is_not_read() {
 async fn recorded_streams_are_heard_as_they_were_meant() {
     assert_eq!(
         replay_samples(reply, "src/model/anthropic/samples").await,
-        13
+        14
     );
 }

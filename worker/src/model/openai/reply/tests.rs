@@ -381,5 +381,5 @@ async fn an_error_in_mid_stream_is_sorted() {
 
 #[tokio::test]
 async fn recorded_streams_are_heard_as_they_were_meant() {
-    assert_eq!(replay_samples(reply, "src/model/openai/samples").await, 19);
+    assert_eq!(replay_samples(reply, "src/model/openai/samples").await, 20);
 }

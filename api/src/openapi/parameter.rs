@@ -1,0 +1,69 @@
+//! Parameters as generators of clients want them: one that may be left out is still never null, and all of the same
+//! name have the same bounds.
+
+use utoipa::Number;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
+use utoipa::openapi::schema::{Object, SchemaType, Type};
+use utoipa::openapi::{Paths, RefOr, Schema};
+
+/// Says of the parameters of all operations what they may be.
+pub(super) fn describe(paths: &mut Paths) {
+    for path in paths.paths.values_mut() {
+        let operations = [
+            &mut path.get,
+            &mut path.put,
+            &mut path.post,
+            &mut path.patch,
+            &mut path.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            for parameter in parameters(operation) {
+                let place = &parameter.parameter_in;
+                if let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema {
+                    deny_null(schema);
+                    bound(place, &parameter.name, schema);
+                }
+            }
+        }
+    }
+}
+
+fn parameters(operation: &mut Operation) -> impl Iterator<Item = &mut Parameter> {
+    let all = operation.parameters.iter_mut().flatten();
+    all.filter_map(|parameter| match parameter {
+        RefOr::T(parameter) => Some(parameter),
+        RefOr::Ref(_) => None,
+    })
+}
+
+fn deny_null(schema: &mut Object) {
+    if let SchemaType::Array(types) = &mut schema.schema_type {
+        types.retain(|it| *it != Type::Null);
+        if let [only] = types.as_slice() {
+            schema.schema_type = SchemaType::Type(only.clone());
+        }
+    }
+}
+
+/// The bounds of a parameter that the operation says nothing more special of.
+fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
+    match (place, name) {
+        (ParameterIn::Query, "limit") => {
+            schema.minimum.get_or_insert(Number::Int(1));
+            schema.maximum.get_or_insert(Number::Int(100));
+        }
+        (ParameterIn::Query, "after") => {
+            schema.minimum.get_or_insert(Number::Int(0));
+        }
+        (ParameterIn::Path, "name") => text(schema, "^[a-z0-9]+(-[a-z0-9]+)*$", 64),
+        (ParameterIn::Header, "Idempotency-Key") => text(schema, "^[ -~]*[!-~][ -~]*$", 255),
+        (ParameterIn::Header, "Last-Event-ID") => text(schema, "^[0-9]+$", 19),
+        _ => {}
+    }
+}
+
+fn text(schema: &mut Object, pattern: &str, max_length: usize) {
+    schema.pattern.get_or_insert(pattern.to_owned());
+    schema.min_length.get_or_insert(1);
+    schema.max_length.get_or_insert(max_length);
+}

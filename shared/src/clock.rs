@@ -1,0 +1,150 @@
+//! The database's clock, as this process knows it.
+//!
+//! Hosts disagree about the time, and what is stored is ordered, kept and removed by the time of the database. So ids are
+//! made by that time, too. Between two readings it is carried on by this machine's steady clock, which nobody sets.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::db::Pool;
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::time::{sleep, timeout};
+use uuid::{ContextV7, Timestamp, Uuid};
+
+use crate::db;
+
+/// How often the database is asked. For as long the time may be wrong after the database's clock was set, or after this
+/// machine slept.
+const READ_INTERVAL: Duration = Duration::from_secs(10);
+/// An answer that takes longer says too little about the time.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// A clock of this machine that is further off is worth a warning.
+const WORTH_A_WARNING: TimeDelta = TimeDelta::minutes(1);
+/// Ids stay in order when a reading sets the clock back by less, which is what readings differ by.
+const JITTER: TimeDelta = TimeDelta::seconds(5);
+
+/// One for the process, as the system's clock is.
+static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
+
+/// The time of the database; before the first reading, that of this machine.
+pub fn now() -> DateTime<Utc> {
+    lock().now()
+}
+
+/// A new identifier, later than all that this process made before.
+pub(crate) fn new_id() -> Uuid {
+    lock().new_id()
+}
+
+/// Reads the database's clock.
+pub async fn read(pool: &Pool) -> sqlx::Result<()> {
+    let asked_at = Instant::now();
+    let answer = timeout(READ_TIMEOUT, db::now(pool)).await;
+    let read = answer.map_err(|_| sqlx::Error::PoolTimedOut)??;
+    // The answer is from somewhere between.
+    let read_at = asked_at + asked_at.elapsed() / 2;
+    lock().set(read, read_at);
+    Ok(())
+}
+
+/// Goes on reading it until it is dropped.
+pub async fn keep(pool: Pool) {
+    let mut was_off = false;
+    loop {
+        match read(&pool).await {
+            Ok(()) => {
+                let ahead = Utc::now() - now();
+                let is_off = ahead.abs() > WORTH_A_WARNING;
+                if is_off && !was_off {
+                    let seconds = ahead.num_seconds();
+                    tracing::warn!(
+                        seconds,
+                        "this machine's clock is wrong: it is ahead of the database's by so many seconds"
+                    );
+                }
+                was_off = is_off;
+            }
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(error, "cannot read the database's clock");
+            }
+        }
+        sleep(READ_INTERVAL).await;
+    }
+}
+
+fn lock() -> MutexGuard<'static, Clock> {
+    CLOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Clock {
+    /// What the database said, and when.
+    read: Option<(DateTime<Utc>, Instant)>,
+    /// Keeps ids in order within a millisecond and when the time goes back.
+    ids: ContextV7,
+}
+
+impl Clock {
+    const fn new() -> Self {
+        Self {
+            read: None,
+            ids: ContextV7::new(),
+        }
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        match self.read {
+            Some((read, at)) => read + at.elapsed(),
+            None => Utc::now(),
+        }
+    }
+
+    fn set(&mut self, read: DateTime<Utc>, at: Instant) {
+        let before = self.now();
+        self.read = Some((read, at));
+        if before - self.now() > JITTER {
+            // Or ids would stay at the wrong time until the right one comes to it.
+            self.ids = ContextV7::new();
+        }
+    }
+
+    fn new_id(&self) -> Uuid {
+        let now = self.now();
+        let seconds = now.timestamp().max(0).unsigned_abs();
+        let timestamp = Timestamp::from_unix(&self.ids, seconds, now.timestamp_subsec_nanos());
+        Uuid::new_v7(timestamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time_of(id: Uuid) -> DateTime<Utc> {
+        let (seconds, nanos) = id.get_timestamp().unwrap().to_unix();
+        DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap()
+    }
+
+    #[test]
+    fn ids_are_made_by_the_time_of_the_database_even_after_others_were_made_by_a_wrong_one() {
+        let mut clock = Clock::new();
+        for weeks in [0, 3, -3, 0] {
+            let read = Utc::now() + TimeDelta::weeks(weeks);
+            clock.set(read, Instant::now());
+            let off = time_of(clock.new_id()) - read;
+            assert!(off.abs() < TimeDelta::minutes(1), "{off}");
+        }
+    }
+
+    #[test]
+    fn ids_are_in_order_while_readings_differ_a_little() {
+        let mut clock = Clock::new();
+        let mut ids = Vec::new();
+        for millis in [0, 500, -500, 3, -1] {
+            let read = Utc::now() + TimeDelta::milliseconds(millis);
+            clock.set(read, Instant::now());
+            ids.extend((0..1000).map(|_| clock.new_id()));
+        }
+        assert!(ids.is_sorted());
+    }
+}

@@ -1,0 +1,191 @@
+//! A database connection on which every statement has a deadline.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::{Describe, Either, Execute, Executor, PgConnection, Postgres, SqlStr};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How long a connection may take to become usable again when it is returned in the middle of a statement or a
+/// transaction.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A connection on which no statement waits longer than its deadline.
+///
+/// The server ends slow statements by itself (`statement_timeout`). The deadline is for a server that does not answer
+/// at all, because its host or the network between is gone: TCP alone would notice that after many minutes or never.
+/// After the deadline nothing is known about the statement, and the connection is not used again.
+#[derive(Debug)]
+pub struct Connection {
+    raw: Raw,
+    answer_timeout: Duration,
+    /// Set while a transaction is open.
+    pub(super) in_transaction: bool,
+    is_broken: bool,
+}
+
+#[derive(Debug)]
+enum Raw {
+    Dedicated(PgConnection),
+    /// Taken out when the connection is returned.
+    Pooled(Option<PoolConnection<Postgres>>),
+}
+
+impl Connection {
+    pub(super) fn dedicated(connection: PgConnection, answer_timeout: Duration) -> Self {
+        Self::new(Raw::Dedicated(connection), answer_timeout)
+    }
+
+    pub(super) fn pooled(connection: PoolConnection<Postgres>, answer_timeout: Duration) -> Self {
+        Self::new(Raw::Pooled(Some(connection)), answer_timeout)
+    }
+
+    fn new(raw: Raw, answer_timeout: Duration) -> Self {
+        Self {
+            raw,
+            answer_timeout,
+            in_transaction: false,
+            is_broken: false,
+        }
+    }
+
+    /// Whether a statement got no answer, so that no other can be sent.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+}
+
+impl Raw {
+    fn get(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Dedicated(connection) => connection,
+            Self::Pooled(connection) => connection.as_mut().expect("it is taken only on drop"),
+        }
+    }
+}
+
+/// Awaits a part of a statement's answer.
+async fn answer<T>(
+    is_broken: &mut bool,
+    deadline: Instant,
+    waiting: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    if *is_broken {
+        return Err(no_answer());
+    }
+    let answer = timeout_at(deadline, waiting).await;
+    let answer = answer.unwrap_or_else(|_| Err(no_answer()));
+    *is_broken |= matches!(answer, Err(sqlx::Error::Io(_)));
+    answer
+}
+
+fn no_answer() -> sqlx::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the database did not answer in time",
+    )
+    .into()
+}
+
+/// The future's output, or an outage if the server takes longer than `limit`.
+pub(super) async fn within<T>(
+    limit: Duration,
+    waiting: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    let answer = timeout(limit, waiting).await;
+    answer.unwrap_or_else(|_| Err(no_answer()))
+}
+
+impl<'c> Executor<'c> for &'c mut Connection {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, sqlx::Result<Either<PgQueryResult, PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let deadline = Instant::now() + self.answer_timeout;
+        let rows = self.raw.get().fetch_many(query);
+        stream::try_unfold((rows, &mut self.is_broken), move |state| async move {
+            let (mut rows, is_broken) = state;
+            let next = async { rows.next().await.transpose() };
+            let row = answer(is_broken, deadline, next).await?;
+            Ok(row.map(|row| (row, (rows, is_broken))))
+        })
+        .boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, sqlx::Result<Option<PgRow>>>
+    where
+        'c: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let deadline = Instant::now() + self.answer_timeout;
+        let row = self.raw.get().fetch_optional(query);
+        Box::pin(answer(&mut self.is_broken, deadline, row))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, sqlx::Result<PgStatement>>
+    where
+        'c: 'e,
+    {
+        let deadline = Instant::now() + self.answer_timeout;
+        let prepared = self.raw.get().prepare_with(sql, parameters);
+        Box::pin(answer(&mut self.is_broken, deadline, prepared))
+    }
+
+    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
+    where
+        'c: 'e,
+    {
+        let deadline = Instant::now() + self.answer_timeout;
+        let description = self.raw.get().describe(sql);
+        Box::pin(answer(&mut self.is_broken, deadline, description))
+    }
+}
+
+impl Drop for Connection {
+    /// Returns a connection to its pool. The pool waits for the server before it has the connection back, without a
+    /// limit; here it has one, after which the connection is closed and the pool may open another.
+    fn drop(&mut self) {
+        let Raw::Pooled(connection) = &mut self.raw else {
+            return;
+        };
+        let Some(mut connection) = connection.take() else {
+            return;
+        };
+        match Handle::try_current() {
+            Ok(runtime) if !self.is_broken => {
+                if self.in_transaction {
+                    runtime.spawn(undo(connection));
+                } else {
+                    runtime.spawn(timeout(RETURN_TIMEOUT, connection.return_to_pool()));
+                }
+            }
+            _ => drop(connection.detach()),
+        }
+    }
+}
+
+/// Ends the transaction of a connection and returns it. The locks of the transaction are free then.
+async fn undo(mut connection: PoolConnection<Postgres>) {
+    let undoing = sqlx::raw_sql("rollback").execute(&mut *connection);
+    if let Ok(Ok(_)) = timeout(RETURN_TIMEOUT, undoing).await {
+        let _ = timeout(RETURN_TIMEOUT, connection.return_to_pool()).await;
+    } else {
+        // The server undoes a transaction whose connection is gone.
+        drop(connection.detach());
+    }
+}

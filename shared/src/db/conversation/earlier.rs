@@ -1,0 +1,95 @@
+//! What a job finds in its conversation when it begins.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sqlx::PgExecutor;
+use sqlx::types::Json;
+
+use crate::conversation::Seat;
+use crate::event::ConversationCompacted;
+use crate::id::{ConversationId, JobId};
+use crate::job::Input;
+use crate::stored::{UnreadableRow, read};
+
+/// The last summary that the job at a place, or one before it, made.
+pub async fn get_summary(
+    db: impl PgExecutor<'_>,
+    seat: Seat,
+) -> sqlx::Result<Option<ConversationCompacted>> {
+    let data = sqlx::query_scalar!(
+        r#"select event.data as "data: Json<ConversationCompacted>"
+           from job
+           join job_event as event on event.job_id = job.id and event.type = 'conversation.compacted'
+           where job.conversation_id = $1 and job.place <= $2
+           order by job.place desc, event.seq desc
+           limit 1"#,
+        seat.conversation.0,
+        seat.place,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(data.map(|Json(data)| data))
+}
+
+/// The place of the first job of a conversation that is not before `job`; `None` if there is none. If that job was
+/// deleted, it is the first that is younger.
+pub async fn get_first_place(
+    db: impl PgExecutor<'_>,
+    conversation: ConversationId,
+    job: JobId,
+) -> sqlx::Result<Option<i32>> {
+    sqlx::query_scalar!(
+        "select coalesce(
+             (select place from job where conversation_id = $1 and id = $2),
+             (select min(place) from job where conversation_id = $1 and id > $2)
+         )",
+        conversation.0,
+        job.0,
+    )
+    .fetch_one(db)
+    .await
+}
+
+/// A job of a conversation, with what it was asked.
+pub struct Earlier {
+    /// The job.
+    pub job: JobId,
+    /// Its place.
+    pub place: i32,
+    /// What was asked, if this release can read it.
+    pub asked: Result<Asked, UnreadableRow>,
+}
+
+/// The part of a request that later jobs of the conversation are told.
+#[derive(Deserialize)]
+pub struct Asked {
+    /// What the person wanted.
+    pub prompt: String,
+    /// The files to start from.
+    pub inputs: Vec<Input>,
+}
+
+/// The last job before a place, unless its own place is before `first`. One at a time: a request may be large.
+pub async fn get_before(
+    db: impl PgExecutor<'_>,
+    seat: Seat,
+    first: i32,
+) -> sqlx::Result<Option<Earlier>> {
+    let row = sqlx::query!(
+        r#"select id, place as "place!", request as "request: Json<Box<RawValue>>"
+           from job
+           where conversation_id = $1 and place < $2 and place >= $3
+           order by place desc
+           limit 1"#,
+        seat.conversation.0,
+        seat.place,
+        first,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| Earlier {
+        job: JobId(row.id),
+        place: row.place,
+        asked: read("an earlier job's request", &row.request),
+    }))
+}

@@ -1,0 +1,120 @@
+//! What was said in conversations, message by message.
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sqlx::PgExecutor;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::conversation::{Message, Said};
+use crate::event::{ConversationCompacted, ToolCompleted};
+use crate::id::{ConversationId, JobId};
+use crate::message::AssistantMessage;
+
+/// Where in a conversation something was said: the job's place, and the number in its log.
+pub type Position = (i32, i64);
+
+/// What was said after a position, in order, each with its own. What this release cannot read is `None`.
+pub async fn list_messages(
+    db: impl PgExecutor<'_>,
+    id: ConversationId,
+    (place, seq): Position,
+    limit: i64,
+) -> sqlx::Result<Vec<(Position, Option<Message>)>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select place as "place!", seq as "seq!", job_id as "job_id!", type as "kind!", at as "at!",
+               data as "data!: Json<Box<RawValue>>"
+           from (
+               select place, 0 as seq, id as job_id, 'prompt' as type, created_at as at, request as data
+               from job
+               where conversation_id = $1
+               union all
+               select job.place, event.seq, job.id, event.type, event.at, event.data
+               from job
+               join job_event as event on event.job_id = job.id
+               where job.conversation_id = $1
+                 and job.place >= $2
+                 and event.type in ('message.completed', 'tool.completed', 'conversation.compacted')
+           ) as said
+           where (place, seq) > ($2, $3)
+           order by place, seq
+           limit $4"#,
+        id.0,
+        place,
+        seq,
+        limit,
+    )
+    .fetch(db);
+    // One at a time: a request may be large, and only its prompt is kept.
+    rows.map_ok(Row::read).try_collect().await
+}
+
+/// The part of a request that is a message.
+#[derive(Deserialize)]
+struct Asked {
+    prompt: String,
+}
+
+struct Row {
+    place: i32,
+    seq: i64,
+    job_id: Uuid,
+    kind: String,
+    at: DateTime<Utc>,
+    data: Json<Box<RawValue>>,
+}
+
+impl Row {
+    fn read(self) -> (Position, Option<Message>) {
+        let said = self.said();
+        if let Err(error) = &said {
+            let (job, error) = (self.job_id, error as &dyn std::error::Error);
+            tracing::warn!(%job, seq = self.seq, error, "a message of a conversation is left out");
+        }
+        let message = said.ok().map(|said| Message {
+            job_id: JobId(self.job_id),
+            seq: self.seq,
+            at: self.at,
+            said,
+        });
+        ((self.place, self.seq), message)
+    }
+
+    fn said(&self) -> serde_json::Result<Said> {
+        let data = self.data.0.get();
+        Ok(match self.kind.as_str() {
+            "message.completed" => {
+                let reply: AssistantMessage = serde_json::from_str(data)?;
+                Said::Assistant {
+                    content: reply.content,
+                }
+            }
+            "tool.completed" => {
+                let ToolCompleted {
+                    call_id,
+                    outcome,
+                    output,
+                    ..
+                } = serde_json::from_str(data)?;
+                Said::Tool {
+                    call_id,
+                    outcome,
+                    output,
+                }
+            }
+            "conversation.compacted" => {
+                let compacted: ConversationCompacted = serde_json::from_str(data)?;
+                Said::Summary {
+                    text: compacted.summary,
+                }
+            }
+            _ => {
+                let asked: Asked = serde_json::from_str(data)?;
+                Said::User { text: asked.prompt }
+            }
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the database can be used: it is within reach, and each connection has a session of its own.
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection as _, PgConnection, Row};
+
+use super::connection::within;
+use super::{ACQUIRE_TIMEOUT, connect_options, through_outage};
+
+/// Connections that are compared with the first.
+const OTHERS: usize = 2;
+
+/// Why the database cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Prepared statements, settings and notifications belong to a session.
+    #[error(
+        "the database URL leads to a connection pooler in transaction mode, in which statements of several processes \
+         get mixed up; use session mode (PgBouncer: `pool_mode = session`), or the URL of the database server itself"
+    )]
+    SharedSessions,
+    /// PgBouncer refuses what it does not know.
+    #[error(
+        "the connection pooler refuses the parameter `{0}`; set `ignore_startup_parameters = {0}` in the \
+         configuration of PgBouncer, or use the URL of the database server itself"
+    )]
+    RefusedParameter(String),
+    /// All else.
+    #[error("cannot reach the database")]
+    Unreachable(#[source] sqlx::Error),
+}
+
+/// Checks that the database can be used. A server that is just restarting is waited for.
+pub async fn check(url: &str) -> Result<(), ConnectError> {
+    let options = connect_options(url, "skillet").map_err(ConnectError::Unreachable)?;
+    let checked = through_outage(async || {
+        match within(ACQUIRE_TIMEOUT, has_shared_sessions(&options)).await {
+            Ok(false) => Ok(Ok(())),
+            Ok(true) => Ok(Err(ConnectError::SharedSessions)),
+            Err(error) => match refused_parameter(&error) {
+                Some(name) => Ok(Err(ConnectError::RefusedParameter(name))),
+                None => Err(error),
+            },
+        }
+    });
+    checked.await.map_err(ConnectError::Unreachable)?
+}
+
+/// Whether a statement may run in another session than the one before it on the same connection.
+///
+/// A pooler in transaction mode keeps a session with one connection during a transaction only. So others with an open
+/// transaction either got the session that the first connection had, or it gets another now.
+async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Result<bool> {
+    let mut first = PgConnection::connect_with(options).await?;
+    let backend = backend_of(&mut first).await?;
+    let mut others = Vec::with_capacity(OTHERS);
+    let mut is_shared = false;
+    while !is_shared && others.len() < OTHERS {
+        let mut other = PgConnection::connect_with(options).await?;
+        sqlx::raw_sql("begin").execute(&mut other).await?;
+        is_shared =
+            backend_of(&mut other).await? == backend || backend_of(&mut first).await? != backend;
+        others.push(other);
+    }
+    for connection in others.into_iter().chain([first]) {
+        connection.close().await?;
+    }
+    Ok(is_shared)
+}
+
+/// The process of the server that runs the statements of this connection. Not a prepared statement, for its name could
+/// be taken in a shared session.
+async fn backend_of(connection: &mut PgConnection) -> sqlx::Result<i32> {
+    let row = sqlx::raw_sql("select pg_backend_pid()")
+        .fetch_one(connection)
+        .await?;
+    row.try_get(0)
+}
+
+fn refused_parameter(error: &sqlx::Error) -> Option<String> {
+    let message = error.as_database_error()?.message();
+    let name = message.strip_prefix("unsupported startup parameter: ")?;
+    Some(name.to_owned())
+}

@@ -1,0 +1,108 @@
+//! Whole numbers as JSON writes them.
+
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A number that is to be whole, as it was sent: `150`, `150.0` and `1.5e2` are the same one.
+///
+/// Any number can be read, so that [`get`](Self::get) can name the range to a client that missed it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Whole(f64);
+
+impl Whole {
+    /// The number, if it is whole and fits the type.
+    pub fn get<T: TryFrom<i64>>(self) -> Option<T> {
+        // Beyond this, neighbouring whole numbers are the same `f64`.
+        const MOST: f64 = 9_007_199_254_740_991.0;
+        let is_whole = self.0.fract() == 0.0 && self.0.abs() <= MOST;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is whole and within the range of i64"
+        )]
+        let number = is_whole.then_some(self.0 as i64)?;
+        T::try_from(number).ok()
+    }
+}
+
+impl From<u32> for Whole {
+    fn from(number: u32) -> Self {
+        Self(number.into())
+    }
+}
+
+/// However it was written, a whole number is written without a fraction.
+impl Serialize for Whole {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.get::<i64>() {
+            Some(number) => serializer.serialize_i64(number),
+            None => serializer.serialize_f64(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_f64(AnyNumber)
+    }
+}
+
+struct AnyNumber;
+
+impl Visitor<'_> for AnyNumber {
+    type Value = Whole;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a whole number")
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Whole, E> {
+        Ok(Whole(number))
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "numbers that lose precision are out of every range"
+    )]
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Whole, E> {
+        Ok(Whole(number as f64))
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "numbers that lose precision are out of every range"
+    )]
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
+        Ok(Whole(number as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Whole {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_with_a_fraction_or_an_exponent() {
+        for json in ["150", "150.0", "1.5e2", "15e1", "1500E-1"] {
+            assert_eq!(read(json).get(), Some(150_u32), "{json}");
+            assert_eq!(serde_json::to_string(&read(json)).unwrap(), "150");
+        }
+        assert_eq!(read("-100.0").get(), Some(-100_i16));
+    }
+
+    #[test]
+    fn a_number_that_is_not_whole_or_too_large_for_its_type_is_none() {
+        for json in ["1.5", "1e300", "-1", "4294967296", "18446744073709551615"] {
+            assert_eq!(read(json).get::<u32>(), None, "{json}");
+        }
+        // 2^53 + 1 would be read as its neighbour.
+        assert_eq!(read("9007199254740993").get::<i64>(), None);
+        assert_eq!(serde_json::to_string(&read("1.5")).unwrap(), "1.5");
+        assert!(serde_json::from_str::<Whole>("\"150\"").is_err());
+    }
+}

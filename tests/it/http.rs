@@ -1,0 +1,37 @@
+//! HTTP as clients of all kinds speak it, well and badly.
+
+mod body;
+mod connection;
+mod head;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::support::Service;
+
+/// How long a connection may stay open that nobody uses.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A connection of our own, byte by byte.
+struct Raw(TcpStream);
+
+impl Raw {
+    async fn open(service: &Service) -> Self {
+        let address = service.url.trim_start_matches("http://");
+        Self(TcpStream::connect(address).await.unwrap())
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// All that comes until the other end closes.
+    async fn rest(mut self) -> String {
+        let mut bytes = Vec::new();
+        let reading = timeout(PATIENCE, self.0.read_to_end(&mut bytes)).await;
+        // A connection that is cut is closed, too.
+        drop(reading.expect("it stays open"));
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

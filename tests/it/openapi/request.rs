@@ -1,0 +1,194 @@
+//! Requests as the document describes them: what it gives as an example is done, and its numbers are taken.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use shared::key::Scope;
+use tests::model_server::Reply;
+
+use super::document;
+use crate::support::problem::Problem;
+use crate::support::{Service, create_key};
+
+/// A whole number in a body: its place, and its range.
+struct Whole {
+    pointer: String,
+    low: i64,
+    high: i64,
+}
+
+#[tokio::test]
+async fn a_whole_number_may_be_written_with_a_fraction_and_has_a_range() {
+    let service = Service::without_worker().await;
+    let document = document(&service).await;
+    let mut checked = 0;
+    for (path, method, schema) in bodies(&document) {
+        let mut found = Vec::new();
+        find_whole(&document, schema, String::new(), &mut found);
+        for Whole { pointer, low, high } in found {
+            let path = fill(&service, &path).await;
+            let send = async |number: Value| {
+                let body = with(base(&path), &pointer, number);
+                service.request(method.clone(), &path).json(&body)
+            };
+            for edge in [low, high] {
+                #[expect(clippy::cast_precision_loss, reason = "no range goes that far")]
+                let response = send(json!(edge as f64)).await.send().await.unwrap();
+                let status = response.status();
+                let text = response.text().await.unwrap();
+                assert!(status.is_success(), "{path} {pointer} {edge}.0: {text}");
+            }
+            for number in [
+                json!(low - 1),
+                json!(high + 1),
+                json!(low as f64 + 0.5),
+                json!(1e300),
+            ] {
+                let refused = Problem::of(send(number.clone()).await).await;
+                let detail = format!("must be a whole number from {low} to {high}");
+                assert_eq!(refused.errors(), [(&*pointer, &*detail)], "{path} {number}");
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked >= 20, "{checked} numbers");
+}
+
+/// The JSON bodies of operations, with their schemas.
+fn bodies(document: &Value) -> Vec<(String, Method, &Value)> {
+    let mut bodies = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let body = &operation["requestBody"]["content"]["application/json"];
+            if body.is_object() {
+                let method = method.to_uppercase().parse().unwrap();
+                bodies.push((path.clone(), method, body));
+            }
+        }
+    }
+    bodies
+}
+
+fn find_whole(document: &Value, schema: &Value, pointer: String, found: &mut Vec<Whole>) {
+    let schema = schema.get("schema").unwrap_or(schema);
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = document.pointer(&reference[1..]).unwrap();
+        return find_whole(document, target, pointer, found);
+    }
+    for part in ["oneOf", "allOf", "anyOf"] {
+        for variant in schema[part].as_array().into_iter().flatten() {
+            find_whole(document, variant, pointer.clone(), found);
+        }
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        find_whole(document, property, format!("{pointer}/{name}"), found);
+    }
+    if schema["items"].is_object() {
+        find_whole(document, &schema["items"], format!("{pointer}/0"), found);
+    }
+    let is_integer = |kind: &Value| kind == "integer";
+    let kinds = schema["type"].as_array();
+    if is_integer(&schema["type"]) || kinds.is_some_and(|kinds| kinds.iter().any(is_integer)) {
+        let bound = |name: &str| {
+            let bound = schema[name].as_f64();
+            #[expect(clippy::cast_possible_truncation, reason = "bounds are whole")]
+            let bound = bound.unwrap_or_else(|| panic!("{pointer} has no {name}")) as i64;
+            bound
+        };
+        let (low, high) = (bound("minimum"), bound("maximum"));
+        found.push(Whole { pointer, low, high });
+    }
+}
+
+/// A body that is accepted, with everything in it that has numbers.
+fn base(path: &str) -> Value {
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "limits": {}});
+    let last = path.rsplit('/').next().unwrap();
+    match last {
+        "jobs" => job,
+        "batch" => json!({"jobs": [job]}),
+        "submit-limits" => json!({"submit_rate": {"per_minute": 1}}),
+        "example" => {
+            json!({"soul": "I am.", "limits": {}, "mcp_servers": [{"name": "a", "command": ["true"]}]})
+        }
+        _ => json!({}),
+    }
+}
+
+fn with(mut body: Value, pointer: &str, value: Value) -> Value {
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    body.pointer_mut(parent).unwrap()[name] = value;
+    body
+}
+
+/// The path with names and ids that are there.
+async fn fill(service: &Service, path: &str) -> String {
+    let (_, tenants) = service.get("/v1/tenants").await;
+    let tenant = tenants["data"][0]["id"].as_str().unwrap();
+    let name = if path.contains("secrets") {
+        "EXAMPLE"
+    } else {
+        "example"
+    };
+    path.replace("{tenant_id}", tenant).replace("{name}", name)
+}
+
+#[tokio::test]
+async fn every_example_can_be_sent_as_it_is() {
+    let service = Service::start().await;
+    let document = document(&service).await;
+    service.model.script_with("page", |_| Reply::text("Done."));
+    // The limits of an example are not to hold for the next.
+    let key = create_key(&service.pool, "reader", &[Scope::Jobs, Scope::Admin]).await;
+    let mut sent = 0;
+    for (path, method, body) in bodies(&document) {
+        let examples = body["examples"].as_object();
+        let examples = examples.into_iter().flatten().map(|(_, it)| &it["value"]);
+        let examples: Vec<_> = body.get("example").into_iter().chain(examples).collect();
+        assert!(!examples.is_empty(), "{method} {path} has no example");
+        let path = match path.contains("approval_id") {
+            true => ask(&service, &key).await,
+            false => fill(&service, &path).await,
+        };
+        for example in examples {
+            let request = service.anonymous(method.clone(), &path).bearer_auth(&key);
+            let answer = request.json(example).send().await.unwrap();
+            let status = answer.status();
+            let text = answer.text().await.unwrap();
+            assert!(status.is_success(), "{method} {path}: {text}");
+            sent += 1;
+        }
+    }
+    assert!(sent >= 12, "{sent} examples");
+}
+
+/// The path of an approval that waits.
+async fn ask(service: &Service, key: &str) -> String {
+    let script = [
+        Reply::call("shell_exec", json!({"command": "true"})),
+        Reply::text("Done."),
+    ];
+    service.model.script("asked", script);
+    let body = json!({
+        "agent": "default", "model": "anthropic/claude-test", "prompt": "#asked", "hooks": {"confirm": ["*"]},
+    });
+    let get = async |path: &str| -> Value {
+        let request = service.anonymous(Method::GET, path).bearer_auth(key);
+        request.send().await.unwrap().json().await.unwrap()
+    };
+    let created = service.anonymous(Method::POST, "/v1/jobs").bearer_auth(key);
+    let job: Value = created
+        .json(&body)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let path = format!("/v1/jobs/{}/approvals", job["id"].as_str().unwrap());
+    let mut page = get(&path).await;
+    while page["data"][0].is_null() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        page = get(&path).await;
+    }
+    format!("{path}/{}", page["data"][0]["id"].as_str().unwrap())
+}

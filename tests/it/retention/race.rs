@@ -1,0 +1,55 @@
+//! Files that are taken again in the moment in which they are to go.
+
+use chrono::{TimeDelta, Utc};
+use serde_json::json;
+use shared::db;
+use shared::id::{AssetId, JobId, TenantId};
+use uuid::Uuid;
+
+use super::age;
+use crate::support::{Service, bash, until};
+
+#[tokio::test]
+async fn a_file_is_either_taken_by_a_new_job_or_removed() {
+    let service = Service::with_maker().await;
+    let prompt = bash("printf made > own.txt") + "\noutput document: own.txt";
+    let body = json!({"skill": "maker", "model": "script/bash", "prompt": prompt});
+    let mut old = Vec::new();
+    for _ in 0..2 {
+        let made = service.run(&body).await;
+        let asset = made["outputs"][0]["asset"]["id"].as_str().unwrap();
+        let asset = AssetId(asset.parse().unwrap());
+        let job = age(&service, made["id"].as_str().unwrap(), 50).await;
+        old.push((JobId(job.parse().unwrap()), asset));
+    }
+    let pool = &service.pool;
+    let tenant = sqlx::query_scalar("select id from tenant where name = 'default'");
+    let tenant = TenantId(tenant.fetch_one(pool).await.unwrap());
+    let cutoff = Utc::now() - TimeDelta::days(30);
+
+    let mut transaction = pool.begin().await.unwrap();
+    let none = JobId(Uuid::nil());
+    let found = db::job::lock_old(&mut transaction, cutoff, &[], none, 10).await;
+    assert_eq!(found.unwrap().len(), 2);
+    let [(first, first_asset), (second, second_asset)] = old[..] else {
+        unreachable!("there are two")
+    };
+    // Between the look at the files and their removal.
+    let taken = db::asset::use_as_inputs(pool, tenant, &[first_asset]).await;
+    assert_eq!(taken.unwrap().len(), 1);
+    let jobs = [first, second];
+    let again = db::job::list_taken_again(&mut transaction, cutoff, &jobs).await;
+    assert_eq!(again.unwrap(), [first]);
+
+    // After that, who wants the other waits, and finds it gone.
+    let taker = {
+        let pool = pool.clone();
+        tokio::spawn(async move { db::asset::use_as_inputs(&pool, tenant, &[second_asset]).await })
+    };
+    let waits = "select exists (select from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock' and query like '%stale%')";
+    until(async || sqlx::query_scalar(waits).fetch_one(pool).await.unwrap()).await;
+    db::job::delete(&mut transaction, &[second]).await.unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(taker.await.unwrap().unwrap(), []);
+}

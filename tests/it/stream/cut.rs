@@ -1,0 +1,94 @@
+//! Streams that end before their job does.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use tokio::time::timeout;
+
+use crate::support::{Service, Stream, bash};
+
+/// Longer than two comments of a stream in which nothing happens.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+#[tokio::test]
+async fn a_follower_that_is_behind_when_the_job_is_deleted_is_let_go() {
+    let service = Service::start().await;
+    let commands = (0..30).map(|_| bash("seq 1 30000"));
+    let prompt = commands.collect::<Vec<_>>().join("\n");
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": {"max_iterations": 40}});
+    let job = service.create(&job).await;
+    // A client that takes little at once, and nothing now.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let address = service.url.trim_start_matches("http://").parse().unwrap();
+    let mut connection = socket.connect(address).await.unwrap();
+    let request = format!(
+        "GET /v1/jobs/{job}/stream HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {}\r\n\r\n",
+        service.key
+    );
+    connection.write_all(request.as_bytes()).await.unwrap();
+    service.finished(&job).await;
+    let gone = service.request(Method::DELETE, &format!("/v1/jobs/{job}"));
+    assert_eq!(gone.send().await.unwrap().status(), 204);
+
+    let mut bytes = Vec::new();
+    let read = timeout(PATIENCE, connection.read_to_end(&mut bytes)).await;
+    drop(read.expect("the stream goes on"));
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("event: job.queued"), "it had begun");
+    assert!(!text.contains("event: job.completed"), "it was behind");
+    assert!(
+        !text.ends_with("0\r\n\r\n"),
+        "only the end of a job ends a stream cleanly"
+    );
+}
+
+#[tokio::test]
+async fn a_follower_of_a_job_that_goes_without_an_event_is_let_go() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let mut stream = service.follow(&job, 0).await;
+    assert_eq!(stream.next().await.unwrap()["type"], "job.queued");
+    for delete in [
+        "delete from run where job_id = $1::uuid",
+        "delete from job_event where job_id = $1::uuid",
+        "delete from job where id = $1::uuid",
+    ] {
+        let delete = sqlx::query(delete).bind(&job);
+        assert_eq!(
+            delete.execute(&service.pool).await.unwrap().rows_affected(),
+            1
+        );
+    }
+    let next = timeout(PATIENCE, stream.next_raw()).await;
+    assert_eq!(next.expect("the stream goes on"), None);
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_key_is_revoked() {
+    let service = Service::without_worker().await;
+    let (_, made) = service.post("/v1/keys", &json!({"name": "lost"})).await;
+    let job = service.create_shell("true").await;
+    let path = format!("/v1/jobs/{job}/stream");
+    let lost = service.anonymous(Method::GET, &path);
+    let lost = lost.bearer_auth(made["secret"].as_str().unwrap());
+    let mut lost = Stream::open(lost).await;
+    let mut kept = service.follow(&job, 0).await;
+    for stream in [&mut lost, &mut kept] {
+        assert_eq!(stream.next().await.unwrap()["type"], "job.queued");
+    }
+    let key = format!("/v1/keys/{}", made["id"].as_str().unwrap());
+    let revoked = service.request(Method::DELETE, &key).send().await.unwrap();
+    assert_eq!(revoked.status(), 204);
+    let next = timeout(Duration::from_secs(15), lost.next_raw()).await;
+    assert_eq!(next.expect("the stream goes on"), None);
+
+    service
+        .post(&format!("/v1/jobs/{job}/cancel"), &Value::Null)
+        .await;
+    assert_eq!(kept.next().await.unwrap()["type"], "job.cancelled");
+    assert_eq!(kept.next().await, None);
+}

@@ -1,0 +1,75 @@
+//! When things happened.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::chaos::history::{History, JobHistory};
+
+/// What a clock that is right may be off. One that is wrong is weeks off.
+const TOLERANCE: TimeDelta = TimeDelta::minutes(1);
+
+pub(super) fn its_log_never_goes_back_in_time(job: &JobHistory, faults: &mut Vec<String>) {
+    for pair in job.events.windows(2) {
+        let (before, after) = (instant(&pair[0]["at"]), instant(&pair[1]["at"]));
+        if before.is_none() || after < before {
+            let (seq, before, after) = (&pair[1]["seq"], &pair[0]["at"], &pair[1]["at"]);
+            faults.push(format!("event {seq} is of {after}, after one of {before}"));
+        }
+    }
+}
+
+pub(super) fn it_is_accepted_begins_and_ends_in_that_order(
+    job: &JobHistory,
+    faults: &mut Vec<String>,
+) {
+    let times = ["created_at", "started_at", "finished_at"];
+    let known: Vec<_> = times
+        .into_iter()
+        .filter_map(|name| Some((name, instant(&job.job[name])?)))
+        .collect();
+    for pair in known.windows(2) {
+        let ((before, earlier), (after, later)) = (pair[0], pair[1]);
+        if later < earlier {
+            faults.push(format!("{after} is {later}, and {before} is {earlier}"));
+        }
+    }
+}
+
+/// Whatever the clocks of hosts say, the database's counts.
+pub(super) fn its_times_are_those_of_the_run(
+    history: &History,
+    job: &JobHistory,
+    faults: &mut Vec<String>,
+) {
+    let (begun_at, ended_at) = history.span;
+    let is_of_run = |at: DateTime<Utc>| begun_at - TOLERANCE <= at && at <= ended_at + TOLERANCE;
+    for name in ["created_at", "started_at", "finished_at"] {
+        let at = instant(&job.job[name]);
+        if at.is_some_and(|at| !is_of_run(at)) {
+            faults.push(format!("{name} is {}, which is not now", job.job[name]));
+        }
+    }
+    let strange = job.events.iter();
+    let strange = strange.filter(|event| !instant(&event["at"]).is_some_and(is_of_run));
+    faults.extend(strange.map(|event| {
+        let (seq, at) = (&event["seq"], &event["at"]);
+        format!("event {seq} is of {at}, which is not now")
+    }));
+    // The id says in which partition the log is, and where lists have the job.
+    for id in &job.accepted {
+        if !made_at(id).is_some_and(is_of_run) {
+            faults.push(format!("the id {id} is not of now"));
+        }
+    }
+}
+
+fn instant(value: &Value) -> Option<DateTime<Utc>> {
+    value.as_str()?.parse().ok()
+}
+
+/// The instant that a UUID of version 7 begins with.
+fn made_at(id: &str) -> Option<DateTime<Utc>> {
+    let (seconds, nanos) = Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
+    DateTime::from_timestamp(seconds.try_into().ok()?, nanos)
+}

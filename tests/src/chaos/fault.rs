@@ -1,0 +1,132 @@
+//! What is done to a service.
+
+/// What is done to the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// SIGKILL to a worker.
+    Kill(usize),
+    /// SIGSTOP to a worker.
+    Stop(usize),
+    /// SIGCONT to a worker.
+    Continue(usize),
+    /// SIGTERM to a worker.
+    Drain(usize),
+    /// A worker begins where there is none.
+    Start(usize),
+    /// One in so many connections to the database is cut by the server.
+    Cut {
+        /// How many there are for one that is cut.
+        one_in: usize,
+    },
+    /// SIGSTOP to the server's process of a connection, whatever it is doing.
+    Hang(Connection),
+    /// SIGCONT to those of such connections.
+    Resume(Connection),
+    /// SIGSTOP to the server's process of a connection while it holds no lock, until all jobs have ended.
+    HangForGood(Connection),
+    /// The database server ends at once, and starts again.
+    RestartPostgres,
+    /// SIGKILL to an API.
+    KillApi(usize),
+    /// An API begins again where it was.
+    StartApi(usize),
+    /// The same on a host whose clock is three weeks ahead.
+    StartApiAhead(usize),
+    /// Workers that begin from now on are of the next version.
+    Release,
+}
+
+/// A connection to the database, by whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Connection {
+    /// What it is for.
+    pub(crate) purpose: Purpose,
+    /// Which of those with that purpose.
+    pub(crate) which: usize,
+}
+
+/// What a connection to the database is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Purpose {
+    /// A worker writes its logs.
+    Log,
+    /// A worker claims jobs.
+    Claim,
+    /// A worker says that it is alive.
+    Heartbeat,
+    /// An API accepts jobs.
+    JobWriter,
+    /// An API reads new events for all its followers.
+    Hub,
+    /// Waiting for notifications.
+    Listener,
+    /// Any of these, or one of a pool.
+    Any,
+}
+
+impl Purpose {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Log,
+        Self::Claim,
+        Self::Heartbeat,
+        Self::JobWriter,
+        Self::Hub,
+        Self::Listener,
+        Self::Any,
+    ];
+
+    /// What its last statement is like.
+    pub(crate) fn statement(self) -> &'static str {
+        match self {
+            Self::Log => "%with entry as materialized%",
+            Self::Claim => "%(run).claimed_at%",
+            Self::Heartbeat => "update worker set heartbeat_at%",
+            Self::JobWriter => "%with new as materialized%",
+            Self::Hub => "%as followed (job_id, after)%",
+            Self::Listener => "LISTEN%",
+            Self::Any => "%",
+        }
+    }
+}
+
+impl Fault {
+    /// What is counted.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Kill(_) => "workers killed",
+            Self::Stop(_) => "workers stopped for a while",
+            Self::Continue(_) => "workers continued",
+            Self::Drain(_) => "workers drained",
+            Self::Start(_) => "workers started",
+            Self::Cut { .. } => "times connections were cut",
+            Self::Hang(_) => "connections hung for a while",
+            Self::Resume(_) => "connections resumed",
+            Self::HangForGood(_) => "connections hung for good",
+            Self::RestartPostgres => "restarts of Postgres",
+            Self::KillApi(_) => "APIs killed",
+            Self::StartApi(_) => "APIs started",
+            Self::StartApiAhead(_) => "APIs started with a clock ahead",
+            Self::Release => "updates of all workers",
+        }
+    }
+
+    /// Whether a job may be lost by its worker because of it.
+    pub(crate) fn may_lose_a_worker(self) -> bool {
+        match self {
+            Self::Kill(_)
+            | Self::Stop(_)
+            | Self::Cut { .. }
+            | Self::Hang(_)
+            | Self::HangForGood(_)
+            | Self::RestartPostgres => true,
+            Self::Continue(_)
+            | Self::Drain(_)
+            | Self::Start(_)
+            | Self::Resume(_)
+            | Self::KillApi(_)
+            | Self::StartApi(_)
+            | Self::StartApiAhead(_)
+            | Self::Release => false,
+        }
+    }
+}

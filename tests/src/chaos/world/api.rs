@@ -1,0 +1,80 @@
+//! An API process, which begins again at the same address.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use anyhow::Context;
+use tokio::task::spawn_blocking;
+
+use crate::chaos::clock::{Leftovers, WrongClock};
+use crate::process::Process;
+
+/// An API, running or not.
+pub(super) struct Api {
+    url: String,
+    process: Option<Process>,
+    // After the process, which leaves them.
+    leftovers: Option<Leftovers>,
+    home: PathBuf,
+}
+
+impl Api {
+    /// One that has not been started, with that data directory and its log beside that.
+    pub(super) fn at(home: PathBuf) -> Self {
+        Self {
+            url: "http://127.0.0.1:0".to_owned(),
+            process: None,
+            leftovers: None,
+            home,
+        }
+    }
+
+    /// Starts it where it was, or at a free port; says whether it was away.
+    pub(super) async fn start(
+        &mut self,
+        program: &Path,
+        environment: &[(String, String)],
+        clock: Option<&WrongClock>,
+    ) -> anyhow::Result<bool> {
+        if self.process.is_some() {
+            return Ok(false);
+        }
+        let mut environment = environment.to_vec();
+        let home = self.home.display().to_string();
+        environment.push(("SKILLET_DATA_DIR".to_owned(), home));
+        environment.extend(clock.into_iter().flat_map(WrongClock::environment));
+        let address = self.url.trim_start_matches("http://");
+        let arguments = ["api", "--listen", address];
+        let log = self.home.with_extension("log");
+        let mut process = Process::start(program, &arguments, &environment, &log);
+        self.leftovers = clock.map(|_| Leftovers::of(process.id()));
+        let listening = spawn_blocking(move || (process.first_line(), process));
+        let (line, process) = listening.await?;
+        let url = line.strip_prefix("listening on ");
+        url.context("the API did not start")?
+            .clone_into(&mut self.url);
+        self.process = Some(process);
+        Ok(true)
+    }
+
+    /// Where it is, also while it is away.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Kills it; says whether it was there.
+    pub(super) fn kill(&mut self) -> bool {
+        let was_there = self.process.take().is_some();
+        self.leftovers = None;
+        was_there
+    }
+
+    /// How it ended, if it did so by itself.
+    pub(super) fn ended(&mut self) -> Option<ExitStatus> {
+        let ended = self.process.as_mut().and_then(Process::ended);
+        if ended.is_some() {
+            self.kill();
+        }
+        ended
+    }
+}

@@ -1,0 +1,126 @@
+//! Jobs that this release cannot read: handed back for a worker of the release that wrote them.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use shared::db::claim::UnreadableJob;
+use shared::db::log::{Next, finish};
+use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::job::{Job, JobErrorCode, JobResult, Outcome};
+use shared::stored::UnreadableRow;
+use tokio_util::sync::CancellationToken;
+
+use super::left::Left;
+use crate::shop::Shop;
+use crate::telemetry::Close;
+
+/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take almost
+/// two hours.
+const MAX_UNREADABLE: i16 = 20;
+/// The pause after the first, doubled each time up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
+/// Hands back a job whose request this release cannot read, or ends it if it was cancelled or has been handed back too
+/// often. If the lease is lost meanwhile, the job is another worker's.
+pub(crate) async fn hand_back(shop: &Shop, unreadable: UnreadableJob, lost: CancellationToken) {
+    let UnreadableJob {
+        lease,
+        job,
+        claimed_at,
+        ..
+    } = unreadable;
+    tell(&job, &unreadable.error);
+    let ends = unreadable.cancel_requested || is_last(unreadable.unreadable);
+    let left = match ends {
+        true => Left::read(&shop.pool, &job).await,
+        false => Ok(Left::default()),
+    };
+    let left = match left {
+        Ok(left) => left,
+        Err(error) => {
+            // The next chore finds that nobody works on it.
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(job = %job.id, error, "a job could not be ended");
+            return;
+        }
+    };
+    let (last, next) = if unreadable.cancel_requested {
+        finish(job.clone(), Outcome::Cancelled, claimed_at, left.result)
+    } else {
+        last_words(&job, claimed_at, unreadable.unreadable, left.result)
+    };
+    let mut events = left.unanswered;
+    events.push(last);
+    let close = Close::from(&next);
+    let log = shop
+        .log
+        .open(lease, unreadable.last_seq, job.attempt, lost)
+        .await;
+    if log.close(events, next).await.is_ok() {
+        shop.meters.closed(&job, close);
+    }
+}
+
+/// The last entry of an attempt at a job that this release cannot read, and what becomes of the job after so many
+/// earlier ones: another worker may take it, or it fails with what it has come to.
+pub(super) fn last_words(
+    job: &Job,
+    now: DateTime<Utc>,
+    earlier: i16,
+    result: JobResult,
+) -> (EventData, Next) {
+    if is_last(earlier) {
+        let error = JobErrorCode::JobUnreadable.with(
+            "no worker could read this job, which another release of Skillet wrote; update all workers to that release, \
+             then retry the job",
+        );
+        let result = JobResult {
+            error: Some(error),
+            ..result
+        };
+        return finish(job.clone(), Outcome::Failed, now, result);
+    }
+    let run_at = now + pause(earlier);
+    let cause = RetryCause::Unreadable;
+    let event = EventData::JobRetrying(JobRetrying {
+        cause,
+        message: "the worker's release cannot read this job; another worker may".to_owned(),
+        run_at,
+    });
+    (event, Next::Requeue { cause, run_at })
+}
+
+/// Tells the operator.
+fn tell(job: &Job, error: &UnreadableRow) {
+    let error = error as &dyn std::error::Error;
+    tracing::warn!(job = %job.id, error, "a job was written by another release");
+}
+
+fn is_last(earlier: i16) -> bool {
+    earlier + 1 >= MAX_UNREADABLE
+}
+
+/// Whether it was another release that wrote what an attempt could not read.
+pub(super) fn is_unreadable(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<UnreadableRow>())
+}
+
+fn pause(earlier: i16) -> Duration {
+    let doublings = earlier.clamp(0, 16);
+    LONGEST_PAUSE.min(FIRST_PAUSE * (1 << doublings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_of_all_workers_has_more_than_an_hour() {
+        let pauses: Vec<_> = (0..MAX_UNREADABLE - 1).map(pause).collect();
+        assert_eq!(pauses[..3], [1, 2, 4].map(Duration::from_secs));
+        let all: Duration = pauses.iter().sum();
+        assert!((3600..7200).contains(&all.as_secs()), "{all:?}");
+        assert_eq!(pause(i16::MAX), LONGEST_PAUSE);
+    }
+}

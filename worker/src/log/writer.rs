@@ -1,0 +1,188 @@
+//! The task that commits what all jobs of this process have to say.
+
+use std::time::{Duration, Instant};
+
+use shared::db::log::{Append, Lease, Next};
+use shared::db::{self, Pool, Steady};
+use tokio::sync::mpsc;
+
+use super::batch::Batch;
+use super::position::Positions;
+use super::{Command, LeaseLost, refused};
+use crate::telemetry::LogMeters;
+
+/// The pause before a write is tried again after an outage; the lease ends the tries.
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// Writes the open logs.
+pub(super) struct Writer {
+    pool: Pool,
+    db: Steady,
+    meters: LogMeters,
+    positions: Positions,
+}
+
+impl Writer {
+    pub(super) fn new(pool: &Pool, meters: LogMeters) -> Self {
+        Self {
+            pool: pool.clone(),
+            db: Steady::of(pool),
+            meters,
+            positions: Positions::default(),
+        }
+    }
+
+    /// Writes until all logs and their writer's handles are gone.
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        while let Some(command) = queue.recv().await {
+            let mut batch = Batch::default();
+            let mut next = Some(command);
+            while let Some(command) = next {
+                match command {
+                    Command::Open { lease, position } => self.positions.open(lease, position),
+                    Command::Write {
+                        lease,
+                        events,
+                        next,
+                        written,
+                    } => batch.add(lease, events, next, written),
+                }
+                next = if batch.has_room() {
+                    queue.try_recv().ok()
+                } else {
+                    None
+                };
+            }
+            if !batch.is_empty() {
+                self.commit(batch).await;
+            }
+        }
+    }
+
+    async fn commit(&mut self, batch: Batch) {
+        let last_seq = |lease| Some(self.positions.get(lease)?.last_seq);
+        let (appends, waiting) = batch.into_appends(last_seq);
+        let begun_at = Instant::now();
+        let good = self.append_surely(&appends).await;
+        let events = appends.iter().map(|append| append.events.len()).sum();
+        self.meters.wrote(begun_at.elapsed(), appends.len(), events);
+        for append in &appends {
+            let lease = append.lease;
+            if !good.contains(&lease) {
+                self.positions.lose(lease);
+            } else if matches!(append.next, Next::Continue) {
+                self.positions.advance(lease, append.events.len());
+            } else {
+                self.positions.close(lease);
+            }
+        }
+        for (lease, written) in waiting {
+            let answer = if good.contains(&lease) {
+                Ok(())
+            } else {
+                Err(LeaseLost)
+            };
+            // Who asked may have been cancelled meanwhile.
+            let _ = written.send(answer);
+        }
+    }
+
+    /// Appends, and returns the leases that were still good. If the database refuses the batch, each job is written
+    /// alone, and those that are refused are ended: one job never stops the others.
+    async fn append_surely(&mut self, appends: &[Append]) -> Vec<Lease> {
+        let error = match self.append_through_outage(appends, false).await {
+            Ok(good) => return good,
+            Err(error) => error,
+        };
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "the log cannot be written at once, writing job by job"
+        );
+        let mut good = Vec::with_capacity(appends.len());
+        for append in appends {
+            match self
+                .append_through_outage(std::slice::from_ref(append), true)
+                .await
+            {
+                Ok(written) => good.extend(written),
+                Err(error) => self.refuse(append, &error).await,
+            }
+        }
+        good
+    }
+
+    /// Appends, and after an outage tries again until the database has said what became of each job or every lease is
+    /// lost. Any other error is the caller's, for it would be the same the next time.
+    async fn append_through_outage(
+        &mut self,
+        appends: &[Append],
+        mut may_be_written: bool,
+    ) -> sqlx::Result<Vec<Lease>> {
+        let mut is_told = false;
+        loop {
+            let error = match self.append(appends, may_be_written).await {
+                Ok(good) => return Ok(good),
+                Err(error) => error,
+            };
+            self.db.forget();
+            if !db::is_outage(&error) {
+                return Err(error);
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the log cannot be written, trying again"
+                );
+            }
+            let is_lost = |append: &Append| self.positions.is_lost(append.lease);
+            if appends.iter().all(is_lost) {
+                return Ok(Vec::new());
+            }
+            may_be_written = true;
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    async fn append(
+        &mut self,
+        appends: &[Append],
+        may_be_written: bool,
+    ) -> sqlx::Result<Vec<Lease>> {
+        let mut good = db::log::append(self.db.get().await?, appends).await?;
+        if !may_be_written {
+            return Ok(good);
+        }
+        // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
+        // way until just now.
+        let others = appends
+            .iter()
+            .filter(|append| !good.contains(&append.lease));
+        let others: Vec<_> = others
+            .filter_map(|append| Some((append, self.positions.get(append.lease)?.attempt)))
+            .collect();
+        good.extend(db::log::list_written(self.db.get().await?, &others).await?);
+        Ok(good)
+    }
+
+    /// Ends a job whose entries the database refuses, whoever is to blame for that. Should that fail, too, the job is
+    /// one that its worker has lost, and is taken over.
+    async fn refuse(&mut self, append: &Append, error: &sqlx::Error) {
+        let job = append.lease.job;
+        tracing::error!(
+            %job,
+            error = error as &dyn std::error::Error,
+            "the database refuses the entries of a job: it fails"
+        );
+        match refused::fail(&self.pool, append.lease).await {
+            Ok(Some((job, at))) => self.meters.failed(&job, at),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(
+                    %job,
+                    error = &error as &dyn std::error::Error,
+                    "cannot end a job whose entries are refused"
+                );
+            }
+        }
+    }
+}
