@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use super::{Connection, Pool};
+use super::Connection;
 use crate::event::{Event, EventData, JobEvent, ToolCompleted};
 use crate::id::JobId;
 use crate::job::Progress;

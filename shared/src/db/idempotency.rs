@@ -2,7 +2,6 @@
 
 use sqlx::PgExecutor;
 
-use super::Connection;
 use crate::id::{JobId, TenantId};
 
 /// What a key was used for.
