@@ -40,7 +40,7 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
     let (begun, mut beginnings) = mpsc::unbounded_channel();
     let bell = Arc::new(Notify::new());
     let mut service = JoinSet::new();
-    let mut listener = Listener::open(&queue.pool, &[db::WORK_CHANNEL]).await?;
+    let listener = Listener::open(&queue.pool, &[db::WORK_CHANNEL]).await?;
     service.spawn(handle(queue.clone(), listener, begun));
     service.spawn(ring(queue.clone(), bell.clone()));
 

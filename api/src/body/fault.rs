@@ -19,7 +19,7 @@ pub(super) fn describe(path: &Path, error: &str) -> FieldError {
 }
 
 /// The path as a JSON Pointer (RFC 6901).
-fn pointer(path: &Path) -> String {
+pub(super) fn pointer(path: &Path) -> String {
     path.iter()
         .map(|segment| match segment {
             Segment::Seq { index } => format!("/{index}"),

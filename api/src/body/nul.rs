@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_path_to_error::Track;
 
-use super::pointer;
+use super::fault::pointer;
 
 /// A pointer to the first text of a JSON body that has a NUL, or to the object that has one in a name. A body that is no
 /// JSON has none: reading it says what is wrong.

@@ -61,7 +61,7 @@ mod tests {
     /// A log that cannot be read back would keep the job from ever going on.
     #[test]
     fn the_deepest_arguments_can_be_read_back_from_a_log() {
-        let (input, malformed) = parse(&nested(MAX_DEPTH), false);
+        let (input, malformed) = parse(nested(MAX_DEPTH), false);
         assert_eq!(malformed, None);
         let call = ToolCall {
             call_id: "1".to_owned(),
@@ -84,7 +84,7 @@ mod tests {
             data: serde_json::value::RawValue::from_string(data).unwrap(),
         };
         assert!(event.parse().is_ok());
-        let (input, malformed) = parse(&nested(MAX_DEPTH + 1), false);
+        let (input, malformed) = parse(nested(MAX_DEPTH + 1), false);
         assert_eq!(input, json!({}));
         assert!(malformed.unwrap().contains("nested deeper than 100"));
     }
