@@ -5,9 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use super::{Connection, Pool};
 use super::log::Lease;
 use super::{CANCEL_CHANNEL, WORK_CHANNEL};
+use super::{Connection, Pool};
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 
 /// A run that its caller has locked.

@@ -1,6 +1,10 @@
 //! Processes: how many there may be.
 
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::attack::{can_attack, plainly, python, replies, run};
 use super::mode::landlocked;
@@ -9,16 +13,14 @@ use super::{processes_named, unique};
 use crate::support::{Service, until};
 
 /// How long a bomb that nobody ends replaces its processes, in seconds.
-const BURNS: u64 = 20;
-/// How long it may live after it was to end: much less.
-const AT_ONCE: Duration = Duration::from_secs(8);
+const BURNS: Duration = Duration::from_secs(40);
 
 /// Twenty processes of that name that replace themselves, each in a session of its own, and a command that does not
 /// wait for them.
 fn restless(name: &str) -> String {
     let bomb = python(&format!(
         "import time
-end = time.monotonic() + {BURNS}
+end = time.monotonic() + {}
 for _ in range(20):
     if os.fork() == 0:
         while time.monotonic() < end:
@@ -27,7 +29,8 @@ for _ in range(20):
             os.setsid()
         os._exit(0)
 time.sleep(1)
-print('end', flush=True)"
+print('end', flush=True)",
+        BURNS.as_secs()
     ));
     bomb.replacen(
         "/usr/bin/python3",
@@ -39,7 +42,7 @@ print('end', flush=True)"
 /// Whether there are processes of that name, each of which may be gone before one can look at it. The newest are looked
 /// at first.
 fn is_there(name: &str) -> bool {
-    const LOOKS: usize = 50;
+    const LOOKS: usize = 30;
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
     (0..LOOKS).any(|_| {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -65,10 +68,11 @@ async fn without_namespaces_processes_that_replace_themselves_end_with_their_com
         let reply = run(&service, &restless(&name)).await;
         assert_eq!(reply["stdout"], "end\n", "{reply:#}");
         assert!(!is_there(&name));
-        assert!(begun_at.elapsed() < AT_ONCE, "{:?}", begun_at.elapsed());
+        assert!(begun_at.elapsed() < BURNS, "it may have ended by itself");
         // And with their service.
+        let begun_at = Instant::now();
         let stay = format!(
-            "{}\nsleep {BURNS}",
+            "{}\nsleep 40",
             restless(&name).replacen("exec -a", "(exec -a", 1)
         );
         let job = service
@@ -76,10 +80,9 @@ async fn without_namespaces_processes_that_replace_themselves_end_with_their_com
             .await;
         service.until_event(&job, "tool.output").await;
         assert!(is_there(&name));
-        let killed_at = Instant::now();
         service.workers[0].kill();
         until(async || !is_there(&name)).await;
-        assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
+        assert!(begun_at.elapsed() < BURNS, "it may have ended by itself");
     }
 }
 
@@ -100,11 +103,11 @@ count = 0
 while count < 500:
     try:
         if os.fork() == 0:
-            os.execv('/bin/sleep', ['{name}', '{BURNS}'])
+            os.execv('/bin/sleep', ['{name}', '40'])
         count += 1
     except OSError:
         time.sleep(0.01)
-time.sleep({BURNS})"
+time.sleep(40)"
     ));
     let reply = run(&service, &bomb).await;
     let note = "killed: it had 256 processes and threads, the most there may be";
@@ -116,19 +119,15 @@ time.sleep({BURNS})"
         (&"fine\n".into(), &"".into()),
         "{many:#}"
     );
-    others.kill().unwrap();
+    kill_process_group(Pid::from_child(&others), Signal::KILL).unwrap();
     others.wait().unwrap();
 }
 
 /// Runs a script with nothing around it as that user, in a process group of its own.
-fn plain(user: &User, script: &str) -> std::process::Child {
-    use std::os::unix::process::CommandExt;
-    let mut bash = std::process::Command::new("/bin/bash");
-    bash.args(["-c", script])
-        .uid(user.id)
-        .gid(user.id)
-        .current_dir("/");
-    bash.spawn().unwrap()
+fn plain(user: &User, script: &str) -> Child {
+    let mut bash = Command::new("/bin/bash");
+    bash.args(["-c", script]).current_dir("/").process_group(0);
+    bash.uid(user.id).gid(user.id).spawn().unwrap()
 }
 
 #[tokio::test]

@@ -14,12 +14,11 @@ async fn a_command_that_fills_the_disk_is_killed_and_what_it_filled_is_free_agai
         return;
     }
     let service = Service::start().await;
-    // Blocks of a file count at once, also those that nobody wrote to.
-    let fill = "for i in 1 2 3; do fallocate -x -l 900M $i || exit 1; done; sleep 60; echo filled";
+    let fill = "for i in 1 2 3; do dd if=/dev/zero of=$i bs=4M count=225 || exit 1; done; sleep 60; echo filled";
     assert_killed(&run(&service, fill).await, TOO_MUCH);
     let outside = plainly(&fill.replace("sleep 60", "true")).await;
     assert_eq!(outside.stdout, b"filled\n");
-    let hidden = "mkdir -p a/b /tmp/c; for i in a/b/1 /tmp/c/2 .hidden; do fallocate -x -l 900M $i; done; \
+    let hidden = "mkdir -p a/b /tmp/c; for i in a/b/1 /tmp/c/2 .hidden; do dd if=/dev/zero of=$i bs=4M count=225; done; \
                   chmod 000 a/b a; sleep 60; echo filled";
     assert_killed(&run(&service, hidden).await, TOO_MUCH);
     until(async || workspaces(&service) == 0).await;
@@ -49,8 +48,9 @@ for _ in range(4):
             except OSError:
                 pass
 for number in range(3):
-    with open(f'full-{number}', 'w') as file:
-        os.posix_fallocate(file.fileno(), 0, 900 << 20)
+    with open(f'full-{number}', 'wb') as file:
+        for _ in range(225):
+            file.write(bytes(4 << 20))
 time.sleep(60)
 print('filled')
 os.kill(0, 9)",
@@ -58,10 +58,11 @@ os.kill(0, 9)",
     assert_killed(&run(&service, &restless).await, TOO_MUCH);
     let unnamed = python(
         "import time
-files = [open(f'{number}', 'w') for number in range(3)]
+files = [open(f'{number}', 'wb') for number in range(3)]
 for number, file in enumerate(files):
     os.unlink(f'{number}')
-    os.posix_fallocate(file.fileno(), 0, 900 << 20)
+    for _ in range(225):
+        file.write(bytes(4 << 20))
 time.sleep(60)
 print('filled')",
     );
@@ -81,7 +82,7 @@ async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together
     }
     let service = Service::start().await;
     // Not more than a machine that is not busy writes between two looks.
-    let write = |number: usize| bash(&format!("head -c 180M /dev/zero > {number}"));
+    let write = |number: usize| bash(&format!("dd if=/dev/zero of={number} bs=4M count=45"));
     let mut prompt: Vec<_> = (1..=12).map(write).collect();
     prompt.push(bash("rm *"));
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt.join("\n")});
@@ -94,12 +95,34 @@ async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together
     assert_killed(&replies[11], TOO_MUCH);
     // With room again, all is as before.
     assert_eq!(replies[12]["success"], true, "{replies:#?}");
-    // What takes the disk without being written is refused, and programs that ask for it write instead.
+}
+
+#[tokio::test]
+async fn what_takes_the_disk_without_being_written_is_refused_and_programs_write_instead() {
+    if !can_attack() {
+        return;
+    }
+    let service = Service::start().await;
     let reserve = "fallocate -l 1M reserved || fallocate -x -l 1M reserved";
     let reply = run(&service, reserve).await;
     assert_eq!(reply["success"], true, "{reply:#}");
     let refusal = reply["stderr"].as_str().unwrap();
     assert!(refusal.contains("not supported"), "{reply:#}");
+    // The same by other names.
+    let reserve = python(
+        "import fcntl
+for request in (0x40305828, 0x4030582a, 0x40305839):
+    with open('reserved', 'w') as file:
+        try:
+            fcntl.ioctl(file, request, struct.pack('hhxxxxqqiI16x', 0, 0, 0, 1 << 20, 0, 0))
+        except OSError as error:
+            print(errno.errorcode[error.errno])
+        print(os.fstat(file.fileno()).st_blocks)",
+    );
+    let reply = run(&service, &reserve).await;
+    assert_eq!(reply["stdout"], "EPERM\n0\n".repeat(3), "{reply:#}");
+    let outside = plainly(&reserve).await;
+    assert_ne!(outside.stdout, b"EPERM\n0\n".repeat(3), "{outside:?}");
 }
 
 #[tokio::test]

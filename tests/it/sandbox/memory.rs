@@ -39,15 +39,16 @@ for page in range(0, 750 << 20, 4096):
         ),
         (
             "of processes whose first thread has ended",
-            in_children(
-                "import threading
+            in_children(&format!(
+                "import threading, time
 def hold():
     held = bytearray(750 << 20)
     time.sleep(20)
     os._exit(0)
 threading.Thread(target=hold).start()
-libc.syscall(60, 0)",
-            ),
+libc.syscall({}, 0)",
+                libc::SYS_exit
+            )),
         ),
         (
             "of processes whose name is no text",

@@ -120,6 +120,15 @@ const SCHEDULING: [c_long; 4] = [
 /// ioprio_set(2), `IOPRIO_WHO_PROCESS` and `IOPRIO_WHO_USER`.
 const IO_OF_PROCESS: u64 = 1;
 const IO_OF_USER: u64 = 3;
+/// Requests of ioctl(2). What is typed into a terminal is obeyed by whoever reads it; and `FS_IOC_RESVSP`,
+/// `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE` of the kernel's `linux/falloc.h` do what fallocate(2) does.
+const REQUESTS: [u32; 5] = [
+    libc::TIOCSTI as u32,
+    libc::TIOCLINUX as u32,
+    0x4030_5828,
+    0x4030_582a,
+    0x4030_5839,
+];
 /// Asks personality(2) what it is.
 const PERSONALITY_QUERY: u64 = 0xffff_ffff;
 
@@ -172,10 +181,8 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     // The limits of others: those of the worker, too, where nothing but Landlock is between it and its own user.
     let others = any_of([argument(0, SeccompCmpOp::Ne, 0)])?;
     rules.insert(libc::SYS_prlimit64, others);
-    // What is typed into a terminal is obeyed by whoever reads it.
-    let terminal = [libc::TIOCSTI, libc::TIOCLINUX]
-        .map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request as u32)));
-    rules.insert(libc::SYS_ioctl, any_of(terminal)?);
+    let requests = REQUESTS.map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request)));
+    rules.insert(libc::SYS_ioctl, any_of(requests)?);
     let personality = vec![
         argument(0, SeccompCmpOp::Ne, 0)?,
         argument(0, SeccompCmpOp::Ne, PERSONALITY_QUERY)?,
