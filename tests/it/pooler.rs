@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -38,8 +39,9 @@ impl PgBouncer {
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
         let mut command = Command::new("pgbouncer");
         if rustix::process::geteuid().is_root() {
-            // It does not want to be root, and has to be who may enter the server's directory.
-            command.arg("-u").arg(owner(Path::new(&socket)));
+            // It refuses to be root. Only the server's own user and group may enter its directory.
+            let directory = std::fs::metadata(Path::new(&socket)).unwrap();
+            command.uid(directory.uid()).gid(directory.gid());
         }
         let process = command
             .arg("-q")
@@ -78,12 +80,6 @@ impl Drop for PgBouncer {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn owner(path: &Path) -> String {
-    let uid = std::fs::metadata(path).unwrap().uid().to_string();
-    let name = Command::new("id").args(["-nu", &uid]).output().unwrap();
-    String::from_utf8(name.stdout).unwrap().trim().to_owned()
 }
 
 #[tokio::test]
