@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
@@ -165,7 +165,7 @@ impl AssetStore {
 
     /// The hashes that begin with `first` of blobs that are older than that.
     pub async fn list_blobs(&self, first: u8, age: TimeDelta) -> Result<Vec<String>, StoreError> {
-        let stored_before = Utc::now() - age;
+        let stored_before = earliest_now() - age;
         let folder = Path::from_iter([BLOBS, &hex::encode([first])]);
         let all = self.objects.list(Some(&folder));
         all.try_filter(move |object| std::future::ready(object.last_modified < stored_before))
@@ -179,7 +179,7 @@ impl AssetStore {
     /// Removes what is left of uploads that were broken off longer than that ago: whole objects, and what a process
     /// that was killed had written of them.
     pub async fn sweep_uploads(&self, age: TimeDelta) -> Result<(), StoreError> {
-        let begun_before = Utc::now() - age;
+        let begun_before = earliest_now() - age;
         match &*self.place {
             Place::Folder(folder) => folder.sweep_uploads(begun_before).await,
             Place::Bucket(bucket) => {
@@ -209,12 +209,18 @@ impl AssetStore {
         match &*self.place {
             Place::Folder(folder) => {
                 let part = [BLOBS, &hex::encode([first])].iter().collect();
-                folder.sweep_unfinished(part, Utc::now() - age).await
+                folder.sweep_unfinished(part, earliest_now() - age).await
             }
             // A bucket has an object whole or not at all.
             Place::Bucket(_) => Ok(()),
         }
     }
+}
+
+/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock of the
+/// store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is removed.
+fn earliest_now() -> DateTime<Utc> {
+    crate::clock::now().min(Utc::now())
 }
 
 impl std::fmt::Display for Place {
