@@ -17,10 +17,6 @@ impl Whole {
         // Beyond this, neighbouring whole numbers are the same `f64`.
         const MOST: f64 = 9_007_199_254_740_991.0;
         let is_whole = self.0.fract() == 0.0 && self.0.abs() <= MOST;
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "it is whole and within the range of i64"
-        )]
         let number = is_whole.then_some(self.0 as i64)?;
         T::try_from(number).ok()
     }
@@ -61,18 +57,10 @@ impl Visitor<'_> for AnyNumber {
         Ok(Whole(number))
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "numbers that lose precision are out of every range"
-    )]
     fn visit_i64<E: Error>(self, number: i64) -> Result<Whole, E> {
         Ok(Whole(number as f64))
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "numbers that lose precision are out of every range"
-    )]
     fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
         Ok(Whole(number as f64))
     }
