@@ -25,7 +25,9 @@ pub enum ApiError {
     #[error("send a key of this service as `Authorization: Bearer sk_…`")]
     Unauthorized,
     /// There is a key, and it is none of ours.
-    #[error("this key is not known to the service: it may be mistyped, revoked, or the key of another service")]
+    #[error(
+        "this key is not known to the service: it may be mistyped, revoked, or the key of another service"
+    )]
     UnknownKey,
     /// The key may not do this.
     #[error("this key lacks the scope `{0}`")]

@@ -49,8 +49,7 @@ async fn a_key_that_the_service_does_not_know_is_told_so() {
     let service = Service::without_worker().await;
     let terminal = Terminal::new(&[("SKILLET_URL", &service.url), ("SKILLET_API_KEY", "sk_no")]);
     let ran = terminal.run(&["list"]).await;
-    let expected =
-        "error: this key is not known to the service: it may be mistyped, revoked, or the key of another service\n";
+    let expected = "error: this key is not known to the service: it may be mistyped, revoked, or the key of another service\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(1), expected));
 }
 
