@@ -1,7 +1,5 @@
 //! What is left of files that were refused, abandoned or cut off: nothing.
 
-use std::path::PathBuf;
-
 use serde_json::json;
 use tests::model_server::Reply;
 
@@ -32,7 +30,7 @@ async fn a_refused_output_leaves_no_bytes() {
     let job = json!({"skill": "maker", "model": "anthropic/m", "prompt": "Go. #refused"});
     let job = service.run(&job).await;
     assert_eq!(job["outputs"].as_array().unwrap().len(), 1, "{job:#}");
-    assert_eq!(stored(&service, "incoming"), [PathBuf::new(); 0]);
+    assert!(stored(&service, "incoming").is_empty());
     let blobs = stored(&service, "sha256");
     assert_eq!(blobs, [service.blob(&job["outputs"][0]["asset"]["sha256"])]);
 }
@@ -44,5 +42,5 @@ async fn an_upload_whose_client_hangs_up_leaves_no_bytes() {
     until(async || !stored(&service, "incoming").is_empty()).await;
     drop(connection);
     until(async || stored(&service, "incoming").is_empty()).await;
-    assert_eq!(stored(&service, "sha256"), [PathBuf::new(); 0]);
+    assert!(stored(&service, "sha256").is_empty());
 }
