@@ -16,9 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(40);
 #[tokio::test]
 async fn a_follower_that_is_behind_when_the_job_is_deleted_is_let_go() {
     let service = Service::start().await;
-    let commands = (0..16).map(|_| bash("seq 1 30000"));
+    // About 11 MB in the end: more than what fits between the job and a client that does not read.
+    let commands = (0..30).map(|_| bash("seq 1 30000"));
     let prompt = commands.collect::<Vec<_>>().join("\n");
-    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": {"max_iterations": 20}});
+    let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": {"max_iterations": 40}});
     let job = service.create(&job).await;
     // A client that takes little at once, and nothing now.
     let socket = TcpSocket::new_v4().unwrap();
@@ -30,7 +31,8 @@ async fn a_follower_that_is_behind_when_the_job_is_deleted_is_let_go() {
         service.key
     );
     connection.write_all(request.as_bytes()).await.unwrap();
-    service.finished(&job).await;
+    // Another one follows it to its end.
+    service.follow(&job, 0).await.rest_raw().await;
     let gone = service.request(Method::DELETE, &format!("/v1/jobs/{job}"));
     assert_eq!(gone.send().await.unwrap().status(), 204);
 
