@@ -81,10 +81,10 @@ async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together
         return;
     }
     let service = Service::start().await;
-    // Not more than a machine that is not busy writes between two looks.
-    let write = |number: usize| bash(&format!("dd if=/dev/zero of={number} bs=4M count=45"));
+    // Not more than a machine that is not busy writes between two looks, and where it is not saved.
+    let write = |number: usize| bash(&format!("dd if=/dev/zero of=/tmp/{number} bs=4M count=45"));
     let mut prompt: Vec<_> = (1..=12).map(write).collect();
-    prompt.push(bash("rm *"));
+    prompt.push(bash("rm /tmp/*"));
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt.join("\n")});
     let job = service.create(&job).await;
     // Two gigabytes take long where the disk is busy, so each command has its time.

@@ -20,6 +20,9 @@ use super::spec::{Ended, Limit, Limits};
 
 /// How the names of commands' cgroups begin. The number of their worker follows.
 const COMMAND: &str = "command-";
+/// Processes and threads of a cgroup beyond those that a command may have by its rlimit: there must be room for those
+/// that look after it, whatever it does.
+const SPARE_PROCESSES: u64 = 96;
 /// Tries to remove a cgroup whose last process is still on its way out: 10 s, for it may have much memory to give back.
 const REMOVALS: u32 = 1000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
@@ -197,12 +200,9 @@ impl Cgroup {
             }
         }
         self.before.memory_bytes = number(memory, current).unwrap_or(0);
-        let reached = |place, file, name| value(place, file, name).is_some_and(|times| times > 0);
-        if reached(memory, events, "oom_kill") {
+        if value(memory, events, "oom_kill").is_some_and(|times| times > 0) {
             ended.limit = Some(Limit::Memory);
             ended.exit_code = None;
-        } else if ended.limit.is_none() && reached(&self.directories.pids, "pids.events", "max") {
-            ended.limit = Some(Limit::Processes);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{COMMAND, Directories};
+use super::{COMMAND, Directories, SPARE_PROCESSES};
 use crate::sandbox::spec::Limits;
 
 /// The worker's own cgroups, if it may make others in them.
@@ -42,10 +42,8 @@ pub(super) fn limit(directories: &Directories, limits: &Limits) -> io::Result<()
     if with_swap.exists() {
         fs::write(with_swap, &bytes)?;
     }
-    fs::write(
-        directories.pids.join("pids.max"),
-        limits.processes.to_string(),
-    )
+    let processes = limits.processes + SPARE_PROCESSES;
+    fs::write(directories.pids.join("pids.max"), processes.to_string())
 }
 
 /// Where the cgroup of this process is for that controller, in the words of cgroups(7) and proc_pid_mountinfo(5).

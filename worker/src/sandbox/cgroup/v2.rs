@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{Directories, processes};
+use super::{Directories, SPARE_PROCESSES, processes};
 use crate::sandbox::spec::Limits;
 
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -58,7 +58,10 @@ pub(super) fn limit(directories: &Directories, limits: &Limits) -> io::Result<()
     let set = |file: &str, value: &str| fs::write(directories.memory.join(file), value);
     set("memory.max", &limits.memory_bytes.to_string())?;
     set("memory.oom.group", "1")?;
-    set("pids.max", &limits.processes.to_string())?;
+    set(
+        "pids.max",
+        &(limits.processes + SPARE_PROCESSES).to_string(),
+    )?;
     set("cpu.max", CPU_MAX)?;
     // A kernel without swap accounting has no such file.
     let _ = set("memory.swap.max", "0");

@@ -134,10 +134,8 @@ fn limit(setup: &Setup) -> io::Result<()> {
         // A queue of messages outlives all processes, and there is no list of them.
         (Resource::Msgqueue, 0),
     ];
-    // A cgroup counts the same, and remembers when there were too many.
-    if setup.cgroups.is_empty()
-        && let Some(most) = most_of_user(setup)?
-    {
+    // A cgroup would count the process that looks after this one as well, and deny it the thread that watches.
+    if let Some(most) = most_of_user(setup)? {
         all.push((Resource::Nproc, most));
     }
     for (resource, most) in all {
