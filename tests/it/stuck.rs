@@ -106,21 +106,22 @@ async fn jobs_are_claimed_although_a_claim_got_no_answer() {
 async fn an_api_whose_job_writer_gets_no_answer_says_so_and_takes_jobs_again_later() {
     let service = Service::without_worker().await;
     service.create_shell("true").await;
-    let _stopped = StoppedBackend::with_statement(&service.pool, INSERT_JOB).await;
+    let stopped = StoppedBackend::with_statement(&service.pool, INSERT_JOB).await;
     let body = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
-    let is_ready = async || {
-        let ready = service.anonymous(reqwest::Method::GET, "/readyz");
-        ready.send().await.unwrap().status() == 200
-    };
-    let ((status, problem), ()) = tokio::join!(
-        service.post("/v1/jobs", &body),
-        until(async || !is_ready().await)
-    );
+    let (status, problem) = service.post("/v1/jobs", &body).await;
     assert_eq!(
         (status.as_u16(), &problem["retryable"]),
         (503, &json!(true)),
         "{problem:#}"
     );
+    drop(stopped);
+    service.create(&body).await;
+    let _stopped = StoppedBackend::with_statement(&service.pool, INSERT_JOB).await;
+    let is_ready = async || {
+        let ready = service.anonymous(reqwest::Method::GET, "/readyz");
+        ready.send().await.unwrap().status() == 200
+    };
+    until(async || !is_ready().await).await;
     until(is_ready).await;
     service.create(&body).await;
 }

@@ -54,12 +54,14 @@ pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result
         RUN,
         &[(client.key.clone(), client.plan.clone())],
     );
+    let wall_begun_at = Utc::now();
     let living = timeout(PATIENCE, client.live(Instant::now()));
     let replacing = replace(&mut world, &client, turns, restarts);
     let (lived, handed_back) = tokio::join!(living, replacing);
     lived.context("the job did not end")??;
     world.see_off().await?;
-    let history = collect::collect(&mut world, RUN, std::slice::from_ref(&client)).await?;
+    let mut history = collect::collect(&mut world, RUN, std::slice::from_ref(&client)).await?;
+    history.span = (wall_begun_at, Utc::now());
     let mut violations: Vec<_> = check(&history).into_iter().map(|it| it.what).collect();
     let job = &history.jobs[0];
     let (retries, drains) = (job.of_type("job.retrying").count(), job.retried("drain"));
