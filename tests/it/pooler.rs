@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 
 use reqwest::Url;
 use tempfile::TempDir;
@@ -41,14 +41,10 @@ impl PgBouncer {
         if rustix::process::geteuid().is_root() {
             // It refuses to be root. Only the server's own user and group may enter its directory.
             let directory = std::fs::metadata(Path::new(&socket)).unwrap();
-            command.uid(directory.uid()).gid(directory.gid());
+            let server = std::fs::metadata(Path::new(&socket).join(".s.PGSQL.5432")).unwrap();
+            command.uid(server.uid()).gid(directory.gid());
         }
-        let process = command
-            .arg("-q")
-            .arg(&file)
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let process = command.arg("-q").arg(&file).spawn().unwrap();
         until(async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port))
                 .await
