@@ -329,7 +329,7 @@ fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
 }
 
 /// The command line, to be given defaults and parsed.
-pub(crate) fn command() -> clap::Command {
+pub fn command() -> clap::Command {
     let mut command = Cli::command();
     command.build();
     with_plain_usage(command)
