@@ -59,7 +59,10 @@ fn every_page_has_a_test_and_is_in_the_indexes() {
             .iter()
             .filter(|page| *page != "README.md" && !text.contains(&format!("]({page}")))
             .collect();
-        assert!(missing.is_empty(), "link these pages in {index}: {missing:?}");
+        assert!(
+            missing.is_empty(),
+            "link these pages in {index}: {missing:?}"
+        );
     }
 }
 

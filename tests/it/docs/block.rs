@@ -136,7 +136,10 @@ fn a_page_is_read_as_it_is_meant() {
         panic!("{:#?}", blocks(page))
     };
     let reason = "needs root".to_owned();
-    assert_eq!((skipped.line, &skipped.handling), (4, &Handling::NotExecuted { reason }));
+    assert_eq!(
+        (skipped.line, &skipped.handling),
+        (4, &Handling::NotExecuted { reason })
+    );
     assert_eq!((nested.line, &nested.handling), (8, &Handling::Run));
     assert_eq!(nested.commands[0].text, "run 'x\n```bash\n```'");
     assert_eq!(background.handling, Handling::Background);
@@ -147,7 +150,12 @@ fn a_page_is_read_as_it_is_meant() {
 
 #[test]
 fn an_ellipsis_stands_for_anything() {
-    let of = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+    let of = |lines: &[&str]| {
+        lines
+            .iter()
+            .map(|line| (*line).to_owned())
+            .collect::<Vec<_>>()
+    };
     assert!(shows(&of(&["a … c", "…", "z"]), &["a b c", "x", "y", "z"]));
     assert!(shows(&of(&["a", "…"]), &["a"]));
     assert!(!shows(&of(&["a … c"]), &["a b"]));

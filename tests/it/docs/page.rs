@@ -11,7 +11,10 @@ pub(super) async fn run(page: &str) {
     for block in &blocks {
         if let Handling::NotExecuted { reason } = &block.handling {
             let line = block.line;
-            assert!(!reason.is_empty(), "{page}:{line}: say why the block is not executed");
+            assert!(
+                !reason.is_empty(),
+                "{page}:{line}: say why the block is not executed"
+            );
         }
     }
     let blocks: Vec<_> = blocks
@@ -21,7 +24,9 @@ pub(super) async fn run(page: &str) {
     if blocks.is_empty() {
         return;
     }
-    let starts_its_own = blocks.iter().any(|block| block.handling == Handling::Background);
+    let starts_its_own = blocks
+        .iter()
+        .any(|block| block.handling == Handling::Background);
     let service = match starts_its_own {
         true => None,
         false => Some(Service::start().await),

@@ -37,7 +37,11 @@ pub(super) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(super) fn new(page: &'a str, service: Option<&'a Service>) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let session = Self { page, service, home };
+        let session = Self {
+            page,
+            service,
+            home,
+        };
         let open = || Permissions::from_mode(0o711);
         // As root, the database of `skillet up` runs as another user, who has to pass through.
         std::fs::set_permissions(session.home.path(), open()).unwrap();
@@ -78,7 +82,10 @@ impl<'a> Session<'a> {
         let output = match ended {
             Ok(output) if output.status.success() => output,
             Ok(output) => panic!("{place}: a command failed\n{}", self.describe(&output)),
-            Err(output) => panic!("{place}: a command does not end\n{}", self.describe(&output)),
+            Err(output) => panic!(
+                "{place}: a command does not end\n{}",
+                self.describe(&output)
+            ),
         };
         for block in blocks {
             self.compare(block, &output);
@@ -149,7 +156,10 @@ fn script(blocks: &[Block]) -> String {
             let text = &command.text;
             let out = format!("> ~/out/{}-{number} 2>&1", block.line);
             let _ = match (&block.handling, &command.output) {
-                (Handling::Background, _) => write!(script, "( exec {text} ) {out} &\n{WAIT_FOR_SERVICE}"),
+                (Handling::Background, _) => {
+                    let out = out.trim_end_matches(" 2>&1");
+                    write!(script, "( exec {text} ) {out} &\n{WAIT_FOR_SERVICE}")
+                }
                 (_, Some(_)) => writeln!(script, "{{ {text}\n}} {out}"),
                 (_, None) => writeln!(script, "{text}"),
             };
