@@ -3,7 +3,7 @@
 use super::{PAGES, path, read};
 
 /// Documents beside the pages.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
@@ -12,6 +12,7 @@ const OTHERS: [&str; 9] = [
     "api/README.md",
     "deploy/README.md",
     "examples/clients/README.md",
+    "worker/README.md",
     "shared/README.md",
 ];
 
