@@ -1,4 +1,4 @@
-//! Where the programs of Postgres come from.
+//! Search for the programs of Postgres.
 
 use std::ffi::OsStr;
 use std::fs;
