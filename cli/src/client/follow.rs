@@ -1,3 +1,5 @@
+//! The event stream of a job, resumed after each break.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 

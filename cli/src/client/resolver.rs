@@ -1,3 +1,5 @@
+//! Name resolution of the HTTP client.
+
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;

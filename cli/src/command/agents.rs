@@ -1,3 +1,5 @@
+//! The agent commands.
+
 use std::io::Read;
 use std::path::Path;
 

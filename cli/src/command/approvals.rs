@@ -1,3 +1,5 @@
+//! The approval commands.
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::approval::Approval;

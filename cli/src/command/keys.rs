@@ -1,3 +1,5 @@
+//! The API key commands.
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::db;

@@ -1,3 +1,5 @@
+//! The queue commands.
+
 use serde_json::Value;
 
 use super::{print, print_json};

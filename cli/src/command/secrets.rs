@@ -1,3 +1,5 @@
+//! The secret commands.
+
 mod rotate;
 
 use std::io::{IsTerminal, Read};

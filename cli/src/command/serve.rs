@@ -1,3 +1,5 @@
+//! The processes of a service: `up`, `api`, `worker`, and `migrate`.
+
 use std::net::TcpListener;
 
 use anyhow::Context;

@@ -1,3 +1,5 @@
+//! The skill commands.
+
 mod check;
 mod push;
 

@@ -1,3 +1,5 @@
+//! The file with the URL and the key of a running service.
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
