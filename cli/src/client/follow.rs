@@ -1,5 +1,3 @@
-//! The event stream of a job, resumed after each break.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 

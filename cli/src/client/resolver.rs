@@ -1,5 +1,3 @@
-//! Name resolution of the HTTP client.
-
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;

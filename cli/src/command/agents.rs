@@ -1,5 +1,3 @@
-//! The agent commands.
-
 use std::io::Read;
 use std::path::Path;
 

@@ -1,5 +1,3 @@
-//! The approval commands.
-
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::approval::Approval;

@@ -1,5 +1,3 @@
-//! `skillet doctor`.
-
 mod found;
 
 use serde_json::json;

@@ -1,5 +1,3 @@
-//! The commands for existing jobs: `watch`, `get`, `list` and `cancel`.
-
 use serde_json::Value;
 use shared::job::{Job, Status};
 

@@ -1,5 +1,3 @@
-//! The API key commands.
-
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::db;

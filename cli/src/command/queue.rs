@@ -1,5 +1,3 @@
-//! The queue commands.
-
 use serde_json::Value;
 
 use super::{print, print_json};

@@ -1,5 +1,3 @@
-//! `skillet run`.
-
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::pin::pin;

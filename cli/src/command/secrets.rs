@@ -1,5 +1,3 @@
-//! The secret commands.
-
 mod rotate;
 
 use std::io::{IsTerminal, Read};

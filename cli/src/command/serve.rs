@@ -1,5 +1,3 @@
-//! The processes of a service: `up`, `api`, `worker`, and `migrate`.
-
 use std::net::TcpListener;
 
 use anyhow::Context;

@@ -1,5 +1,3 @@
-//! The skill commands.
-
 mod check;
 mod push;
 

@@ -1,4 +1,4 @@
-//! Search for the programs of Postgres.
+//! Where the programs of Postgres come from.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -103,7 +103,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing is not enough: a child that is being started has the same file open until it runs its program.
+        // Closing it is not enough: a child that is just being started has the same file open until it runs its program.
         let _ = self.lock.unlock();
     }
 }

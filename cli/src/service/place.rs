@@ -1,5 +1,3 @@
-//! The file with the URL and the key of a running service.
-
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,3 @@
-//! The jobs of the demo.
-
 /// A job of the demo: a skill and the commands that `script/bash` runs for it.
 pub(super) struct Step {
     pub(super) skill: &'static str,

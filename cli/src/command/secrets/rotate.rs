@@ -1,5 +1,3 @@
-//! `skillet secrets rotate`.
-
 use anyhow::Context;
 use shared::db::secret::SealedSecret;
 use shared::db::{self, Pool};

@@ -1,5 +1,3 @@
-//! `skillet skills check`.
-
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;

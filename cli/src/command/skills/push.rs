@@ -1,5 +1,3 @@
-//! `skillet skills push`.
-
 use anyhow::bail;
 
 use super::check::{read, words};
