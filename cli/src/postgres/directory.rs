@@ -1,4 +1,4 @@
-//! The directory that one process manages, and where things are in it.
+//! The directory of a cluster, and the paths in it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};

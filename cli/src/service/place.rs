@@ -49,6 +49,6 @@ impl Place {
 
     pub(super) fn write(&self, file: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
-        directory::write_private(file, &text).context("cannot say where the service is")
+        directory::write_private(file, &text).context("cannot write the address of the service")
     }
 }

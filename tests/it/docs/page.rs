@@ -1,4 +1,4 @@
-//! Runs the commands of a page from its top, as a reader does.
+//! The run of a page: its commands from the top, as a reader runs them.
 
 use super::block::{Handling, blocks};
 use super::read;
