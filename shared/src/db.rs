@@ -41,6 +41,8 @@ pub use connection::Connection;
 pub use listener::Listener;
 pub use pool::Pool;
 pub use session::{ConnectError, check};
+pub use sqlx::postgres::PgNotification as Notification;
+pub use sqlx::{Error, Result};
 pub use steady::Steady;
 pub use transaction::Transaction;
 

@@ -11,29 +11,30 @@ mod tenant;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shared::db;
 use shared::db::budget::ReservationId;
-use shared::db::claim::Claimed;
 use shared::event::{BudgetSettled, EventData};
 use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
 use shared::message::Tokens;
-use shared::provider::{Price, SCRIPT, UnknownPrice};
+use shared::model_name::ModelName;
+use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
 
-use crate::log::JobLog;
-use crate::run_loop::{LoopError, Question};
-use crate::shop::Shop;
+use worker_tool::{EventSink, LeaseLost};
+
+use crate::question::Question;
 use crate::transcript::Transcript;
 use bound::{Known, input_bound};
-use fit::{Call, Left};
-use tenant::Tenant;
+use fit::{Left, PlannedCall};
+pub(crate) use tenant::Tenant;
 
 /// What an attempt may still use up.
 pub(crate) struct Budget<'a> {
-    log: &'a JobLog,
+    log: &'a dyn EventSink,
     limits: Limits,
     price: Option<Price>,
     /// Whether the model is one that uses anything up.
     is_real: bool,
-    tenant: Tenant<'a>,
+    tenant: Option<Tenant<'a>>,
     /// Whether the tenant has a budget. It may get one any time.
     has_tenant_budget: &'a AtomicBool,
     /// Messages that were there before this attempt.
@@ -50,48 +51,80 @@ struct State {
     /// Why the reply's cap is lower than it was to be.
     lowered: Option<LoopStop>,
     /// Why a call was not made again.
-    refusal: Option<Result<LoopStop, LoopError>>,
+    refusal: Option<Result<LoopStop, BudgetError>>,
 }
 
-/// How much a call matters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// The loop ends without it: it waits for what others give back, and does with a shorter reply.
-    Needed,
-    /// The loop goes on without it.
-    Useful,
+/// The result of a reservation.
+pub(crate) enum Granted {
+    /// The most tokens of the reply, which may be fewer than asked for.
+    Tokens(u32),
+    /// The limit that does not allow the call.
+    Nothing(LoopStop),
 }
 
-impl<'a> Budget<'a> {
-    /// The budget of an attempt whose transcript is as the attempts before have left it.
-    pub(crate) fn open(
-        shop: &'a Shop,
-        claimed: &Claimed,
-        log: &'a JobLog,
-        has_tenant_budget: &'a AtomicBool,
-        transcript: &mut Transcript,
+/// The reason why a reservation could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BudgetError {
+    #[error(transparent)]
+    LeaseLost(#[from] LeaseLost),
+    #[error("the database failed")]
+    Database(#[from] db::Error),
+}
+
+/// The limits that a budget keeps, and the prices by which it counts.
+pub(crate) struct BudgetTerms {
+    pub(crate) limits: Limits,
+    pub(crate) price: Option<Price>,
+    /// Whether calls of the model use anything up.
+    pub(crate) is_real: bool,
+    /// The context window of the model in tokens.
+    pub(crate) window: Option<u32>,
+}
+
+impl BudgetTerms {
+    /// The terms of a job. A cost limit needs a model with a known price.
+    pub(crate) fn new(
+        model: &ModelName,
+        limits: Limits,
+        providers: &Providers,
     ) -> Result<Self, JobError> {
-        let (model, providers) = (&claimed.job.model, &shop.providers);
-        let limits = claimed.request.limits;
         let price = providers.price(model);
         if limits.max_cost_usd.is_some() && price.is_none() {
             let unknown = UnknownPrice(model.clone());
             return Err(JobErrorCode::ModelNotConfigured.with(unknown.to_string()));
         }
         Ok(Self {
-            log,
             limits,
             price,
             is_real: model.provider() != SCRIPT,
-            tenant: Tenant::of(claimed, &shop.pool),
+            window: providers.context_window(model),
+        })
+    }
+}
+
+impl<'a> Budget<'a> {
+    /// The budget of an attempt whose transcript is as the attempts before have left it.
+    pub(crate) fn open(
+        terms: BudgetTerms,
+        log: &'a dyn EventSink,
+        tenant: Option<Tenant<'a>>,
+        has_tenant_budget: &'a AtomicBool,
+        transcript: &mut Transcript,
+    ) -> Self {
+        Self {
+            log,
+            limits: terms.limits,
+            price: terms.price,
+            is_real: terms.is_real,
+            tenant,
             has_tenant_budget,
             taken_over: transcript.messages().len(),
-            window: providers.context_window(model),
+            window: terms.window,
             state: Mutex::new(State {
                 presumptions: std::mem::take(&mut transcript.progress.presumptions),
                 ..State::default()
             }),
-        })
+        }
     }
 
     /// Whether a reply that is not waited for counts.
@@ -104,7 +137,7 @@ impl<'a> Budget<'a> {
     /// What all jobs of the tenant share, if it has a budget.
     fn shared(&self) -> Option<&Tenant<'a>> {
         let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
-        has_one.then_some(&self.tenant)
+        self.tenant.as_ref().filter(|_| has_one)
     }
 
     /// What calls that never said so are taken to have used, in this attempt and those before.
@@ -112,21 +145,17 @@ impl<'a> Budget<'a> {
         self.state().presumptions
     }
 
-    /// Reserves what the question may take. Returns the cap of its reply, which may be lower than asked for, or
-    /// why it cannot be asked.
-    pub(crate) async fn reserve(
-        &self,
-        question: &Question<'_>,
-    ) -> Result<Result<u32, LoopStop>, LoopError> {
+    /// Reserves the most that the question can use.
+    pub(crate) async fn reserve(&self, question: &Question<'_>) -> Result<Granted, BudgetError> {
         if !self.applies() {
-            return Ok(Ok(question.request.max_tokens));
+            return Ok(Granted::Tokens(question.request.max_tokens));
         }
         let urgency = question.urgency;
         let mut call = self.call(question);
         let mut lowered = None;
         for (left, stop) in self.left(&question.used) {
-            match call.fitted(left, urgency) {
-                None => return Ok(Err(stop)),
+            match call.fits(left, urgency) {
+                None => return Ok(Granted::Nothing(stop)),
                 Some(cap) if cap < call.cap => {
                     call.cap = cap;
                     lowered = Some(stop);
@@ -137,7 +166,7 @@ impl<'a> Budget<'a> {
         let taken = match self.shared() {
             None => None,
             Some(tenant) => match tenant.take(&call, urgency).await? {
-                None => return Ok(Err(LoopStop::TenantBudget)),
+                None => return Ok(Granted::Nothing(LoopStop::TenantBudget)),
                 Some((cap, taken)) => {
                     if cap < call.cap {
                         call.cap = cap;
@@ -148,18 +177,18 @@ impl<'a> Budget<'a> {
             },
         };
         self.state().lowered = lowered;
-        self.enter(call.reservation(), taken).await?;
-        Ok(Ok(call.cap))
+        self.record_reservation(call.reservation(), taken).await?;
+        Ok(Granted::Tokens(call.cap))
     }
 
-    fn call(&self, question: &Question<'_>) -> Call {
+    fn call(&self, question: &Question<'_>) -> PlannedCall {
         let measured = question.measured;
         let known = Known {
             measured,
             is_same_head: measured.is_some_and(|it| it.messages > self.taken_over),
             window: self.window,
         };
-        Call {
+        PlannedCall {
             price: self.price,
             input: input_bound(&question.request, known),
             cap: question.request.max_tokens,
@@ -188,7 +217,7 @@ impl<'a> Budget<'a> {
 
     /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
     /// should the attempt be interrupted.
-    pub(crate) fn note(&self, used: &Tokens) {
+    pub(crate) fn record(&self, used: &Tokens) {
         self.state().presumptions.settle(used);
     }
 
@@ -224,7 +253,7 @@ impl<'a> Budget<'a> {
         &self,
         reservation: Reservation,
         used: &Usage,
-    ) -> Result<Option<LoopStop>, LoopError> {
+    ) -> Result<Option<LoopStop>, BudgetError> {
         for (left, stop) in self.left(used) {
             if !left.covers(reservation) {
                 return Ok(Some(stop));
@@ -237,16 +266,16 @@ impl<'a> Budget<'a> {
                 taken => taken,
             },
         };
-        self.enter(reservation, taken).await?;
+        self.record_reservation(reservation, taken).await?;
         Ok(None)
     }
 
     /// Writes down what is reserved, so that it is known whatever comes of the call.
-    async fn enter(
+    async fn record_reservation(
         &self,
         reservation: Reservation,
         taken: Option<ReservationId>,
-    ) -> Result<(), LoopError> {
+    ) -> Result<(), BudgetError> {
         {
             let mut state = self.state();
             state.presumptions.reserve(reservation);
@@ -257,7 +286,7 @@ impl<'a> Budget<'a> {
     }
 
     /// Why the last request was given up, if that was for want of budget.
-    pub(crate) fn refusal(&self) -> Option<Result<LoopStop, LoopError>> {
+    pub(crate) fn refusal(&self) -> Option<Result<LoopStop, BudgetError>> {
         self.state().refusal.take()
     }
 
@@ -297,8 +326,8 @@ impl<'a> Budget<'a> {
     }
 
     async fn give_back(&self, taken: Option<ReservationId>, used: Option<&Tokens>) {
-        if let Some(id) = taken {
-            self.tenant.give_back(id, used).await;
+        if let (Some(id), Some(tenant)) = (taken, &self.tenant) {
+            tenant.give_back(id, used).await;
         }
     }
 

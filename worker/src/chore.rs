@@ -12,8 +12,8 @@ use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
 
-use crate::shop::Shop;
 use crate::telemetry::Close;
+use crate::worker_context::WorkerContext;
 
 /// Orphans taken on in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
@@ -28,16 +28,20 @@ const MAX_CRASHES: i16 = 3;
 
 /// Makes jobs ready that are due, next in their conversation or have waited long enough, and hands jobs to others whose
 /// worker fell silent, or says itself that it `lost` them. Returns whether there is something to claim now.
-pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<bool> {
-    let pool = &shop.pool;
+pub(crate) async fn do_all(
+    context: &WorkerContext,
+    worker: WorkerId,
+    lost: &[JobId],
+) -> db::Result<bool> {
+    let pool = &context.pool;
     let promoted = db::claim::promote(pool).await?
         + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
         + expire_approvals(pool).await?;
-    cancel_missed(shop).await?;
-    db::worker::stop_silent(pool, shop.silence).await?;
+    cancel_missed(context).await?;
+    db::worker::stop_silent(pool, context.silence).await?;
     let mut taken_over = 0;
     loop {
-        let count = take_over_orphans(shop, worker, lost).await?;
+        let count = take_over_orphans(context, worker, lost).await?;
         taken_over += count;
         if count < ORPHANS_AT_ONCE as usize {
             break;
@@ -49,7 +53,7 @@ pub(crate) async fn do_all(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
 }
 
 /// Denies calls for which nobody came in time. Returns how many jobs go on with that.
-async fn expire_approvals(pool: &Pool) -> sqlx::Result<u64> {
+async fn expire_approvals(pool: &Pool) -> db::Result<u64> {
     let mut resumed = 0;
     for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
         match expire_approvals_of(pool, tenant, job).await {
@@ -61,7 +65,7 @@ async fn expire_approvals(pool: &Pool) -> sqlx::Result<u64> {
 }
 
 /// Denies the calls of one job that are late, and returns whether it goes on with that.
-async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> sqlx::Result<bool> {
+async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
     let mut transaction = pool.begin().await?;
     let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
         return Ok(false);
@@ -76,7 +80,7 @@ async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> sqlx:
 }
 
 /// An error with one job leaves the others alone, unless the database is out of reach for all of them.
-fn leave_out(job: JobId, error: sqlx::Error) -> sqlx::Result<()> {
+fn leave_out(job: JobId, error: db::Error) -> db::Result<()> {
     if db::is_outage(&error) {
         return Err(error);
     }
@@ -86,30 +90,38 @@ fn leave_out(job: JobId, error: sqlx::Error) -> sqlx::Result<()> {
 }
 
 /// Ends jobs that were cancelled while their worker handed them back.
-async fn cancel_missed(shop: &Shop) -> sqlx::Result<()> {
-    for (tenant, job) in db::cancel::list_missed(&shop.pool, MISSED_AT_ONCE).await? {
-        if let Err(error) = cancel_missed_job(shop, tenant, job).await {
+async fn cancel_missed(context: &WorkerContext) -> db::Result<()> {
+    for (tenant, job) in db::cancel::list_missed(&context.pool, MISSED_AT_ONCE).await? {
+        if let Err(error) = cancel_missed_job(context, tenant, job).await {
             leave_out(job, error)?;
         }
     }
     Ok(())
 }
 
-async fn cancel_missed_job(shop: &Shop, tenant: TenantId, job: JobId) -> sqlx::Result<()> {
-    let mut transaction = shop.pool.begin().await?;
+async fn cancel_missed_job(
+    context: &WorkerContext,
+    tenant: TenantId,
+    job: JobId,
+) -> db::Result<()> {
+    let mut transaction = context.pool.begin().await?;
     if let Some(run) = db::run::lock(&mut transaction, tenant, job).await?
         && !run.is_running
     {
         let job = db::cancel::cancel(&mut transaction, &run).await?;
         transaction.commit().await?;
         let (outcome, at) = (Outcome::Cancelled, run.now);
-        shop.meters.closed(&job, Close::Ended { outcome, at });
+        context.meters.closed(&job, Close::Ended { outcome, at });
     }
     Ok(())
 }
 
-async fn take_over_orphans(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sqlx::Result<usize> {
-    let mut transaction = shop.pool.begin().await?;
+async fn take_over_orphans(
+    context: &WorkerContext,
+    worker: WorkerId,
+    lost: &[JobId],
+) -> db::Result<usize> {
+    let mut transaction = context.pool.begin().await?;
     let orphans = db::run::lock_orphans(&mut transaction, worker, lost, ORPHANS_AT_ONCE).await?;
     if orphans.is_empty() {
         return Ok(0);
@@ -130,7 +142,7 @@ async fn take_over_orphans(shop: &Shop, worker: WorkerId, lost: &[JobId]) -> sql
     db::log::append(&mut *transaction, &batch).await?;
     transaction.commit().await?;
     for (job, close) in closed {
-        shop.meters.closed(&job, close);
+        context.meters.closed(&job, close);
     }
     tracing::warn!(jobs = orphans.len(), "took over jobs whose worker is gone");
     Ok(orphans.len())

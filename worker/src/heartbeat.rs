@@ -81,6 +81,6 @@ async fn renew_while_alive(mut db: Steady, worker: WorkerId, silence: Duration) 
     tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
 }
 
-async fn renew(db: &mut Steady, worker: WorkerId) -> sqlx::Result<bool> {
+async fn renew(db: &mut Steady, worker: WorkerId) -> db::Result<bool> {
     db::worker::renew(db.get().await?, worker).await
 }

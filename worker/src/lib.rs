@@ -1,39 +1,35 @@
 //! The worker: claims jobs, runs each one's loop in a workspace of its own, and writes down what happens.
 
-mod address;
+mod ask;
 mod attempt;
+mod attempt_error;
 mod budget;
-mod capture;
 mod chore;
-mod command;
 mod compaction;
-mod egress;
-mod fetch;
 mod heartbeat;
 mod history;
 mod ledger;
 mod life;
 mod log;
-mod mcp;
-pub mod model;
-mod picture;
+mod loop_error;
+mod ports;
 pub mod programs;
 mod prompt;
+mod question;
 mod role;
 mod run_loop;
-pub mod sandbox;
-mod secret;
-mod shop;
+mod shutdown;
 mod sight;
 mod skill;
-mod spill;
 mod staging;
 mod telemetry;
-mod tool;
+mod toolbox;
 mod transcript;
 mod upkeep;
 mod wake;
-mod workspace;
+mod worker_context;
+
+pub use worker_sandbox as sandbox;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,16 +47,17 @@ use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Network};
 use shared::telemetry::metrics::Metrics;
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use worker_egress::net::{FetchClient, WebClients};
+use worker_sandbox::{MemoryFloor, Mode};
+use worker_workspace::WorkspaceRoot;
 
-use crate::fetch::FetchClient;
 use crate::log::LogWriter;
-use crate::sandbox::{MemoryFloor, Mode};
-use crate::shop::Shop;
+pub use crate::shutdown::Shutdown;
 use crate::telemetry::Meters;
-use crate::tool::WebClients;
+use crate::toolbox::ToolDefinitions;
 pub use crate::upkeep::Keep;
-use crate::workspace::WorkspaceRoot;
+use crate::worker_context::WorkerContext;
 
 /// Commands per core that run at once; the others wait their turn.
 const COMMANDS_PER_CORE: usize = 4;
@@ -100,15 +97,6 @@ pub struct Settings {
     pub sandbox_read: Vec<PathBuf>,
     /// Available memory of this machine below which commands end.
     pub memory_floor: MemoryFloor,
-}
-
-/// How a worker is told to end.
-#[derive(Clone, Default)]
-pub struct Shutdown {
-    /// Claim no more, hand jobs back at their next boundary, end.
-    pub drain: CancellationToken,
-    /// Hand jobs back at once.
-    pub leave: CancellationToken,
 }
 
 /// Runs a worker until it is told to end.
@@ -178,9 +166,9 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     );
     let meters = Meters::new(&metrics);
     let (log, writing) = LogWriter::new(&pool, meters.log.clone());
-    let writer = tokio::spawn(writing);
+    let writer = AbortOnDropHandle::new(tokio::spawn(writing));
     let asset_store = assets.clone();
-    let shop = Shop {
+    let context = WorkerContext {
         pool,
         silence,
         assets,
@@ -199,10 +187,11 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         meters,
         sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
+        tool_definitions: ToolDefinitions::default(),
         workspaces,
     };
-    life::live(Arc::new(shop), new, keep, shutdown).await?;
-    // The last handle of the log went with the shop: the writer ends when all is written.
+    life::live(Arc::new(context), new, keep, shutdown).await?;
+    // The last handle of the log went with the context: the writer ends when all is written.
     writer.await?;
     asset_store.finish_cleanup().await;
     Ok(())

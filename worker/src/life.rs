@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::ledger::Ledger;
-use crate::shop::Shop;
+use crate::shutdown::Shutdown;
 use crate::upkeep::{self, Keep};
 use crate::wake::{self, Ears, Running};
-use crate::{Shutdown, chore, programs};
+use crate::worker_context::WorkerContext;
+use crate::{chore, programs};
 
 /// The slowest a free slot notices a job, should the notification be lost; also how often the chores
 /// for all are done.
@@ -38,7 +39,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Lives until told to end. A worker that was declared dead ends its work and goes on under a new id.
 pub(crate) async fn live(
-    shop: Arc<Shop>,
+    context: Arc<WorkerContext>,
     new: NewWorker,
     keep: Keep,
     shutdown: Shutdown,
@@ -46,15 +47,15 @@ pub(crate) async fn live(
     let work = Arc::new(Notify::new());
     let running = Running::default();
     let mut beside = JoinSet::new();
-    beside.spawn(shared::clock::keep(shop.pool.clone()));
-    beside.spawn(upkeep::run(shop.clone(), keep));
+    beside.spawn(shared::clock::keep(context.pool.clone()));
+    beside.spawn(upkeep::run(context.clone(), keep));
     beside.spawn(wake::listen(
-        shop.pool.clone(),
+        context.pool.clone(),
         work.clone(),
         running.clone(),
     ));
     while !shutdown.drain.is_cancelled() {
-        let worker = match db::worker::insert(&shop.pool, &new).await {
+        let worker = match db::worker::insert(&context.pool, &new).await {
             Ok(worker) => worker,
             Err(error) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot register");
@@ -63,14 +64,14 @@ pub(crate) async fn live(
             }
         };
         let dead = CancellationToken::new();
-        let db = Steady::of(&shop.pool);
-        let heartbeat = Heartbeat::start(db, worker, shop.silence, dead.clone())?;
+        let db = Steady::of(&context.pool);
+        let heartbeat = Heartbeat::start(db, worker, context.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let life = Life {
-            shop: &shop,
+            context: &context,
             worker,
             new: &new,
-            db: Steady::of(&shop.pool),
+            db: Steady::of(&context.pool),
             work: &work,
             running: &running,
             ledger: Ledger::default(),
@@ -81,12 +82,16 @@ pub(crate) async fn live(
             had_room: true,
         };
         let mut search = JoinSet::new();
-        search.spawn(programs::search(shop.clone(), worker, new.programs.clone()));
+        search.spawn(programs::search(
+            context.clone(),
+            worker,
+            new.programs.clone(),
+        ));
         life.live().await;
         search.shutdown().await;
         drop(heartbeat);
         // Or others will notice.
-        let stopping = db::worker::stop(&shop.pool, worker);
+        let stopping = db::worker::stop(&context.pool, worker);
         tell(stopping, "cannot say that this worker has ended").await;
     }
     beside.shutdown().await;
@@ -95,7 +100,7 @@ pub(crate) async fn live(
 
 /// One life, under one id.
 struct Life<'a> {
-    shop: &'a Arc<Shop>,
+    context: &'a Arc<WorkerContext>,
     worker: WorkerId,
     new: &'a NewWorker,
     /// What it claims through.
@@ -127,7 +132,7 @@ impl Life<'_> {
                 None => break,
             }
             let used = self.attempts.len();
-            self.shop.meters.occupied(used, self.new.slots);
+            self.context.meters.occupied(used, self.new.slots);
             let is_full = used >= self.new.slots as usize;
             tokio::select! {
                 biased;
@@ -149,13 +154,13 @@ impl Life<'_> {
 
     /// Claims for the free slots and begins what it got, until there is no more to take. Who drains would take what it
     /// has just handed back.
-    async fn claim(&mut self) -> sqlx::Result<()> {
+    async fn claim(&mut self) -> db::Result<()> {
         while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
         Ok(())
     }
 
     /// Returns whether there may be more at once.
-    async fn claim_once(&mut self) -> sqlx::Result<bool> {
+    async fn claim_once(&mut self) -> db::Result<bool> {
         while let Some(ended) = self.attempts.try_join_next() {
             self.note(ended);
         }
@@ -169,10 +174,10 @@ impl Life<'_> {
             self.worker,
             &self.new.skills,
             free as i64,
-            self.shop.sandbox.has_network(),
+            self.context.sandbox.has_network(),
         )
         .await?;
-        self.shop.meters.claimed(begun_at.elapsed(), &claimed);
+        self.context.meters.claimed(begun_at.elapsed(), &claimed);
         self.may_be_ready = claimed.len() >= free;
         let may_be_more = claimed.iter().any(takes_turns);
         for claim in claimed {
@@ -207,7 +212,7 @@ impl Life<'_> {
             self.ledger
                 .begin(claimed.lease, claimed.tenant, claimed.prepaid),
         );
-        let attempt = attempt::run(self.shop.clone(), self.worker, claimed, signals);
+        let attempt = attempt::run(self.context.clone(), self.worker, claimed, signals);
         // An `async` block would have room for the attempt twice.
         self.attempts.spawn(attempt.map(move |()| {
             drop(guards);
@@ -217,7 +222,7 @@ impl Life<'_> {
 
     /// Hands back a job that this release cannot read.
     fn hand_back(&mut self, unreadable: UnreadableJob, makes_room: bool) {
-        let (shop, lost) = (self.shop.clone(), self.dead.child_token());
+        let (context, lost) = (self.context.clone(), self.dead.child_token());
         let lease = unreadable.lease;
         let guards = (
             self.running.enter(lease, Ears::default()),
@@ -225,7 +230,7 @@ impl Life<'_> {
                 .begin(lease, unreadable.tenant, unreadable.prepaid),
         );
         self.attempts.spawn(async move {
-            attempt::hand_back(&shop, unreadable, lost).await;
+            attempt::hand_back(&context, unreadable, lost).await;
             drop(guards);
             makes_room
         });
@@ -243,7 +248,7 @@ impl Life<'_> {
 
     /// Whether the disk has room for more jobs. The log says so when that changes.
     fn has_room(&mut self) -> bool {
-        let has_room = self.shop.workspaces.has_room();
+        let has_room = self.context.workspaces.has_room();
         if std::mem::replace(&mut self.had_room, has_room) != has_room {
             if has_room {
                 tracing::info!("there is room on the disk again");
@@ -255,10 +260,10 @@ impl Life<'_> {
     }
 
     /// Charges tenants for the time that their jobs took since it was last called.
-    async fn charge(&self) -> sqlx::Result<()> {
+    async fn charge(&self) -> db::Result<()> {
         let bill = self.ledger.bill(Instant::now());
         if !bill.is_empty() {
-            db::lane::charge(&self.shop.pool, &bill).await?;
+            db::lane::charge(&self.context.pool, &bill).await?;
         }
         Ok(())
     }
@@ -267,16 +272,16 @@ impl Life<'_> {
     async fn do_chores(&self) {
         let done = async {
             self.charge().await?;
-            let held = db::run::list_held(&self.shop.pool, self.worker).await?;
+            let held = db::run::list_held(&self.context.pool, self.worker).await?;
             held.iter().for_each(|run| self.running.tell(run));
             // Claimed by a statement whose answer never came, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.lease);
             let lost = held.filter(|lease| !self.running.knows(*lease));
             let lost: Vec<_> = lost.map(|lease| lease.job).collect();
-            if chore::do_all(self.shop, self.worker, &lost).await? {
-                db::run::notify_work(&self.shop.pool).await?;
+            if chore::do_all(self.context, self.worker, &lost).await? {
+                db::run::notify_work(&self.context.pool).await?;
             }
-            Ok::<_, sqlx::Error>(())
+            Ok::<_, db::Error>(())
         };
         let done = timeout(CHORES_TIMEOUT, done);
         tokio::select! {
@@ -296,7 +301,7 @@ impl Life<'_> {
     /// Lets jobs come to a boundary, for a while, then makes them go.
     async fn drain(&mut self) {
         tracing::info!(jobs = self.attempts.len(), "leaving");
-        let draining = db::worker::drain(&self.shop.pool, self.worker);
+        let draining = db::worker::drain(&self.context.pool, self.worker);
         tell(draining, "cannot say that this worker leaves").await;
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
         tokio::select! {
@@ -316,7 +321,7 @@ impl Life<'_> {
 }
 
 /// Tells the database something that it can do without: whoever leaves does not wait long for it.
-async fn tell(telling: impl Future<Output = sqlx::Result<()>>, failure: &'static str) {
+async fn tell(telling: impl Future<Output = db::Result<()>>, failure: &'static str) {
     match timeout(TELL_TIMEOUT, telling).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {

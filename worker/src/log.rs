@@ -12,25 +12,22 @@ mod writer;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::secret::Redactor;
 use crate::telemetry::LogMeters;
 use curtain::Curtain;
 use position::Position;
 use shared::db::Pool;
 use shared::db::log::{Lease, Next};
 use shared::event::EventData;
+use worker_tool::{EventSink, LeaseLost};
+use worker_workspace::Redactor;
 use writer::Writer;
 
 /// Commands that wait for the writer before those who bring more have to wait themselves.
 const QUEUE_LENGTH: usize = 1024;
-
-/// Another worker has the job, or it has ended: nothing that this one writes is seen.
-#[derive(Debug, thiserror::Error)]
-#[error("the lease is lost")]
-pub(crate) struct LeaseLost;
 
 /// Opens logs.
 #[derive(Clone)]
@@ -157,5 +154,19 @@ impl JobLog {
             // The writer ends after all logs, unless the process is going down.
             self.lost.cancel();
         }
+    }
+}
+
+impl EventSink for JobLog {
+    fn append(&self, event: EventData) -> BoxFuture<'_, ()> {
+        self.append(event).boxed()
+    }
+
+    fn commit(&self, event: EventData) -> BoxFuture<'_, Result<(), LeaseLost>> {
+        self.commit(event).boxed()
+    }
+
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redactor()
     }
 }

@@ -1,15 +1,13 @@
 //! What the model is told before it begins.
 
-mod retelling;
 mod system;
 
 use serde_json::{Map, Value};
 
-use crate::model::Part;
 use crate::sight::Sight;
 use crate::staging::Staged;
+use worker_model::Part;
 
-pub(crate) use retelling::retell;
 pub(crate) use system::system;
 
 /// The first message: the person's words, then what comes with them.

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::model::Media;
-use crate::picture;
+use worker_model::Media;
+use worker_model::image_scaling;
 
 /// The largest PDF or recording that is shown; a larger one the model finds in the workspace.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -49,7 +49,7 @@ impl View {
             return told("it is too large");
         };
         let (content_type, data) = if is_image(content_type) {
-            match picture::fit(content, self.files).await {
+            match image_scaling::fit(content, self.files).await {
                 Ok(picture) => (picture.content_type.to_owned(), picture.data),
                 Err(error) => return told(&error.to_string()),
             }
@@ -77,7 +77,7 @@ pub(crate) fn may_be_shown(content_type: &str, size: u64) -> bool {
 /// The most bytes of a file of that kind; none if it is not shown.
 fn limit(content_type: &str) -> Option<u64> {
     if is_image(content_type) {
-        Some(picture::MAX_FILE_BYTES)
+        Some(image_scaling::MAX_FILE_BYTES)
     } else if content_type.starts_with("audio/") || content_type == "application/pdf" {
         Some(MAX_FILE_BYTES)
     } else {
@@ -129,6 +129,9 @@ mod tests {
         let size = MAX_FILE_BYTES + 1;
         assert!(may_be_shown("image/png", size) && may_be_shown(PDF, size - 1));
         assert!(!may_be_shown(PDF, size) && !may_be_shown("video/mp4", 1));
-        assert!(!may_be_shown("image/png", picture::MAX_FILE_BYTES + 1));
+        assert!(!may_be_shown(
+            "image/png",
+            image_scaling::MAX_FILE_BYTES + 1
+        ));
     }
 }

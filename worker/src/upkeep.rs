@@ -15,7 +15,7 @@ use shared::id::{AssetId, ConversationId, JobId};
 use shared::retention::Retention;
 use uuid::Uuid;
 
-use crate::shop::Shop;
+use crate::worker_context::WorkerContext;
 
 /// How often a worker looks whether one of the chores is due.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
@@ -42,10 +42,10 @@ pub struct Keep {
 }
 
 /// Does the chores that are due until it is dropped.
-pub(crate) async fn run(shop: Arc<Shop>, keep: Keep) {
+pub(crate) async fn run(context: Arc<WorkerContext>, keep: Keep) {
     loop {
         for (chore, pause) in CHORES {
-            if let Err(error) = step(&shop.pool, &shop.assets, keep, chore, pause).await {
+            if let Err(error) = step(&context.pool, &context.assets, keep, chore, pause).await {
                 let error = format!("{error:#}");
                 tracing::warn!(?chore, error, "cannot do a chore");
             }
@@ -98,7 +98,7 @@ async fn tidy(pool: &Pool, assets: &AssetStore) {
 }
 
 /// A worker of an earlier release makes jobs ready without a word.
-async fn reopen_lanes(pool: &Pool) -> sqlx::Result<()> {
+async fn reopen_lanes(pool: &Pool) -> db::Result<()> {
     let reopened = db::lane::reopen(pool).await?;
     if reopened > 0 {
         tracing::warn!(
@@ -110,14 +110,14 @@ async fn reopen_lanes(pool: &Pool) -> sqlx::Result<()> {
 }
 
 /// Those that nobody looked at in the first minute.
-async fn admit_stalled(pool: &Pool) -> sqlx::Result<()> {
+async fn admit_stalled(pool: &Pool) -> db::Result<()> {
     while db::run::admit_stalled(pool, None).await? > 0 {
         db::run::notify_work(pool).await?;
     }
     Ok(())
 }
 
-async fn delete_old_keys(pool: &Pool) -> sqlx::Result<()> {
+async fn delete_old_keys(pool: &Pool) -> db::Result<()> {
     while db::idempotency::delete_old(pool, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
     Ok(())
 }
@@ -145,7 +145,7 @@ async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()
 }
 
 /// Removes what has been kept for long enough.
-async fn forget(pool: &Pool, assets: &AssetStore, keep: Keep) -> sqlx::Result<()> {
+async fn forget(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Result<()> {
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
         attempt("jobs", forget_jobs(pool, assets, cutoff)).await;
@@ -214,7 +214,7 @@ async fn forget_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn forget_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
+async fn forget_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<()> {
     let mut last = Some(ConversationId(Uuid::nil()));
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::PgNotification;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use shared::db::log::Lease;
 use shared::db::run::HeldRun;
-use shared::db::{CANCEL_CHANNEL, Listener, Pool, WORK_CHANNEL};
+use shared::db::{self, CANCEL_CHANNEL, Listener, Notification, Pool, WORK_CHANNEL};
 use shared::id::JobId;
 
 /// The pause before a lost connection is tried again.
@@ -103,7 +102,7 @@ pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: Running) {
     }
 }
 
-async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> sqlx::Result<()> {
+async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> db::Result<()> {
     let mut listener = Listener::open(pool, &[WORK_CHANNEL, CANCEL_CHANNEL]).await?;
     // What was said before we listened, nobody heard.
     work.notify_one();
@@ -113,7 +112,7 @@ async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> sqlx::Res
     Ok(())
 }
 
-fn hear(notification: &PgNotification, work: &Notify, running: &Running) {
+fn hear(notification: &Notification, work: &Notify, running: &Running) {
     if notification.channel() == WORK_CHANNEL {
         work.notify_one();
     } else if let Ok(job) = notification.payload().parse() {

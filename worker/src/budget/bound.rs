@@ -1,7 +1,7 @@
 //! The most tokens that a request can have.
 
-use crate::model::{Message, Part, Request, ToolSpec};
 use crate::transcript::Measured;
+use worker_model::{Message, Part, Request, ToolSpec};
 
 /// What a provider adds of its own: how it marks roles and explains tools to its model.
 const FRAME_TOKENS: u64 = 1_024;
@@ -86,7 +86,7 @@ mod tests {
     use shared::message::{AssistantMessage, Block, StopReason, Tokens};
 
     use super::*;
-    use crate::model::Media;
+    use worker_model::Media;
 
     fn user(text: &str) -> Message {
         Message::User(vec![Part::Text(text.to_owned())])

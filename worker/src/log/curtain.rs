@@ -7,7 +7,7 @@ use shared::db::log::Next;
 use shared::event::{EventData, OutputStream, TextDelta, ToolOutput};
 use shared::job::JobResult;
 
-use crate::secret::{Redactor, Tail};
+use worker_workspace::{Redactor, Tail};
 
 /// Redacts the events of one log. Of a text that comes in pieces it holds back an end that may be the
 /// beginning of a secret, until the text goes on or ends.

@@ -8,8 +8,9 @@ use tokio::sync::mpsc;
 
 use super::batch::Batch;
 use super::position::Positions;
-use super::{Command, LeaseLost, refused};
+use super::{Command, refused};
 use crate::telemetry::LogMeters;
+use worker_tool::LeaseLost;
 
 /// The pause before a write is tried again after an outage; the lease ends the tries.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
@@ -117,7 +118,7 @@ impl Writer {
         &mut self,
         appends: &[Append],
         mut may_be_written: bool,
-    ) -> sqlx::Result<Vec<Lease>> {
+    ) -> db::Result<Vec<Lease>> {
         let mut is_told = false;
         loop {
             let error = match self.append(appends, may_be_written).await {
@@ -143,11 +144,7 @@ impl Writer {
         }
     }
 
-    async fn append(
-        &mut self,
-        appends: &[Append],
-        may_be_written: bool,
-    ) -> sqlx::Result<Vec<Lease>> {
+    async fn append(&mut self, appends: &[Append], may_be_written: bool) -> db::Result<Vec<Lease>> {
         let mut good = db::log::append(self.db.get().await?, appends).await?;
         if !may_be_written {
             return Ok(good);
@@ -166,7 +163,7 @@ impl Writer {
 
     /// Ends a job whose entries the database refuses, whoever is to blame for that. Should that fail, too, the job is
     /// one that its worker has lost, and is taken over.
-    async fn refuse(&mut self, append: &Append, error: &sqlx::Error) {
+    async fn refuse(&mut self, append: &Append, error: &db::Error) {
         let job = append.lease.job;
         tracing::error!(
             %job,

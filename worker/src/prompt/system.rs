@@ -7,8 +7,8 @@ use shared::mcp::McpServer;
 use shared::tool::ToolName;
 
 use crate::role::{Brief, Role};
-use crate::skill;
-use crate::workspace::FileSize;
+use worker_tool::SKILL_FOLDER;
+use worker_workspace::FileSize;
 
 /// Files that are named; more are only counted.
 const MAX_NAMED: usize = 50;
@@ -56,7 +56,7 @@ fn skill_files(role: &Role) -> String {
     let Some(files) = role.files() else {
         return String::new();
     };
-    let folder = skill::FOLDER;
+    let folder = SKILL_FOLDER;
     let all: Vec<_> = files.beside().collect();
     let first = all
         .first()
