@@ -89,7 +89,7 @@ pub(crate) async fn live(
         ));
         life.live().await;
         search.shutdown().await;
-        drop(heartbeat);
+        heartbeat.stop().await;
         // Or others will notice.
         let stopping = db::worker::stop(&context.pool, worker);
         tell(stopping, "cannot say that this worker has ended").await;

@@ -1,5 +1,10 @@
 //! The agent loop: ask the model, run the tools that it calls, until it calls none.
 
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod tests;
+
 use shared::event::EventData;
 use shared::job::LoopStop;
 use worker_model::Request;
