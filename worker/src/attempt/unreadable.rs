@@ -61,7 +61,7 @@ pub(crate) async fn hand_back(
         .log
         .open(lease, unreadable.last_seq, job.attempt, lost)
         .await;
-    if log.close(events, next).await.is_ok() {
+    if log.finish(events, next).await.is_ok() {
         context.meters.closed(&job, close);
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn write_outcome(
     }
     let is_over = matches!(next, Next::Finish { .. });
     let close = Close::from(&next);
-    let is_written = log.close(events, next).await.is_ok();
+    let is_written = log.finish(events, next).await.is_ok();
     if is_written {
         meters.closed(state.job, close);
     } else {

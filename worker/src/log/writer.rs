@@ -6,9 +6,9 @@ use shared::db::log::{Append, Lease, Next};
 use shared::db::{self, Pool, Steady};
 use tokio::sync::mpsc;
 
-use super::batch::Batch;
-use super::position::Positions;
-use super::{Command, refused};
+use super::batch::EventBatch;
+use super::position::LogPositions;
+use super::{LogCommand, refused};
 use crate::telemetry::LogMeters;
 use worker_tool::LeaseLost;
 
@@ -16,32 +16,32 @@ use worker_tool::LeaseLost;
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Writes the open logs.
-pub(super) struct Writer {
+pub(super) struct BatchWriter {
     pool: Pool,
     db: Steady,
     meters: LogMeters,
-    positions: Positions,
+    positions: LogPositions,
 }
 
-impl Writer {
+impl BatchWriter {
     pub(super) fn new(pool: &Pool, meters: LogMeters) -> Self {
         Self {
             pool: pool.clone(),
             db: Steady::of(pool),
             meters,
-            positions: Positions::default(),
+            positions: LogPositions::default(),
         }
     }
 
     /// Writes until all logs and their writer's handles are gone.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<LogCommand>) {
         while let Some(command) = queue.recv().await {
-            let mut batch = Batch::default();
+            let mut batch = EventBatch::default();
             let mut next = Some(command);
             while let Some(command) = next {
                 match command {
-                    Command::Open { lease, position } => self.positions.open(lease, position),
-                    Command::Write {
+                    LogCommand::Open { lease, position } => self.positions.open(lease, position),
+                    LogCommand::Write {
                         lease,
                         events,
                         next,
@@ -60,7 +60,7 @@ impl Writer {
         }
     }
 
-    async fn commit(&mut self, batch: Batch) {
+    async fn commit(&mut self, batch: EventBatch) {
         let last_seq = |lease| Some(self.positions.get(lease)?.last_seq);
         let (appends, waiting) = batch.into_appends(last_seq);
         let begun_at = Instant::now();

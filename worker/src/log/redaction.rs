@@ -11,7 +11,7 @@ use worker_workspace::{Redactor, Tail};
 
 /// Redacts the events of one log. Of a text that comes in pieces it holds back an end that may be the
 /// beginning of a secret, until the text goes on or ends.
-pub(super) struct Curtain {
+pub(super) struct EventRedactor {
     pub(super) redactor: Arc<Redactor>,
     held: Mutex<Held>,
 }
@@ -24,7 +24,7 @@ struct Held {
     outputs: HashMap<(String, OutputStream), Tail>,
 }
 
-impl Curtain {
+impl EventRedactor {
     pub(super) fn new(redactor: Arc<Redactor>) -> Self {
         Self {
             redactor,
@@ -33,7 +33,7 @@ impl Curtain {
     }
 
     /// What can be written of these events now.
-    pub(super) fn pass(&self, events: Vec<EventData>) -> Vec<EventData> {
+    pub(super) fn redact(&self, events: Vec<EventData>) -> Vec<EventData> {
         // No tail is ever left half changed.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut passed = Vec::with_capacity(events.len());
@@ -67,7 +67,7 @@ impl Curtain {
     }
 
     /// What becomes of the run; its result is what the last event says.
-    pub(super) fn pass_next(&self, next: Next) -> Next {
+    pub(super) fn redact_transition(&self, next: Next) -> Next {
         let Next::Finish {
             outcome,
             at,
@@ -140,9 +140,9 @@ mod tests {
 
     use super::*;
 
-    fn curtain() -> Curtain {
+    fn redactor() -> EventRedactor {
         let secrets = [("KEY", "0123456789")].into_iter();
-        Curtain::new(Arc::new(Redactor::new(secrets)))
+        EventRedactor::new(Arc::new(Redactor::new(secrets)))
     }
 
     fn says(text: &str) -> EventData {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn each_text_waits_for_its_own_rest() {
-        let curtain = curtain();
+        let redactor = redactor();
         let events = vec![
             says("a 01234"),
             thinks("b 0123"),
@@ -197,13 +197,13 @@ mod tests {
             r#"message.delta {"text":"[secret KEY]."}"#,
             r#"reasoning.delta {"text":"0123x"}"#,
         ];
-        assert_eq!(stored(&curtain.pass(events)), expected);
-        assert!(curtain.pass(vec![says("0"), says("1")]).is_empty());
+        assert_eq!(stored(&redactor.redact(events)), expected);
+        assert!(redactor.redact(vec![says("0"), says("1")]).is_empty());
     }
 
     #[test]
     fn what_is_held_back_comes_before_the_end_of_its_text() {
-        let curtain = curtain();
+        let redactor = redactor();
         let (out, err) = (OutputStream::Stdout, OutputStream::Stderr);
         let events = vec![
             prints("one", err, "0123"),
@@ -211,7 +211,7 @@ mod tests {
             prints("two", out, "012"),
             completes("one"),
         ];
-        let passed = stored(&curtain.pass(events));
+        let passed = stored(&redactor.redact(events));
         assert_eq!(passed.len(), 3, "{passed:#?}");
         assert!(
             passed[0].contains(r#""stdout","text":"01234""#),
@@ -223,13 +223,13 @@ mod tests {
         );
         assert!(passed[2].contains("[secret KEY]"), "{passed:#?}");
 
-        assert!(curtain.pass(vec![says("0123")]).is_empty());
+        assert!(redactor.redact(vec![says("0123")]).is_empty());
         let retrying = EventData::JobRetrying(shared::event::JobRetrying {
             cause: shared::event::RetryCause::Drain,
             message: "0123456789".to_owned(),
             run_at: chrono::DateTime::UNIX_EPOCH,
         });
-        let passed = stored(&curtain.pass(vec![retrying]));
+        let passed = stored(&redactor.redact(vec![retrying]));
         assert_eq!(passed.len(), 3, "{passed:#?}");
         assert_eq!(passed[0], r#"message.delta {"text":"0123"}"#);
         assert!(passed[1].contains(r#""two""#) && passed[1].contains(r#""text":"012""#));
