@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
-use crate::ledger::Ledger;
+use crate::time_accounting::TimeAccounting;
 use crate::shutdown::Shutdown;
 use crate::upkeep::{self, Keep};
 use crate::wake::{self, Ears, Running};
@@ -74,7 +74,7 @@ pub(crate) async fn live(
             db: Steady::of(&context.pool),
             work: &work,
             running: &running,
-            ledger: Ledger::default(),
+            accounting: TimeAccounting::default(),
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
@@ -107,7 +107,7 @@ struct Life<'a> {
     db: Steady,
     work: &'a Notify,
     running: &'a Running,
-    ledger: Ledger,
+    accounting: TimeAccounting,
     dead: CancellationToken,
     shutdown: &'a Shutdown,
     /// Each says whether its end may let another job of its tenant begin.
@@ -209,7 +209,7 @@ impl Life<'_> {
         };
         let guards = (
             self.running.enter(claimed.lease, ears),
-            self.ledger
+            self.accounting
                 .begin(claimed.lease, claimed.tenant, claimed.prepaid),
         );
         let attempt = attempt::run(self.context.clone(), self.worker, claimed, signals);
@@ -226,7 +226,7 @@ impl Life<'_> {
         let lease = unreadable.lease;
         let guards = (
             self.running.enter(lease, Ears::default()),
-            self.ledger
+            self.accounting
                 .begin(lease, unreadable.tenant, unreadable.prepaid),
         );
         self.attempts.spawn(async move {
@@ -261,9 +261,9 @@ impl Life<'_> {
 
     /// Charges tenants for the time that their jobs took since it was last called.
     async fn charge(&self) -> db::Result<()> {
-        let bill = self.ledger.bill(Instant::now());
-        if !bill.is_empty() {
-            db::lane::charge(&self.context.pool, &bill).await?;
+        let charges = self.accounting.charges(Instant::now());
+        if !charges.is_empty() {
+            db::lane::charge(&self.context.pool, &charges).await?;
         }
         Ok(())
     }
