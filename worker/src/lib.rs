@@ -5,12 +5,13 @@ mod attempt;
 mod attempt_error;
 mod budget;
 mod chore;
+mod claim_loop;
 mod compaction;
 mod heartbeat;
 mod history;
-mod life;
 mod log;
 mod loop_error;
+mod notifications;
 mod ports;
 pub mod programs;
 mod prompt;
@@ -28,7 +29,6 @@ mod time_accounting;
 mod toolbox;
 mod transcript;
 mod upkeep;
-mod wake;
 mod worker_context;
 
 pub use worker_sandbox as sandbox;
@@ -68,9 +68,9 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let writer = AbortOnDropHandle::new(tokio::spawn(writing));
     let (assets, keep) = (settings.assets.clone(), settings.keep);
     let context = start::context(settings, sandbox, workspaces, meters, log)?;
-    let lived = life::live(Arc::new(context), new, keep, shutdown).await;
+    let ended = claim_loop::run(Arc::new(context), new, keep, shutdown).await;
     // The last handle of the log went with the context, so the writer ends when all is written.
     writer.await?;
     assets.finish_cleanup().await;
-    lived
+    ended
 }

@@ -1,4 +1,4 @@
-//! The life of a worker: register, claim for the free slots, leave in order.
+//! The claim loop of a worker: register, claim jobs for the free slots, drain.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,37 +19,36 @@ use crate::heartbeat::Heartbeat;
 use crate::time_accounting::TimeAccounting;
 use crate::shutdown::Shutdown;
 use crate::upkeep::{self, Keep};
-use crate::wake::{self, Ears, Running};
+use crate::notifications::{self, JobSignals, RunningJobs};
 use crate::worker_context::WorkerContext;
 use crate::{chore, programs};
 
-/// The slowest a free slot notices a job, should the notification be lost; also how often the chores
-/// for all are done.
+/// The latest that a free slot notices a job if its notification is lost, and the interval of the reaper.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long jobs have to come to a boundary when the worker leaves.
+/// The time that jobs have to reach a boundary when the worker drains.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
-/// How long they have to say that they go when that is over.
+/// The time that they have after that to write their last entries.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
-/// The most that chores may take before the next claim; what is left of them is done a second later.
-const CHORES_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a worker that leaves tries to say so.
-const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most time of one round of the reaper before the next claim. The rest is done a second later.
+const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout of a report to the database that the worker can do without.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause after the database failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Lives until told to end. A worker that was declared dead ends its work and goes on under a new id.
-pub(crate) async fn live(
+/// Runs until told to end. A worker that was declared dead ends its jobs and registers again under a new id.
+pub(crate) async fn run(
     context: Arc<WorkerContext>,
     new: NewWorker,
     keep: Keep,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     let work = Arc::new(Notify::new());
-    let running = Running::default();
+    let running = RunningJobs::default();
     let mut beside = JoinSet::new();
     beside.spawn(shared::clock::keep(context.pool.clone()));
     beside.spawn(upkeep::run(context.clone(), keep));
-    beside.spawn(wake::listen(
+    beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),
         running.clone(),
@@ -67,7 +66,7 @@ pub(crate) async fn live(
         let db = Steady::of(&context.pool);
         let heartbeat = Heartbeat::start(db, worker, context.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
-        let life = Life {
+        let registration = Registration {
             context: &context,
             worker,
             new: &new,
@@ -87,40 +86,40 @@ pub(crate) async fn live(
             worker,
             new.programs.clone(),
         ));
-        life.live().await;
+        registration.run().await;
         search.shutdown().await;
         heartbeat.stop().await;
-        // Or others will notice.
+        // If this fails, other workers notice the silence.
         let stopping = db::worker::stop(&context.pool, worker);
-        tell(stopping, "cannot say that this worker has ended").await;
+        report(stopping, "cannot say that this worker has ended").await;
     }
     beside.shutdown().await;
     Ok(())
 }
 
-/// One life, under one id.
-struct Life<'a> {
+/// The worker under one id, until it drains or is declared dead.
+struct Registration<'a> {
     context: &'a Arc<WorkerContext>,
     worker: WorkerId,
     new: &'a NewWorker,
-    /// What it claims through.
+    /// The connection for claims.
     db: Steady,
     work: &'a Notify,
-    running: &'a Running,
+    running: &'a RunningJobs,
     accounting: TimeAccounting,
     dead: CancellationToken,
     shutdown: &'a Shutdown,
-    /// Each says whether its end may let another job of its tenant begin.
+    /// Running attempts. Each returns whether its end may let another job of its tenant start.
     attempts: JoinSet<bool>,
-    /// Whether there may be jobs to take that the last claim did not see or had no slot for.
+    /// Whether there may be jobs that the last claim did not see or had no slot for.
     may_be_ready: bool,
     had_room: bool,
 }
 
-impl Life<'_> {
-    async fn live(mut self) {
-        let mut chores = interval(POLL_INTERVAL);
-        chores.set_missed_tick_behavior(MissedTickBehavior::Delay);
+impl Registration<'_> {
+    async fn run(mut self) {
+        let mut ticks = interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let dead = self.dead.clone();
             match dead.run_until_cancelled(self.claim()).await {
@@ -138,9 +137,9 @@ impl Life<'_> {
                 biased;
                 () = self.dead.cancelled() => break,
                 () = self.shutdown.drain.cancelled() => break self.drain().await,
-                // Before what may be ready all the time.
-                _ = chores.tick() => {
-                    self.do_chores().await;
+                // Before the branches that may be ready all the time.
+                _ = ticks.tick() => {
+                    self.maintain().await;
                     self.may_be_ready = true;
                 }
                 Some(ended) = self.attempts.join_next() => self.note(ended),
@@ -149,11 +148,11 @@ impl Life<'_> {
         }
         self.dead.cancel();
         while self.attempts.join_next().await.is_some() {}
-        tell(self.charge(), "cannot charge tenants").await;
+        report(self.charge(), "cannot charge tenants").await;
     }
 
-    /// Claims for the free slots and begins what it got, until there is no more to take. Who drains would take what it
-    /// has just handed back.
+    /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims nothing: it
+    /// would get the jobs that it just handed back.
     async fn claim(&mut self) -> db::Result<()> {
         while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
         Ok(())
@@ -203,12 +202,12 @@ impl Life<'_> {
         if claimed.cancel_requested {
             signals.cancel.cancel();
         }
-        let ears = Ears {
+        let job_signals = JobSignals {
             cancel: signals.cancel.clone(),
             has_tenant_budget: signals.has_tenant_budget.clone(),
         };
         let guards = (
-            self.running.enter(claimed.lease, ears),
+            self.running.enter(claimed.lease, job_signals),
             self.accounting
                 .begin(claimed.lease, claimed.tenant, claimed.prepaid),
         );
@@ -225,7 +224,7 @@ impl Life<'_> {
         let (context, lost) = (self.context.clone(), self.dead.child_token());
         let lease = unreadable.lease;
         let guards = (
-            self.running.enter(lease, Ears::default()),
+            self.running.enter(lease, JobSignals::default()),
             self.accounting
                 .begin(lease, unreadable.tenant, unreadable.prepaid),
         );
@@ -268,13 +267,13 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Whoever tells the worker to end need not wait for them.
-    async fn do_chores(&self) {
+    /// Charges tenants, updates running jobs and runs the reaper. A worker that ends does not wait for it.
+    async fn maintain(&self) {
         let done = async {
             self.charge().await?;
             let held = db::run::list_held(&self.context.pool, self.worker).await?;
-            held.iter().for_each(|run| self.running.tell(run));
-            // Claimed by a statement whose answer never came, or left by an attempt that panicked.
+            held.iter().for_each(|run| self.running.update(run));
+            // Claimed by a statement whose answer was lost, or left by an attempt that panicked.
             let held = held.iter().map(|run| run.lease);
             let lost = held.filter(|lease| !self.running.knows(*lease));
             let lost: Vec<_> = lost.map(|lease| lease.job).collect();
@@ -283,7 +282,7 @@ impl Life<'_> {
             }
             Ok::<_, db::Error>(())
         };
-        let done = timeout(CHORES_TIMEOUT, done);
+        let done = timeout(MAINTENANCE_TIMEOUT, done);
         tokio::select! {
             () = self.dead.cancelled() => {}
             () = self.shutdown.drain.cancelled() => {}
@@ -291,18 +290,18 @@ impl Life<'_> {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "cannot do the chores");
+                    tracing::warn!(error, "maintenance failed");
                 }
-                Err(_) => tracing::warn!("the chores took too long"),
+                Err(_) => tracing::warn!("maintenance took too long"),
             },
         }
     }
 
-    /// Lets jobs come to a boundary, for a while, then makes them go.
+    /// Waits until jobs reach a boundary, then stops them.
     async fn drain(&mut self) {
         tracing::info!(jobs = self.attempts.len(), "leaving");
         let draining = db::worker::drain(&self.context.pool, self.worker);
-        tell(draining, "cannot say that this worker leaves").await;
+        report(draining, "cannot say that this worker leaves").await;
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
         tokio::select! {
             () = all_ended => return,
@@ -320,9 +319,9 @@ impl Life<'_> {
     }
 }
 
-/// Tells the database something that it can do without: whoever leaves does not wait long for it.
-async fn tell(telling: impl Future<Output = db::Result<()>>, failure: &'static str) {
-    match timeout(TELL_TIMEOUT, telling).await {
+/// Reports something to the database that it can do without, and does not wait long for it.
+async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'static str) {
+    match timeout(REPORT_TIMEOUT, reporting).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
@@ -331,8 +330,8 @@ async fn tell(telling: impl Future<Output = db::Result<()>>, failure: &'static s
     }
 }
 
-/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has none gets
-/// all that it can at once, and is charged nothing in advance.
+/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap gets
+/// all free slots at once, and is charged nothing in advance.
 fn takes_turns(claim: &Claim) -> bool {
     let prepaid = match claim {
         Ok(claimed) => claimed.prepaid,

@@ -1,4 +1,4 @@
-//! What the database tells a worker at once. All of it is a hint: the poll finds the same later.
+//! Notifications of the database: new work, and cancelled jobs. All are hints, because polling finds the same later.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,25 +16,25 @@ use shared::id::JobId;
 /// The pause before a lost connection is tried again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
-/// The jobs that run here, so that they can be told by id what has changed.
+/// The jobs that run here, by id.
 #[derive(Clone, Default)]
-pub(crate) struct Running {
+pub(crate) struct RunningJobs {
     /// By job, with the lease: an attempt that is just over may still be here when the next has begun.
-    jobs: Arc<Mutex<HashMap<JobId, (Lease, Ears)>>>,
+    jobs: Arc<Mutex<HashMap<JobId, (Lease, JobSignals)>>>,
 }
 
-/// How a job hears what comes from outside.
+/// The signals of one running job.
 #[derive(Default)]
-pub(crate) struct Ears {
+pub(crate) struct JobSignals {
     pub(crate) cancel: CancellationToken,
     pub(crate) has_tenant_budget: Arc<AtomicBool>,
 }
 
-impl Running {
-    /// Makes an attempt known; it is forgotten when the guard goes.
-    pub(crate) fn enter(&self, lease: Lease, ears: Ears) -> RunningGuard {
-        self.lock().insert(lease.job, (lease, ears));
-        RunningGuard {
+impl RunningJobs {
+    /// Registers an attempt until the guard is dropped.
+    pub(crate) fn enter(&self, lease: Lease, job_signals: JobSignals) -> RunningJobGuard {
+        self.lock().insert(lease.job, (lease, job_signals));
+        RunningJobGuard {
             running: self.clone(),
             lease,
         }
@@ -49,35 +49,35 @@ impl Running {
 
     /// Cancels the job if it runs here.
     pub(crate) fn cancel(&self, job: JobId) {
-        if let Some((_, ears)) = self.lock().get(&job) {
-            ears.cancel.cancel();
+        if let Some((_, job_signals)) = self.lock().get(&job) {
+            job_signals.cancel.cancel();
         }
     }
 
-    /// Tells the job what the database says of it.
-    pub(crate) fn tell(&self, run: &HeldRun) {
-        // What the notification said, in case that nobody heard it.
+    /// Updates the job's signals from its row.
+    pub(crate) fn update(&self, run: &HeldRun) {
+        // The notification may have been lost.
         if run.cancel_requested {
             self.cancel(run.lease.job);
         }
-        if let Some((_, ears)) = self.lock().get(&run.lease.job) {
+        if let Some((_, job_signals)) = self.lock().get(&run.lease.job) {
             let has_budget = run.has_tenant_budget;
-            ears.has_tenant_budget.store(has_budget, Ordering::Relaxed);
+            job_signals.has_tenant_budget.store(has_budget, Ordering::Relaxed);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, (Lease, Ears)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, (Lease, JobSignals)>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Forgets the attempt when dropped.
-pub(crate) struct RunningGuard {
-    running: Running,
+/// Removes the attempt when dropped.
+pub(crate) struct RunningJobGuard {
+    running: RunningJobs,
     lease: Lease,
 }
 
-impl Drop for RunningGuard {
+impl Drop for RunningJobGuard {
     fn drop(&mut self) {
         let mut jobs = self.running.lock();
         if jobs
@@ -89,8 +89,8 @@ impl Drop for RunningGuard {
     }
 }
 
-/// Listens until it is dropped: wakes for new work, cancels the jobs that are named.
-pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: Running) {
+/// Listens until it is dropped: wakes the claim loop for new work, and cancels jobs.
+pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: RunningJobs) {
     loop {
         if let Err(error) = listen_once(&pool, &work, &running).await {
             tracing::warn!(
@@ -102,17 +102,17 @@ pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: Running) {
     }
 }
 
-async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> db::Result<()> {
+async fn listen_once(pool: &Pool, work: &Notify, running: &RunningJobs) -> db::Result<()> {
     let mut listener = Listener::open(pool, &[WORK_CHANNEL, CANCEL_CHANNEL]).await?;
-    // What was said before we listened, nobody heard.
+    // Notifications from before are lost.
     work.notify_one();
     while let Some(notification) = listener.next().await? {
-        hear(&notification, work, running);
+        handle(&notification, work, running);
     }
     Ok(())
 }
 
-fn hear(notification: &Notification, work: &Notify, running: &Running) {
+fn handle(notification: &Notification, work: &Notify, running: &RunningJobs) {
     if notification.channel() == WORK_CHANNEL {
         work.notify_one();
     } else if let Ok(job) = notification.payload().parse() {
@@ -126,15 +126,15 @@ mod tests {
 
     #[test]
     fn an_attempt_that_is_over_does_not_take_the_next_one_of_its_job_along() {
-        let running = Running::default();
+        let running = RunningJobs::default();
         let job = JobId::new();
         let lease = |number| Lease { job, number };
-        let ears = || Ears {
+        let job_signals = || JobSignals {
             cancel: CancellationToken::new(),
             has_tenant_budget: Arc::default(),
         };
-        let first = running.enter(lease(1), ears());
-        let second = running.enter(lease(3), ears());
+        let first = running.enter(lease(1), job_signals());
+        let second = running.enter(lease(3), job_signals());
         assert!(!running.knows(lease(1)));
         drop(first);
         assert!(running.knows(lease(3)));
