@@ -18,7 +18,7 @@ use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
 use crate::time_accounting::TimeAccounting;
 use crate::shutdown::Shutdown;
-use crate::upkeep::{self, Keep};
+use crate::maintenance::{self, Keep, reaper};
 use crate::notifications::{self, JobSignals, RunningJobs};
 use crate::worker_context::WorkerContext;
 use crate::{chore, programs};
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let running = RunningJobs::default();
     let mut beside = JoinSet::new();
     beside.spawn(shared::clock::keep(context.pool.clone()));
-    beside.spawn(upkeep::run(context.clone(), keep));
+    beside.spawn(maintenance::run(context.clone(), keep));
     beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),
@@ -277,7 +277,7 @@ impl Registration<'_> {
             let held = held.iter().map(|run| run.lease);
             let lost = held.filter(|lease| !self.running.knows(*lease));
             let lost: Vec<_> = lost.map(|lease| lease.job).collect();
-            if chore::do_all(self.context, self.worker, &lost).await? {
+            if reaper::run(self.context, self.worker, &lost).await? {
                 db::run::notify_work(&self.context.pool).await?;
             }
             Ok::<_, db::Error>(())

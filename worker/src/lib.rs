@@ -4,13 +4,13 @@ mod ask;
 mod attempt;
 mod attempt_error;
 mod budget;
-mod chore;
 mod claim_loop;
 mod compaction;
 mod heartbeat;
 mod history;
 mod log;
 mod loop_error;
+mod maintenance;
 mod notifications;
 mod ports;
 pub mod programs;
@@ -28,7 +28,6 @@ mod telemetry;
 mod time_accounting;
 mod toolbox;
 mod transcript;
-mod upkeep;
 mod worker_context;
 
 pub use worker_sandbox as sandbox;
@@ -44,7 +43,7 @@ use crate::telemetry::Meters;
 
 pub use settings::Settings;
 pub use shutdown::Shutdown;
-pub use upkeep::Keep;
+pub use maintenance::Keep;
 
 /// Runs a worker until it is told to end.
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {

@@ -12,7 +12,7 @@ use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
 use worker_sandbox::{MemoryFloor, Mode};
 
-use crate::upkeep::Keep;
+use crate::maintenance::Keep;
 
 /// The settings of a worker.
 pub struct Settings {

@@ -1,4 +1,4 @@
-//! What every worker does for all, every second: any may, none must, and two at once do no harm.
+//! The reaper, which every worker runs each second: due jobs, expired approvals, missed cancellations, orphaned jobs.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::worker_context::WorkerContext;
 
 /// Orphans taken on in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
-/// Approvals that are ended at once for being late; the next round has the others.
+/// Approvals that expire in one round. The next round has the others.
 const EXPIRED_AT_ONCE: i64 = 100;
-/// Jobs that are ended at once after a cancellation that nobody heard.
+/// Jobs that are ended in one round after a cancellation that was missed.
 const MISSED_AT_ONCE: i64 = 100;
-/// For how long a job that joined a conversation is looked at each second; after that, `upkeep` does it.
+/// The time for which a job that joined a conversation is checked each second. After that, cleanup does it.
 const JOINED_LATELY: Duration = Duration::from_secs(60);
-/// Workers that may die with a job before the job is held to be the cause.
+/// Workers that may die with a job before the job counts as the cause.
 const MAX_CRASHES: i16 = 3;
 
-/// Makes jobs ready that are due, next in their conversation or have waited long enough, and hands jobs to others whose
-/// worker fell silent, or says itself that it `lost` them. Returns whether there is something to claim now.
-pub(crate) async fn do_all(
+/// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker fell
+/// silent or reports that it `lost` them. Returns whether there is a job to claim now.
+pub(crate) async fn run(
     context: &WorkerContext,
     worker: WorkerId,
     lost: &[JobId],
@@ -52,19 +52,19 @@ pub(crate) async fn do_all(
     Ok(promoted > 0 || taken_over > 0)
 }
 
-/// Denies calls for which nobody came in time. Returns how many jobs go on with that.
+/// Denies calls whose approval expired. Returns the number of jobs that can go on.
 async fn expire_approvals(pool: &Pool) -> db::Result<u64> {
     let mut resumed = 0;
     for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
         match expire_approvals_of(pool, tenant, job).await {
             Ok(goes_on) => resumed += u64::from(goes_on),
-            Err(error) => leave_out(job, error)?,
+            Err(error) => skip(job, error)?,
         }
     }
     Ok(resumed)
 }
 
-/// Denies the calls of one job that are late, and returns whether it goes on with that.
+/// Denies the expired calls of one job, and returns whether it can go on.
 async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
     let mut transaction = pool.begin().await?;
     let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
@@ -79,13 +79,13 @@ async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::R
     Ok(goes_on)
 }
 
-/// An error with one job leaves the others alone, unless the database is out of reach for all of them.
-fn leave_out(job: JobId, error: db::Error) -> db::Result<()> {
+/// Skips a job with an error, unless the database is out of reach for all jobs.
+fn skip(job: JobId, error: db::Error) -> db::Result<()> {
     if db::is_outage(&error) {
         return Err(error);
     }
     let error = &error as &dyn std::error::Error;
-    tracing::error!(%job, error, "a job is left out of the chores");
+    tracing::error!(%job, error, "maintenance skipped a job");
     Ok(())
 }
 
@@ -93,7 +93,7 @@ fn leave_out(job: JobId, error: db::Error) -> db::Result<()> {
 async fn cancel_missed(context: &WorkerContext) -> db::Result<()> {
     for (tenant, job) in db::cancel::list_missed(&context.pool, MISSED_AT_ONCE).await? {
         if let Err(error) = cancel_missed_job(context, tenant, job).await {
-            leave_out(job, error)?;
+            skip(job, error)?;
         }
     }
     Ok(())
@@ -148,7 +148,7 @@ async fn take_over_orphans(
     Ok(orphans.len())
 }
 
-/// The next entries of an orphan: it ends, and with it its `unanswered` calls, or another worker may begin.
+/// The next entries of an orphaned job: it ends with its `unanswered` calls, or another worker takes it.
 fn take_over(
     orphan: &LockedRun,
     job: Job,
