@@ -21,7 +21,7 @@ use shared::skill::Skill;
 use shared::telemetry::trace::Span;
 
 use crate::log::JobLog;
-use crate::role::Role;
+use crate::job_profile::JobProfile;
 use crate::skill;
 use crate::telemetry;
 use crate::worker_context::WorkerContext;
@@ -69,12 +69,12 @@ async fn run_within(
         isolation: Some(context.sandbox.isolation()),
     };
     log.append(EventData::JobStarted(started)).await;
-    let (outcome, state) = match role(&claimed, skill) {
-        Ok(role) => {
+    let (outcome, state) = match profile(&claimed, skill) {
+        Ok(profile) => {
             let execution = Execution {
                 context,
                 claimed: &claimed,
-                role: &role,
+                profile: &profile,
                 log: &log,
                 signals: &signals,
                 span,
@@ -89,9 +89,9 @@ async fn run_within(
     .await;
 }
 
-fn role(claimed: &Claimed, skill: anyhow::Result<Option<Arc<Skill>>>) -> anyhow::Result<Role> {
-    let role = Role::of(claimed, skill?.as_ref());
-    role.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
+fn profile(claimed: &Claimed, skill: anyhow::Result<Option<Arc<Skill>>>) -> anyhow::Result<JobProfile> {
+    let profile = JobProfile::of(claimed, skill?.as_ref());
+    profile.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
 }
 
 /// Writes the last entries, and removes the saved workspace of a job that is over.

@@ -21,7 +21,7 @@ use crate::budget::{Budget, BudgetTerms, Tenant};
 use crate::log::JobLog;
 use crate::loop_error::LoopError;
 use crate::ports::LoopPorts;
-use crate::role::Role;
+use crate::job_profile::JobProfile;
 use crate::run_loop::run_loop;
 use crate::toolbox::{ToolRunner, Toolbox};
 use crate::transcript::Transcript;
@@ -31,7 +31,7 @@ use crate::worker_context::WorkerContext;
 pub(super) struct Execution<'a> {
     pub(super) context: &'a WorkerContext,
     pub(super) claimed: &'a Claimed,
-    pub(super) role: &'a Role,
+    pub(super) profile: &'a JobProfile,
     pub(super) log: &'a JobLog,
     pub(super) signals: &'a Signals,
     pub(super) span: &'a Span,
@@ -71,7 +71,7 @@ impl Execution<'_> {
     }
 
     async fn prepare(&self, deadline: Instant) -> Result<Prepared, AttemptOutcome> {
-        let preparing = prepare(self.context, self.claimed, self.role, self.log);
+        let preparing = prepare(self.context, self.claimed, self.profile, self.log);
         tokio::select! {
             prepared = timeout_at(deadline.into(), preparing) => match prepared {
                 Ok(prepared) => prepared.map_err(AttemptOutcome::from),
@@ -114,7 +114,7 @@ impl Execution<'_> {
         outcome
     }
 
-    /// Runs the loop while the MCP servers of the role run.
+    /// Runs the loop while the MCP servers of the profile run.
     async fn loop_with_servers(
         &self,
         budget: &Budget<'_>,
@@ -170,13 +170,13 @@ impl Execution<'_> {
         stop
     }
 
-    /// Starts the MCP servers of the role and adds their tools.
+    /// Starts the MCP servers of the profile and adds their tools.
     async fn start_servers(
         &self,
         context: &ToolContext<'_>,
         tools: &mut Toolbox,
     ) -> Result<Option<Servers>, LoopError> {
-        let declared = &self.role.mcp_servers;
+        let declared = &self.profile.mcp_servers;
         if declared.is_empty() {
             return Ok(None);
         }
@@ -186,7 +186,7 @@ impl Execution<'_> {
         };
         for tool in imported {
             let (tool, schema) = McpTool::new(tool);
-            tools.add(Box::new(tool), schema, &self.role.hooks);
+            tools.add(Box::new(tool), schema, &self.profile.hooks);
         }
         Ok(Some(servers))
     }
@@ -197,7 +197,7 @@ impl Execution<'_> {
         secrets: &'a JobSecrets,
         egress: Option<&'a Arc<Egress>>,
     ) -> ToolContext<'a> {
-        let (context, role) = (self.context, self.role);
+        let (context, profile) = (self.context, self.profile);
         ToolContext {
             job: self.claimed.job.id,
             tenant: self.claimed.tenant,
@@ -206,15 +206,15 @@ impl Execution<'_> {
             sandbox: &context.sandbox,
             command_permits: &context.commands,
             egress,
-            network: &role.network,
+            network: &profile.network,
             secrets,
             web: &context.web,
             events: self.log,
             assets: &context.assets,
             pool: &context.pool,
-            has_skill_files: role.files().is_some(),
-            has_programs: role.has_programs(),
-            max_output_bytes: role.max_output_chars,
+            has_skill_files: profile.files().is_some(),
+            has_programs: profile.has_programs(),
+            max_output_bytes: profile.max_output_chars,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::attempt_error::AttemptError;
 use crate::history::{History, load_earlier_jobs};
 use crate::log::JobLog;
 use crate::prompt;
-use crate::role::Role;
+use crate::job_profile::JobProfile;
 use crate::skill;
 use crate::staging::{self, Staged};
 use crate::toolbox::Toolbox;
@@ -43,19 +43,19 @@ pub(super) struct Prepared {
 pub(super) async fn prepare(
     context: &WorkerContext,
     claimed: &Claimed,
-    role: &Role,
+    profile: &JobProfile,
     log: &JobLog,
 ) -> Result<Prepared, AttemptError> {
     let keys = context.master_keys.as_ref();
-    let secrets = JobSecrets::load(&context.pool, keys, claimed.tenant, &role.secrets).await?;
+    let secrets = JobSecrets::load(&context.pool, keys, claimed.tenant, &profile.secrets).await?;
     if let Some(redactor) = secrets.redactor() {
         log.hide(redactor);
     }
     let model = worker_model::open(&context.providers, &context.http, &claimed.job.model)
         .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
-    let egress = open_egress(context, claimed, role, &secrets)?;
+    let egress = open_egress(context, claimed, profile, &secrets)?;
     let workspace = create_workspace(context, claimed)?;
-    let inputs = stage(context, claimed, role, &workspace).await?;
+    let inputs = stage(context, claimed, profile, &workspace).await?;
     let history = match claimed.job.attempt {
         ..=1 => History::default(),
         _ => History::read(&context.pool, claimed.job.id)
@@ -64,13 +64,13 @@ pub(super) async fn prepare(
     };
     let files = Files::prepare(context, claimed, log, &workspace, &history).await?;
     let reachable = egress.as_ref().map(Egress::allowed);
-    let system = prompt::system(role, reachable.as_deref(), &files.at_first);
+    let system = prompt::system(profile, reachable.as_deref(), &files.at_first);
     let follows_a_script = model.follows_a_script();
     let notes = &files.notes;
     let (transcript, entries) = Box::pin(restore_transcript(
         context,
         claimed,
-        role,
+        profile,
         log,
         Restoring {
             history,
@@ -80,9 +80,9 @@ pub(super) async fn prepare(
         },
     ))
     .await?;
-    let secrets_to_send = role.sent_secrets();
+    let secrets_to_send = profile.sent_secrets();
     let definitions = &context.tool_definitions;
-    let tools = Toolbox::new(&role.tools, &role.hooks, secrets_to_send, definitions)
+    let tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
         .map_err(AttemptError::internal)?;
     Ok(Prepared {
         workspace,
@@ -104,7 +104,7 @@ pub(super) async fn prepare(
 fn open_egress(
     context: &WorkerContext,
     claimed: &Claimed,
-    role: &Role,
+    profile: &JobProfile,
     secrets: &JobSecrets,
 ) -> Result<Option<Egress>, JobError> {
     let find = |name: &str| {
@@ -113,7 +113,7 @@ fn open_egress(
     };
     let parameters = &claimed.request.parameters;
     let allowed = context.egress_allowed.clone();
-    Egress::new(&role.network, parameters, find, allowed).map_err(|error| {
+    Egress::new(&profile.network, parameters, find, allowed).map_err(|error| {
         let error = anyhow::Error::from(error);
         JobErrorCode::NetworkUnavailable.with(format!("{error:#}"))
     })
@@ -133,16 +133,16 @@ fn create_workspace(
 async fn stage(
     context: &WorkerContext,
     claimed: &Claimed,
-    role: &Role,
+    profile: &JobProfile,
     workspace: &Arc<Workspace>,
 ) -> Result<Vec<Staged>, AttemptError> {
-    if let Some(files) = role.files().cloned() {
+    if let Some(files) = profile.files().cloned() {
         let workspace = workspace.clone();
         let staging = tokio::task::spawn_blocking(move || skill::stage(&files, &workspace));
         let staged = staging.await.map_err(AttemptError::internal)?;
         staged.map_err(AttemptError::internal)?;
     }
-    let reserved = role.files().map(|_| SKILL_FOLDER);
+    let reserved = profile.files().map(|_| SKILL_FOLDER);
     staging::stage(context, claimed, workspace, reserved).await
 }
 
@@ -159,7 +159,7 @@ struct Restoring<'a> {
 async fn restore_transcript(
     context: &WorkerContext,
     claimed: &Claimed,
-    role: &Role,
+    profile: &JobProfile,
     log: &JobLog,
     from: Restoring<'_>,
 ) -> Result<(Transcript, Vec<EventData>), AttemptError> {
@@ -173,7 +173,7 @@ async fn restore_transcript(
         missing = load_earlier_jobs(pool, tenant, seat, &from.history, &mut transcript)
             .await
             .map_err(AttemptError::Internal)?;
-        if !role.has_tools() {
+        if !profile.has_tools() {
             transcript.render_calls_as_text();
         }
     }

@@ -1,4 +1,4 @@
-//! As what a model works: a skill or an agent, in the form that a loop needs.
+//! The profile of a job: the tools, rules, network and secrets of its skill or agent, as the loop needs them.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use shared::tool::ToolName;
 /// How much of a result an agent reads, in bytes. The rest it can page through.
 const AGENT_OUTPUT_BYTES: usize = 50_000;
 
-/// As what a model works.
-pub(crate) struct Role {
-    pub(crate) brief: Brief,
+/// The profile of a job.
+pub(crate) struct JobProfile {
+    pub(crate) instructions: Instructions,
     /// The tools that it gets.
     pub(crate) tools: Vec<ToolName>,
     /// Which of its calls wait for a person, or are written down: its own rules and those of the job.
@@ -33,19 +33,19 @@ pub(crate) struct Role {
     pub(crate) mcp_servers: Vec<McpServer>,
 }
 
-/// What the model is told of itself and its work.
-pub(crate) enum Brief {
+/// The instructions of a skill or an agent.
+pub(crate) enum Instructions {
     /// What to do, and how, and with which files.
     Skill(Arc<Skill>),
     /// Who it is, and how it works, if there is anything to say of that.
     Agent { soul: String, instructions: String },
 }
 
-impl Role {
-    /// The role in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
+impl JobProfile {
+    /// The profile in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
     pub(crate) fn of(claimed: &Claimed, skill: Option<&Arc<Skill>>) -> Option<Self> {
         let agent = claimed.request.agent.as_ref();
-        let role = match skill {
+        let profile = match skill {
             Some(skill) => Some(Self {
                 hooks: skill.hooks_for(&claimed.request.parameters),
                 ..Self::from(skill)
@@ -53,8 +53,8 @@ impl Role {
             None => agent.map(|agent| Self::from(&agent.settings)),
         }?;
         Some(Self {
-            hooks: role.hooks.and(&claimed.request.hooks),
-            ..role
+            hooks: profile.hooks.and(&claimed.request.hooks),
+            ..profile
         })
     }
 
@@ -69,8 +69,8 @@ impl Role {
     /// The files of its skill, if it can look at them.
     pub(crate) fn files(&self) -> Option<&Files> {
         let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
-        match &self.brief {
-            Brief::Skill(skill) if reads && skill.files.beside().next().is_some() => {
+        match &self.instructions {
+            Instructions::Skill(skill) if reads && skill.files.beside().next().is_some() => {
                 Some(&skill.files)
             }
             _ => None,
@@ -96,10 +96,10 @@ impl Role {
     }
 }
 
-impl From<&Arc<Skill>> for Role {
+impl From<&Arc<Skill>> for JobProfile {
     fn from(skill: &Arc<Skill>) -> Self {
         Self {
-            brief: Brief::Skill(skill.clone()),
+            instructions: Instructions::Skill(skill.clone()),
             tools: skill.tools.clone(),
             hooks: skill.hooks.clone(),
             outputs: skill.outputs.clone(),
@@ -111,14 +111,14 @@ impl From<&Arc<Skill>> for Role {
     }
 }
 
-impl From<&AgentSettings> for Role {
+impl From<&AgentSettings> for JobProfile {
     fn from(agent: &AgentSettings) -> Self {
         let outputs = agent.tools.iter().filter_map(|tool| match tool {
             ToolName::SetOutput(kind) => Some(*kind),
             _ => None,
         });
         Self {
-            brief: Brief::Agent {
+            instructions: Instructions::Agent {
                 soul: agent.soul.clone(),
                 instructions: agent.instructions.clone(),
             },
