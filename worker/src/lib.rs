@@ -1,6 +1,7 @@
 //! The worker: claims jobs, runs the agent loop of each in its own workspace, and writes their logs.
 
 mod ask;
+mod attachment;
 mod attempt;
 mod attempt_error;
 mod budget;
@@ -20,7 +21,6 @@ mod question;
 mod run_loop;
 mod settings;
 mod shutdown;
-mod sight;
 mod skill;
 mod staging;
 mod start;

@@ -13,7 +13,7 @@ use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
 use crate::attempt_error::AttemptError;
-use crate::sight::{self, Sight};
+use crate::attachment::{self, Attachment};
 use crate::worker_context::WorkerContext;
 use kept::KeptInputs;
 use shared::db::claim::Claimed;
@@ -28,7 +28,7 @@ pub(crate) struct Staged {
     /// Bytes.
     pub(crate) size: u64,
     /// What the model sees of it.
-    pub(crate) sight: Sight,
+    pub(crate) attachment: Attachment,
 }
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
@@ -42,7 +42,7 @@ pub(crate) async fn stage(
 ) -> Result<Vec<Staged>, AttemptError> {
     let mut taken: HashSet<_> = reserved.into_iter().map(str::to_owned).collect();
     let mut staged = Vec::new();
-    let mut view = sight::View::among(claimed.request.inputs.len());
+    let mut selection = attachment::AttachmentSelection::of(claimed.request.inputs.len());
     let job = &claimed.job;
     let kept = KeptInputs::open(&context.assets, job.id, job.attempt).await;
     let mut kept = kept.map_err(AttemptError::Internal)?;
@@ -61,7 +61,7 @@ pub(crate) async fn stage(
             }
         };
         let name = unique(&file_name(&claimed_name), &mut taken);
-        staged.push(write(workspace, name, chunks, &mut view, copy.as_mut()).await?);
+        staged.push(write(workspace, name, chunks, &mut selection, copy.as_mut()).await?);
         if let Some(copy) = copy {
             let keeping = kept.keep(place, claimed_name, copy);
             keeping.await.map_err(AttemptError::Internal)?;
@@ -117,7 +117,7 @@ async fn write(
     workspace: &Workspace,
     name: String,
     mut chunks: Chunks,
-    view: &mut sight::View,
+    selection: &mut attachment::AttachmentSelection,
     mut copy: Option<&mut Upload>,
 ) -> Result<Staged, AttemptError> {
     let mut file = workspace
@@ -137,17 +137,17 @@ async fn write(
         if keep_all {
             kept.extend_from_slice(&chunk);
             keep_all = kept.len() < HEAD_BYTES
-                || sight::may_be_shown(&content_type_of(&name, &kept), size);
+                || attachment::may_be_inline(&content_type_of(&name, &kept), size);
         }
     }
     let content_type = content_type_of(&name, &kept);
     let content = keep_all.then(|| kept.freeze());
-    let sight = view.add(&name, &content_type, content).await;
+    let attachment = selection.add(&name, &content_type, content).await;
     Ok(Staged {
         name,
         content_type,
         size,
-        sight,
+        attachment,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Which of a job's inputs the model looks at itself.
+//! Attachments: the inputs that the model reads itself, and those that it finds in the workspace.
 
 use bytes::Bytes;
 
@@ -12,23 +12,23 @@ const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// The files after that are only named.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
-/// What a model sees of an input.
-pub(crate) enum Sight {
+/// An input in the prompt.
+pub(crate) enum Attachment {
     /// The file itself.
-    Shown(Media),
-    /// That it is there; with the reason, if it is of a kind that is shown otherwise.
-    Told(Option<String>),
+    Inline(Media),
+    /// Its path, with the reason if other files of its kind are inline.
+    PathOnly(Option<String>),
 }
 
-/// What a model sees of all inputs together.
-pub(crate) struct View {
+/// The selection of inline attachments within the limits of a request.
+pub(crate) struct AttachmentSelection {
     files: usize,
     left_bytes: usize,
 }
 
-impl View {
-    /// A view of so many files.
-    pub(crate) fn among(files: usize) -> Self {
+impl AttachmentSelection {
+    /// A selection among so many files.
+    pub(crate) fn of(files: usize) -> Self {
         Self {
             files,
             left_bytes: MAX_BYTES,
@@ -41,27 +41,27 @@ impl View {
         name: &str,
         content_type: &str,
         content: Option<Bytes>,
-    ) -> Sight {
+    ) -> Attachment {
         if limit(content_type).is_none() {
-            return Sight::Told(None);
+            return Attachment::PathOnly(None);
         }
         let Some(content) = content else {
-            return told("it is too large");
+            return path_only("it is too large");
         };
         let (content_type, data) = if is_image(content_type) {
             match image_scaling::fit(content, self.files).await {
                 Ok(picture) => (picture.content_type.to_owned(), picture.data),
-                Err(error) => return told(&error.to_string()),
+                Err(error) => return path_only(&error.to_string()),
             }
         } else {
             (content_type.to_owned(), content)
         };
         let Some(left) = self.left_bytes.checked_sub(data.len()) else {
-            return told("there are too many");
+            return path_only("there are too many");
         };
         self.left_bytes = left;
         let name = name.to_owned();
-        Sight::Shown(Media {
+        Attachment::Inline(Media {
             name,
             content_type,
             data,
@@ -70,7 +70,7 @@ impl View {
 }
 
 /// Whether a file may be shown if it has no more than `size` bytes.
-pub(crate) fn may_be_shown(content_type: &str, size: u64) -> bool {
+pub(crate) fn may_be_inline(content_type: &str, size: u64) -> bool {
     limit(content_type).is_some_and(|limit| size <= limit)
 }
 
@@ -89,8 +89,8 @@ fn is_image(content_type: &str) -> bool {
     content_type.starts_with("image/")
 }
 
-fn told(why: &str) -> Sight {
-    Sight::Told(Some(why.to_owned()))
+fn path_only(why: &str) -> Attachment {
+    Attachment::PathOnly(Some(why.to_owned()))
 }
 
 #[cfg(test)]
@@ -99,27 +99,27 @@ mod tests {
 
     const PDF: &str = "application/pdf";
 
-    async fn seen(view: &mut View, content_type: &str, bytes: Option<usize>) -> String {
+    async fn seen(selection: &mut AttachmentSelection, content_type: &str, bytes: Option<usize>) -> String {
         let content = bytes.map(|bytes| Bytes::from(vec![b'x'; bytes]));
-        match view.add("f", content_type, content).await {
-            Sight::Shown(file) => format!("{} bytes", file.data.len()),
-            Sight::Told(why) => why.unwrap_or_else(|| "nothing".into()),
+        match selection.add("f", content_type, content).await {
+            Attachment::Inline(file) => format!("{} bytes", file.data.len()),
+            Attachment::PathOnly(why) => why.unwrap_or_else(|| "nothing".into()),
         }
     }
 
     #[tokio::test]
     async fn files_are_shown_as_far_as_they_fit() {
-        let mut view = View::among(9);
-        assert_eq!(seen(&mut view, "text/csv", Some(1)).await, "nothing");
-        assert_eq!(seen(&mut view, PDF, None).await, "it is too large");
-        let no_image = seen(&mut view, "image/png", Some(9)).await;
+        let mut selection = AttachmentSelection::of(9);
+        assert_eq!(seen(&mut selection, "text/csv", Some(1)).await, "nothing");
+        assert_eq!(seen(&mut selection, PDF, None).await, "it is too large");
+        let no_image = seen(&mut selection, "image/png", Some(9)).await;
         assert_eq!(no_image, "it is none of PNG, JPEG, GIF and WebP");
         let large = 4 * 1024 * 1024;
         for _ in 0..5 {
-            assert_eq!(seen(&mut view, PDF, Some(large)).await, "4194304 bytes");
+            assert_eq!(seen(&mut selection, PDF, Some(large)).await, "4194304 bytes");
         }
         assert_eq!(
-            seen(&mut view, "audio/wav", Some(1)).await,
+            seen(&mut selection, "audio/wav", Some(1)).await,
             "there are too many"
         );
     }
@@ -127,9 +127,9 @@ mod tests {
     #[test]
     fn images_may_be_larger_as_they_are_scaled_down() {
         let size = MAX_FILE_BYTES + 1;
-        assert!(may_be_shown("image/png", size) && may_be_shown(PDF, size - 1));
-        assert!(!may_be_shown(PDF, size) && !may_be_shown("video/mp4", 1));
-        assert!(!may_be_shown(
+        assert!(may_be_inline("image/png", size) && may_be_inline(PDF, size - 1));
+        assert!(!may_be_inline(PDF, size) && !may_be_inline("video/mp4", 1));
+        assert!(!may_be_inline(
             "image/png",
             image_scaling::MAX_FILE_BYTES + 1
         ));
