@@ -10,7 +10,7 @@ use shared::message::AssistantMessage;
 use worker_model::retry::{self, Failed};
 use worker_model::{ModelError, ModelEvent, Request};
 
-use crate::budget::Granted;
+use crate::budget::Reserved;
 use crate::loop_error::LoopError;
 use crate::ports::LoopPorts;
 use crate::question::{Question, Urgency};
@@ -30,8 +30,8 @@ pub(crate) async fn ask(
 ) -> Result<Answer, LoopError> {
     let budget = ports.budget;
     let max_tokens = match budget.reserve(&question).await? {
-        Granted::Tokens(max_tokens) => max_tokens,
-        Granted::Nothing(stop) => {
+        Reserved::Granted(max_tokens) => max_tokens,
+        Reserved::Refused(stop) => {
             ports.meters.refused(stop);
             return Ok(Answer::Unaffordable(stop));
         }

@@ -4,8 +4,8 @@
 //! What was reserved and never said so counts as used: a stream that broke, a reply that nobody waited for, a
 //! provider that does not count. The log has each reservation before its call, so a later attempt knows.
 
-mod bound;
 mod fit;
+mod input_upper_bound;
 mod tenant;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ use worker_tool::{EventSink, LeaseLost};
 
 use crate::question::Question;
 use crate::transcript::Transcript;
-use bound::{Known, input_bound};
-use fit::{Left, PlannedCall};
+use input_upper_bound::{KnownCounts, input_upper_bound};
+use fit::{Remaining, PlannedCall};
 pub(crate) use tenant::Tenant;
 
 /// What an attempt may still use up.
@@ -38,7 +38,7 @@ pub(crate) struct Budget<'a> {
     /// Whether the tenant has a budget. It may get one any time.
     has_tenant_budget: &'a AtomicBool,
     /// Messages that were there before this attempt.
-    taken_over: usize,
+    inherited_messages: usize,
     window: Option<u32>,
     state: Mutex<State>,
 }
@@ -55,11 +55,11 @@ struct State {
 }
 
 /// The result of a reservation.
-pub(crate) enum Granted {
+pub(crate) enum Reserved {
     /// The most tokens of the reply, which may be fewer than asked for.
-    Tokens(u32),
+    Granted(u32),
     /// The limit that does not allow the call.
-    Nothing(LoopStop),
+    Refused(LoopStop),
 }
 
 /// The reason why a reservation could not be made.
@@ -118,7 +118,7 @@ impl<'a> Budget<'a> {
             is_real: terms.is_real,
             tenant,
             has_tenant_budget,
-            taken_over: transcript.messages().len(),
+            inherited_messages: transcript.messages().len(),
             window: terms.window,
             state: Mutex::new(State {
                 presumptions: std::mem::take(&mut transcript.progress.presumptions),
@@ -140,22 +140,22 @@ impl<'a> Budget<'a> {
         self.tenant.as_ref().filter(|_| has_one)
     }
 
-    /// What calls that never said so are taken to have used, in this attempt and those before.
+    /// What calls that never said so are reservation_id to have used, in this attempt and those before.
     pub(crate) fn presumptions(&self) -> Presumptions {
         self.state().presumptions
     }
 
     /// Reserves the most that the question can use.
-    pub(crate) async fn reserve(&self, question: &Question<'_>) -> Result<Granted, BudgetError> {
+    pub(crate) async fn reserve(&self, question: &Question<'_>) -> Result<Reserved, BudgetError> {
         if !self.applies() {
-            return Ok(Granted::Tokens(question.request.max_tokens));
+            return Ok(Reserved::Granted(question.request.max_tokens));
         }
         let urgency = question.urgency;
         let mut call = self.call(question);
         let mut lowered = None;
         for (left, stop) in self.left(&question.used) {
             match call.fits(left, urgency) {
-                None => return Ok(Granted::Nothing(stop)),
+                None => return Ok(Reserved::Refused(stop)),
                 Some(cap) if cap < call.cap => {
                     call.cap = cap;
                     lowered = Some(stop);
@@ -163,34 +163,34 @@ impl<'a> Budget<'a> {
                 Some(_) => {}
             }
         }
-        let taken = match self.shared() {
+        let reservation_id = match self.shared() {
             None => None,
-            Some(tenant) => match tenant.take(&call, urgency).await? {
-                None => return Ok(Granted::Nothing(LoopStop::TenantBudget)),
-                Some((cap, taken)) => {
+            Some(tenant) => match tenant.reserve_fitting(&call, urgency).await? {
+                None => return Ok(Reserved::Refused(LoopStop::TenantBudget)),
+                Some((cap, reservation_id)) => {
                     if cap < call.cap {
                         call.cap = cap;
                         lowered = Some(LoopStop::TenantBudget);
                     }
-                    Some(taken)
+                    Some(reservation_id)
                 }
             },
         };
         self.state().lowered = lowered;
-        self.record_reservation(call.reservation(), taken).await?;
-        Ok(Granted::Tokens(call.cap))
+        self.record_reservation(call.reservation(), reservation_id).await?;
+        Ok(Reserved::Granted(call.cap))
     }
 
     fn call(&self, question: &Question<'_>) -> PlannedCall {
         let measured = question.measured;
-        let known = Known {
+        let known = KnownCounts {
             measured,
-            is_same_head: measured.is_some_and(|it| it.messages > self.taken_over),
+            is_same_head: measured.is_some_and(|it| it.messages > self.inherited_messages),
             window: self.window,
         };
         PlannedCall {
             price: self.price,
-            input: input_bound(&question.request, known),
+            input: input_upper_bound(&question.request, known),
             cap: question.request.max_tokens,
         }
     }
@@ -201,7 +201,7 @@ impl<'a> Budget<'a> {
         // Of nothing that was counted nothing is known, unless it costs nothing anyway.
         let price = price.filter(|price| used.total() > 0 || *price == Price::FREE);
         used.cost_usd = price.map(|price| price.cost(used));
-        let Some((reservation, taken)) = self.state().call.take() else {
+        let Some((reservation, reservation_id)) = self.state().call.take() else {
             return;
         };
         if used.total() > reservation.tokens {
@@ -212,7 +212,7 @@ impl<'a> Budget<'a> {
             );
         }
         let counted = used.is_counted().then_some(&*used);
-        self.give_back(taken, counted).await;
+        self.give_back(reservation_id, counted).await;
     }
 
     /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
@@ -224,19 +224,19 @@ impl<'a> Budget<'a> {
     /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.
     pub(crate) async fn fail(&self, may_be_billed: bool, is_last: bool, used: Usage) -> bool {
         let call = self.state().call;
-        let Some((reservation, taken)) = call.filter(|_| may_be_billed || is_last) else {
+        let Some((reservation, reservation_id)) = call.filter(|_| may_be_billed || is_last) else {
             return true;
         };
         self.state().call = None;
         if !may_be_billed {
             self.state().presumptions.release();
-            self.give_back(taken, Some(&Tokens::default())).await;
+            self.give_back(reservation_id, Some(&Tokens::default())).await;
             let usage = Tokens::default();
             let settled = EventData::BudgetSettled(BudgetSettled { usage });
             self.log.append(settled).await;
             return true;
         }
-        self.give_back(taken, None).await;
+        self.give_back(reservation_id, None).await;
         if is_last {
             return true;
         }
@@ -259,14 +259,14 @@ impl<'a> Budget<'a> {
                 return Ok(Some(stop));
             }
         }
-        let taken = match self.shared() {
+        let reservation_id = match self.shared() {
             None => None,
-            Some(tenant) => match tenant.take_exactly(reservation).await? {
+            Some(tenant) => match tenant.reserve(reservation).await? {
                 None => return Ok(Some(LoopStop::TenantBudget)),
-                taken => taken,
+                reservation_id => reservation_id,
             },
         };
-        self.record_reservation(reservation, taken).await?;
+        self.record_reservation(reservation, reservation_id).await?;
         Ok(None)
     }
 
@@ -274,12 +274,12 @@ impl<'a> Budget<'a> {
     async fn record_reservation(
         &self,
         reservation: Reservation,
-        taken: Option<ReservationId>,
+        reservation_id: Option<ReservationId>,
     ) -> Result<(), BudgetError> {
         {
             let mut state = self.state();
             state.presumptions.reserve(reservation);
-            state.call = Some((reservation, taken));
+            state.call = Some((reservation, reservation_id));
         }
         let reserved = EventData::BudgetReserved(reservation);
         Ok(self.log.commit(reserved).await?)
@@ -299,7 +299,7 @@ impl<'a> Budget<'a> {
     }
 
     /// What is left of the job's own limits, each with the word for its end.
-    fn left(&self, used: &Usage) -> [(Left, LoopStop); 2] {
+    fn left(&self, used: &Usage) -> [(Remaining, LoopStop); 2] {
         let presumed = self.presumptions().total();
         let Limits {
             max_total_tokens,
@@ -311,11 +311,11 @@ impl<'a> Budget<'a> {
         let cost = used.tokens.cost_usd;
         let cost = cost.or_else(|| Some(self.price?.cost(&used.tokens)));
         let cost = cost.unwrap_or_default() + presumed.cost;
-        let tokens = Left {
+        let tokens = Remaining {
             tokens: max_total_tokens.map(|most| most.saturating_sub(tokens)),
             cost: None,
         };
-        let cost = Left {
+        let cost = Remaining {
             tokens: None,
             cost: max_cost_usd.map(|most| most.saturating_sub(cost)),
         };
@@ -325,8 +325,8 @@ impl<'a> Budget<'a> {
         ]
     }
 
-    async fn give_back(&self, taken: Option<ReservationId>, used: Option<&Tokens>) {
-        if let (Some(id), Some(tenant)) = (taken, &self.tenant) {
+    async fn give_back(&self, reservation_id: Option<ReservationId>, used: Option<&Tokens>) {
+        if let (Some(id), Some(tenant)) = (reservation_id, &self.tenant) {
             tenant.give_back(id, used).await;
         }
     }

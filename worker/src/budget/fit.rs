@@ -1,6 +1,6 @@
 //! Whether a model call fits into what is left.
 
-pub(super) use shared::budget::Left;
+pub(super) use shared::budget::Left as Remaining;
 use shared::job::Reservation;
 use shared::provider::Price;
 
@@ -31,7 +31,7 @@ impl PlannedCall {
     }
 
     /// The highest cap, up to its own, with which it fits; `None` if the reply would be too short.
-    pub(super) fn fits(&self, left: Left, urgency: Urgency) -> Option<u32> {
+    pub(super) fn fits(&self, left: Remaining, urgency: Urgency) -> Option<u32> {
         let mut cap = u64::from(self.cap);
         if let Some(tokens) = left.tokens {
             cap = cap.min(tokens.checked_sub(self.input)?);
@@ -67,8 +67,8 @@ mod tests {
         }
     }
 
-    fn tokens(tokens: u64) -> Left {
-        Left {
+    fn tokens(tokens: u64) -> Remaining {
+        Remaining {
             tokens: Some(tokens),
             cost: None,
         }
@@ -91,12 +91,12 @@ mod tests {
             call(1_000, 4_096).fits(tokens(5_000), Urgency::Optional),
             None
         );
-        assert_eq!(call(1, 5).fits(Left::default(), Urgency::Required), Some(5));
+        assert_eq!(call(1, 5).fits(Remaining::default(), Urgency::Required), Some(5));
     }
 
     #[test]
     fn without_a_price_nothing_fits_into_a_sum_of_money() {
-        let left = Left {
+        let left = Remaining {
             tokens: None,
             cost: Some(Usd::MILLION),
         };
@@ -116,7 +116,7 @@ mod tests {
             left_tokens in proptest::option::of(0..2_000_000_u64),
             left_nanos in proptest::option::of(0..10_000_000_000_u64),
         ) {
-            let left = Left { tokens: left_tokens, cost: left_nanos.map(Usd::from_nanos) };
+            let left = Remaining { tokens: left_tokens, cost: left_nanos.map(Usd::from_nanos) };
             let call = call(input, cap);
             if let Some(cap) = call.fits(left, Urgency::Required) {
                 prop_assert!(left.covers(call.capped(cap).reservation()));

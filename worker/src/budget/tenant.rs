@@ -38,13 +38,13 @@ impl<'a> Tenant<'a> {
 
     /// Takes what a call may use up, with its own cap or the highest that fits, and says which that was;
     /// `None` if none does.
-    pub(super) async fn take(
+    pub(super) async fn reserve_fitting(
         &self,
         call: &PlannedCall,
         urgency: Urgency,
     ) -> db::Result<Option<(u32, ReservationId)>> {
-        if let Some(taken) = self.take_exactly(call.reservation()).await? {
-            return Ok(Some((call.cap, taken)));
+        if let Some(reservation_id) = self.reserve(call.reservation()).await? {
+            return Ok(Some((call.cap, reservation_id)));
         }
         let until = match urgency {
             Urgency::Required => Instant::now() + PATIENCE,
@@ -62,8 +62,8 @@ impl<'a> Tenant<'a> {
             let cap = if is_patient { Some(most) } else { now };
             let Some(cap) = cap else { return Ok(None) };
             let reservation = call.capped(cap).reservation();
-            if let Some(taken) = self.take_exactly(reservation).await? {
-                return Ok(Some((cap, taken)));
+            if let Some(reservation_id) = self.reserve(reservation).await? {
+                return Ok(Some((cap, reservation_id)));
             }
             if !is_patient {
                 return Ok(None);
@@ -73,7 +73,7 @@ impl<'a> Tenant<'a> {
     }
 
     /// Takes just that; `None` if there is not so much.
-    pub(super) async fn take_exactly(
+    pub(super) async fn reserve(
         &self,
         reservation: Reservation,
     ) -> db::Result<Option<ReservationId>> {

@@ -15,7 +15,7 @@ const FILE_TOKENS: u64 = 1_000_000;
 
 /// What is known of how a request is counted.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Known {
+pub(super) struct KnownCounts {
     /// What the provider has counted of the messages.
     pub(super) measured: Option<Measured>,
     /// Whether it has read this very system prompt and these tools with them.
@@ -26,7 +26,7 @@ pub(super) struct Known {
 
 /// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
 /// token has at least one.
-pub(super) fn input_bound(request: &Request<'_>, known: Known) -> u64 {
+pub(super) fn input_upper_bound(request: &Request<'_>, known: KnownCounts) -> u64 {
     let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
     let head = FRAME_TOKENS + request.system.len() as u64 + tools;
     let (counted, rest) = match known.measured {
@@ -101,7 +101,7 @@ mod tests {
         })
     }
 
-    fn bound(messages: &[Message], known: Known) -> u64 {
+    fn bound(messages: &[Message], known: KnownCounts) -> u64 {
         let tools = [Arc::new(ToolSpec {
             name: "shell.exec".into(),
             description: "d".repeat(200),
@@ -113,18 +113,18 @@ mod tests {
             messages,
             max_tokens: 1,
         };
-        input_bound(&request, known)
+        input_upper_bound(&request, known)
     }
 
     #[test]
     fn nothing_that_is_sent_is_left_out() {
-        let bare = bound(&[user("")], Known::default());
+        let bare = bound(&[user("")], KnownCounts::default());
         assert!(bare > 3_000 + 200 + "shell.exec".len() as u64, "{bare}");
-        let longer = bound(&[user(&"ä".repeat(500))], Known::default());
+        let longer = bound(&[user(&"ä".repeat(500))], KnownCounts::default());
         assert_eq!(longer - bare, 1_000);
         let turn = bound(
             &[user(""), reply(&"r".repeat(70)), user("more")],
-            Known::default(),
+            KnownCounts::default(),
         );
         assert!(turn >= bare + 74, "{turn}");
     }
@@ -137,14 +137,14 @@ mod tests {
             input_tokens: 21_000,
             output_tokens: 900,
         });
-        let same = Known {
+        let same = KnownCounts {
             measured,
             is_same_head: true,
             window: None,
         };
         let expected = 21_000 + 900 + 2 * MARK_TOKENS + 8;
         assert_eq!(bound(&messages, same), expected);
-        let other = Known {
+        let other = KnownCounts {
             is_same_head: false,
             ..same
         };
@@ -160,13 +160,13 @@ mod tests {
                 data: Bytes::from_static(b"tiny"),
             })])]
         };
-        let known = Known {
+        let known = KnownCounts {
             window: Some(200_000),
-            ..Known::default()
+            ..KnownCounts::default()
         };
         assert!(bound(&file("image/png"), known) > IMAGE_TOKENS);
         assert!(bound(&file("image/png"), known) < 60_000);
         assert!(bound(&file("application/pdf"), known) > 200_000);
-        assert!(bound(&file("audio/wav"), Known::default()) > FILE_TOKENS);
+        assert!(bound(&file("audio/wav"), KnownCounts::default()) > FILE_TOKENS);
     }
 }
