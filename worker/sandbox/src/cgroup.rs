@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::spec::{Ended, Limit, Limits};
+use super::spec::{CommandEnd, Limit, SandboxLimits};
 
 /// How the names of commands' cgroups begin. The number of their worker follows.
 const COMMAND: &str = "command-";
@@ -89,7 +89,7 @@ impl Cgroups {
     }
 
     /// Makes one for a sandbox.
-    pub(super) fn create(&self, limits: &Limits) -> io::Result<Cgroup> {
+    pub(super) fn create(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{COMMAND}{}-{number}", std::process::id());
         let cgroup = Cgroup {
@@ -177,7 +177,7 @@ impl Cgroup {
     }
 
     /// Says what the cgroup knows better than the process that looked after the command.
-    pub(super) fn complete(&mut self, ended: &mut Ended) {
+    pub(super) fn complete(&mut self, ended: &mut CommandEnd) {
         let memory = &self.directories.memory;
         // The processor has a hierarchy of its own in version 1.
         if let Some(micros) = value(memory, "cpu.stat", "usage_usec") {
@@ -207,8 +207,8 @@ impl Cgroup {
     }
 
     /// How a command ended that the kernel killed with all its processes, also the one that would have told.
-    pub(super) fn killed(&mut self) -> Option<Ended> {
-        let mut ended = Ended {
+    pub(super) fn killed(&mut self) -> Option<CommandEnd> {
+        let mut ended = CommandEnd {
             exit_code: None,
             limit: None,
             cpu: Duration::ZERO,
@@ -278,9 +278,9 @@ mod tests {
             parents: Arc::new(parents),
             next: Arc::default(),
         };
-        let limits = Limits {
+        let limits = SandboxLimits {
             memory_bytes: 64 * 1024 * 1024,
-            ..Limits::DEFAULT
+            ..SandboxLimits::DEFAULT
         };
         let mut cgroup = cgroups.create(&limits).unwrap();
         let [memory, pids] = [0, 1].map(|index| cgroup.directories()[index].clone());
@@ -317,7 +317,7 @@ mod tests {
             write("cpu.stat", format!("usage_usec {micros}\nuser_usec 1\n"));
             write("memory.peak", format!("{peak}\n"));
             write("memory.current", format!("{held}\n"));
-            let mut ended = Ended {
+            let mut ended = CommandEnd {
                 exit_code: Some(0),
                 limit: None,
                 cpu: Duration::ZERO,

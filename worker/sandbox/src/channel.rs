@@ -16,7 +16,7 @@ const MAX_DESCRIPTORS: usize = 253;
 const MAX_BYTES: usize = 4096;
 
 /// A message as it came.
-pub(super) struct Message {
+pub(super) struct ChannelMessage {
     pub(super) bytes: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
 }
@@ -52,7 +52,7 @@ pub(super) fn send(
 }
 
 /// The next message; `None` when the other end is gone.
-pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<Message>> {
+pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<ChannelMessage>> {
     let mut bytes = vec![0; MAX_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -85,5 +85,5 @@ pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<Message>> {
         return Ok(None);
     }
     bytes.truncate(received.bytes);
-    Ok(Some(Message { bytes, descriptors }))
+    Ok(Some(ChannelMessage { bytes, descriptors }))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 use shared::sandbox::Isolation;
 
-use super::spec::{SetupFailed, Step};
+use super::spec::{SetupFailed, SetupStep};
 
 /// A sandbox cannot be had here, or not one that holds.
 #[derive(Debug, thiserror::Error)]
@@ -133,9 +133,9 @@ runtimeClass with a kernel of its own (gVisor, Kata) and use `--sandbox allow-la
 const APPARMOR: &str = "AppArmor restricts user namespaces here to programs with a profile. As root: copy deploy/apparmor-host.profile to \
 /etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. It is for /usr/local/bin/skillet.";
 
-fn remedy(step: Step, errno: i32, host: &Host) -> String {
+fn remedy(step: SetupStep, errno: i32, host: &Host) -> String {
     let mut parts = Vec::new();
-    if step == Step::Identity {
+    if step == SetupStep::Identity {
         return format!("{IDENTITY}\n\n{ALTERNATIVES}");
     }
     if !host.sysctls.is_empty() {
@@ -155,7 +155,7 @@ fn remedy(step: Step, errno: i32, host: &Host) -> String {
 }
 
 /// All that a container needs, and what of it is missed first.
-fn in_container(container: Container, step: Step) -> String {
+fn in_container(container: Container, step: SetupStep) -> String {
     let (all, names) = match container {
         Container::Docker => (DOCKER, ["seccomp", "apparmor", "systempaths"]),
         Container::Kubernetes => (
@@ -164,33 +164,33 @@ fn in_container(container: Container, step: Step) -> String {
         ),
     };
     let missing = match step {
-        Step::Namespaces => names[0],
-        Step::Mounts => names[1],
-        Step::Proc => names[2],
+        SetupStep::Namespaces => names[0],
+        SetupStep::Mounts => names[1],
+        SetupStep::Proc => names[2],
         _ => return all.to_owned(),
     };
     format!("{all} What is missing now is `{missing}`, or it is not the one in deploy/.")
 }
 
-fn bare(step: Step, errno: i32, host: &Host) -> Option<String> {
+fn bare(step: SetupStep, errno: i32, host: &Host) -> Option<String> {
     let text = match step {
-        Step::Namespaces if errno == libc::ENOSPC => {
+        SetupStep::Namespaces if errno == libc::ENOSPC => {
             "There are too many user namespaces: as root, sysctl -w user.max_user_namespaces=65536."
         }
-        Step::Proc if host.has_masked_proc => {
+        SetupStep::Proc if host.has_masked_proc => {
             "Something is mounted below /proc, as container engines do: run the worker where it is not."
         }
-        Step::Namespaces
-        | Step::UserMap
-        | Step::Mounts
-        | Step::Proc
-        | Step::Root
-        | Step::Network
-        | Step::Privileges => {
+        SetupStep::Namespaces
+        | SetupStep::UserMap
+        | SetupStep::Mounts
+        | SetupStep::Proc
+        | SetupStep::Root
+        | SetupStep::Network
+        | SetupStep::Privileges => {
             "Unprivileged user namespaces are needed: a kernel of 5.14 or newer with CONFIG_USER_NS, and around the worker no \
              seccomp filter (of a systemd unit, RestrictNamespaces or ProtectHostname) and no security module that denies them."
         }
-        Step::Landlock => {
+        SetupStep::Landlock => {
             "Landlock needs a kernel of 5.19 or newer that was booted with it (lsm=landlock,…)."
         }
         _ => return None,
@@ -224,23 +224,23 @@ mod tests {
             sysctls: vec!["kernel.unprivileged_userns_clone=1"],
             ..BARE
         };
-        let debian = told(Step::Namespaces, &debian);
+        let debian = told(SetupStep::Namespaces, &debian);
         assert!(debian.contains("sysctl -w kernel.unprivileged_userns_clone=1"));
         let ubuntu = Host {
             has_restricted_namespaces: true,
             ..BARE
         };
-        let ubuntu = told(Step::Mounts, &ubuntu);
+        let ubuntu = told(SetupStep::Mounts, &ubuntu);
         assert!(ubuntu.contains("deploy/apparmor-host.profile"));
-        let docker = told(Step::Namespaces, &contained(Container::Docker));
+        let docker = told(SetupStep::Namespaces, &contained(Container::Docker));
         assert!(docker.contains("systempaths=unconfined") && !docker.contains("procMount"));
         assert!(docker.contains("missing now is `seccomp`"));
-        let pod = told(Step::Proc, &contained(Container::Kubernetes));
+        let pod = told(SetupStep::Proc, &contained(Container::Kubernetes));
         assert!(pod.contains("procMount: Unmasked") && !pod.contains("systempaths"));
         assert!(pod.contains("missing now is `procMount`"));
-        let bare = told(Step::Namespaces, &BARE);
+        let bare = told(SetupStep::Namespaces, &BARE);
         assert!(bare.contains("CONFIG_USER_NS"));
-        let root = told(Step::Identity, &contained(Container::Docker));
+        let root = told(SetupStep::Identity, &contained(Container::Docker));
         assert!(root.contains("as an ordinary user") && !root.contains("seccomp"));
         for text in [debian, ubuntu, docker, pod, bare, root] {
             assert!(text.ends_with(ALTERNATIVES));

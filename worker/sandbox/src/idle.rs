@@ -19,7 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::cgroup::Cgroup;
 use crate::channel;
-use crate::spec::{Report, SetupFailed};
+use crate::spec::{LauncherReport, SetupFailed};
 
 /// How long all processes of a command may take to die. After that the worker goes on.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);
@@ -38,15 +38,15 @@ pub enum LaunchError {
 }
 
 /// A sandbox that waits for a command. All of it goes when this is dropped.
-pub(crate) struct Idle {
+pub(crate) struct IdleSandbox {
     pub(super) control: Arc<UnixStream>,
-    pub(super) reports: mpsc::Receiver<(Report, Vec<OwnedFd>)>,
+    pub(super) reports: mpsc::Receiver<(LauncherReport, Vec<OwnedFd>)>,
     pub(super) listeners: Vec<TcpListener>,
     pub(super) kill: CancellationToken,
     _kill_on_drop: DropGuard,
 }
 
-impl Idle {
+impl IdleSandbox {
     /// Holds the worker's end of a sandbox's control channel, when it is ready. `tracker` knows when all of it is gone.
     pub(super) async fn hold(
         control: OwnedFd,
@@ -62,7 +62,7 @@ impl Idle {
             kill: kill.clone(),
         };
         tracker.spawn(lifeline.hold(cgroup, heard));
-        let (Report::Ready, listeners) = next_report(&mut reports).await? else {
+        let (LauncherReport::Ready, listeners) = next_report(&mut reports).await? else {
             return Err(io::Error::from(io::ErrorKind::InvalidData).into());
         };
         Ok(Self {
@@ -76,10 +76,10 @@ impl Idle {
 }
 
 pub(super) async fn next_report(
-    reports: &mut mpsc::Receiver<(Report, Vec<OwnedFd>)>,
-) -> Result<(Report, Vec<OwnedFd>), LaunchError> {
+    reports: &mut mpsc::Receiver<(LauncherReport, Vec<OwnedFd>)>,
+) -> Result<(LauncherReport, Vec<OwnedFd>), LaunchError> {
     match reports.recv().await {
-        Some((Report::Failed(failed), _)) => Err(failed.into()),
+        Some((LauncherReport::Failed(failed), _)) => Err(failed.into()),
         Some(report) => Ok(report),
         None => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
     }
@@ -93,7 +93,7 @@ struct Lifeline {
 
 impl Lifeline {
     /// Passes reports on until then.
-    async fn hold(self, mut cgroup: Option<Cgroup>, heard: mpsc::Sender<(Report, Vec<OwnedFd>)>) {
+    async fn hold(self, mut cgroup: Option<Cgroup>, heard: mpsc::Sender<(LauncherReport, Vec<OwnedFd>)>) {
         {
             let reporting = self.pass_on(&mut cgroup, &heard);
             tokio::pin!(reporting);
@@ -115,14 +115,14 @@ impl Lifeline {
     async fn pass_on(
         &self,
         cgroup: &mut Option<Cgroup>,
-        heard: &mpsc::Sender<(Report, Vec<OwnedFd>)>,
+        heard: &mpsc::Sender<(LauncherReport, Vec<OwnedFd>)>,
     ) {
         let receive = || channel::receive(&*self.control);
         while let Ok(Some(message)) = self.control.async_io(Interest::READABLE, receive).await {
             let Ok(mut report) = serde_json::from_slice(&message.bytes) else {
                 return;
             };
-            if let Report::Ended {
+            if let LauncherReport::Ended {
                 ended, is_reusable, ..
             } = &mut report
                 && let Some(cgroup) = &mut *cgroup
@@ -135,7 +135,7 @@ impl Lifeline {
         }
         // If that was told before, nobody hears it twice.
         if let Some(ended) = cgroup.as_mut().and_then(Cgroup::killed) {
-            let report = Report::Ended {
+            let report = LauncherReport::Ended {
                 ended,
                 is_reusable: false,
                 disk: None,

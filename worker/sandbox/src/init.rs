@@ -7,21 +7,21 @@
 //! worker's end closes, everything in that sandbox dies, also when the worker was killed.
 
 mod disk;
-mod family;
+mod process_set;
 mod filesystem;
 mod landlock;
 mod memory;
 mod namespace;
 mod network;
-mod payload;
+mod command;
 mod process;
-mod remains;
+mod reuse_check;
 mod supervise;
 mod tree;
-mod unnamed;
+mod unlinked_usage;
 mod usage;
 mod user_processes;
-mod watch;
+mod limit_watchdog;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -38,15 +38,15 @@ use seccompiler::BpfProgram;
 use serde::de::DeserializeOwned;
 use shared::sandbox::Isolation;
 
-use super::channel::{self, Message};
+use super::channel::{self, ChannelMessage};
 use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
-use super::spec::{Report, Setup, SetupFailed, Step};
-use family::Family;
+use super::spec::{LauncherReport, Setup, SetupFailed, SetupStep};
+use process_set::ProcessSet;
 use filesystem::Layout;
 pub(super) use filesystem::shows;
 use supervise::Supervisor;
-use watch::Watch;
+use limit_watchdog::LimitWatchdog;
 
 /// What does not change from sandbox to sandbox.
 struct Prepared {
@@ -76,7 +76,7 @@ pub fn main() -> ExitCode {
 fn serve() -> anyhow::Result<()> {
     // The worker's is for its own files; commands make files as everywhere else.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    payload::close_from(3)?;
+    command::close_from(3)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // The first process of a command becomes ours when its parent ends, and nobody waits for it.
     set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -92,7 +92,7 @@ fn serve() -> anyhow::Result<()> {
         if fork_child()?.is_none() {
             let control = handed.control.try_clone()?;
             let failed = begin(handed, &prepared).expect_err("it ends this process itself");
-            report(&control, &Report::Failed(failed));
+            report(&control, &LauncherReport::Failed(failed));
             exit(1);
         }
     }
@@ -100,7 +100,7 @@ fn serve() -> anyhow::Result<()> {
 }
 
 impl Handed {
-    fn from_message(message: Message) -> anyhow::Result<Self> {
+    fn from_message(message: ChannelMessage) -> anyhow::Result<Self> {
         let descriptors: [OwnedFd; 3] = message
             .descriptors
             .try_into()
@@ -123,32 +123,32 @@ fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
 
 /// From here on in a process of the sandbox's own.
 fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
-    handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(Step::Begin))?;
+    handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
     // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
-    let null = File::open("/dev/null").map_err(at(Step::Begin))?;
-    rustix::stdio::dup2_stdin(null).map_err(at(Step::Begin))?;
+    let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;
+    rustix::stdio::dup2_stdin(null).map_err(at(SetupStep::Begin))?;
     let Handed {
         control,
         directory,
         setup,
     } = handed;
-    let setup: Setup = read_json(setup).map_err(at(Step::Begin))?;
+    let setup: Setup = read_json(setup).map_err(at(SetupStep::Begin))?;
     for cgroup in &setup.cgroups {
-        std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(Step::Begin))?;
+        std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(SetupStep::Begin))?;
     }
-    let oom_control = watch::oom_control(&setup);
+    let oom_control = limit_watchdog::oom_control(&setup);
     if setup.isolation == Isolation::Namespaced {
         // All of a sandbox together, for it ends with its first process.
-        payload::go_first().map_err(at(Step::Limits))?;
+        command::go_first().map_err(at(SetupStep::Limits))?;
     }
     // While we are root, if we are. Namespaces made later take this directory along.
-    fchdir(&directory).map_err(at(Step::Begin))?;
+    fchdir(&directory).map_err(at(SetupStep::Begin))?;
     if let Some(identity) = setup.identity {
-        namespace::become_user(identity).map_err(at(Step::Identity))?;
+        namespace::become_user(identity).map_err(at(SetupStep::Identity))?;
     }
     // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
     if setup.isolation != Isolation::Off && is_host_root() {
-        return Err(at(Step::Identity)(io::Error::from_raw_os_error(
+        return Err(at(SetupStep::Identity)(io::Error::from_raw_os_error(
             libc::EPERM,
         )));
     }
@@ -156,27 +156,27 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
         Isolation::Namespaced => {
             namespace::make()?;
             // Only a child is in the new process namespace, as its first process.
-            if fork_child().map_err(at(Step::Namespaces))?.is_some() {
+            if fork_child().map_err(at(SetupStep::Namespaces))?.is_some() {
                 exit(0);
             }
             filesystem::build(&prepared.layout, &setup)?;
-            let listeners = network::listen(&setup.listeners).map_err(at(Step::Network))?;
-            namespace::seal().map_err(at(Step::Privileges))?;
-            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(Step::Privileges))?;
-            (Family::Namespace, &prepared.confined, listeners)
+            let listeners = network::listen(&setup.listeners).map_err(at(SetupStep::Network))?;
+            namespace::seal().map_err(at(SetupStep::Privileges))?;
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(SetupStep::Privileges))?;
+            (ProcessSet::Namespace, &prepared.confined, listeners)
         }
         isolation @ (Isolation::Landlocked | Isolation::Off) => {
-            set_child_subreaper(Some(rustix::process::getpid())).map_err(at(Step::Begin))?;
-            rustix::process::chdir("workspace").map_err(at(Step::Begin))?;
+            set_child_subreaper(Some(rustix::process::getpid())).map_err(at(SetupStep::Begin))?;
+            rustix::process::chdir("workspace").map_err(at(SetupStep::Begin))?;
             let owns_user = setup.identity.is_some();
             let family = match isolation {
-                Isolation::Landlocked if landlock::keep_signals_in() => Family::Scope,
-                _ => Family::Descendants { owns_user },
+                Isolation::Landlocked if landlock::keep_signals_in() => ProcessSet::Scope,
+                _ => ProcessSet::Descendants { owns_user },
             };
             (family, &prepared.no_sockets, Vec::new())
         }
     };
-    let watch = Watch::new(&directory, &setup, family, oom_control).map_err(at(Step::Limits))?;
+    let watch = LimitWatchdog::new(&directory, &setup, family, oom_control).map_err(at(SetupStep::Limits))?;
     let supervisor = Supervisor {
         control: &control,
         setup: &setup,
@@ -216,13 +216,13 @@ fn exit(code: i32) -> ! {
 }
 
 /// Tells the worker. If it is gone there is nobody to tell.
-fn report(control: impl AsFd, report: &Report) {
+fn report(control: impl AsFd, report: &LauncherReport) {
     let json = serde_json::to_vec(report).expect("reports have string keys");
     let _ = channel::send(control, &json, &[]);
 }
 
 /// Says at which step an error came.
-fn at<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> SetupFailed {
+fn at<E: Into<io::Error>>(step: SetupStep) -> impl FnOnce(E) -> SetupFailed {
     move |error| SetupFailed {
         step,
         errno: error.into().raw_os_error().unwrap_or(libc::EINVAL),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use crate::idle::Idle;
+use crate::idle::IdleSandbox;
 use crate::spec::{DiskCount, Setup};
 
 /// The sandboxes of one job.
@@ -20,7 +20,7 @@ pub(crate) struct JobSandboxes {
 /// A sandbox between two commands.
 struct Reusable {
     setup: Setup,
-    idle: Idle,
+    idle: IdleSandbox,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ReuseSlot {
 
 impl JobSandboxes {
     /// Takes the idle sandbox if it has this setup.
-    pub(super) fn take(&self, setup: &Setup) -> Option<Idle> {
+    pub(super) fn take(&self, setup: &Setup) -> Option<IdleSandbox> {
         let kept = self.kept().take()?;
         (kept.setup == *setup).then_some(kept.idle)
     }
@@ -69,7 +69,7 @@ impl ReuseSlot {
     }
 
     /// Keeps the sandbox and drops the one kept before. Without a permit the sandbox ends.
-    pub(super) fn keep(self, idle: Idle) {
+    pub(super) fn keep(self, idle: IdleSandbox) {
         let Ok(permit) = self.permits.try_acquire_owned() else {
             return;
         };

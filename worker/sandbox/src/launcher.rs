@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::cgroup::Cgroup;
 use super::channel;
-use super::idle::{Idle, LaunchError, in_memory, register};
+use super::idle::{IdleSandbox, LaunchError, in_memory, register};
 use super::spec::Setup;
 
 /// Makes sandboxes through a process that has nothing to do with the worker's own memory.
@@ -41,12 +41,12 @@ impl Launcher {
         cgroup: Option<Cgroup>,
         directory: &File,
         tracker: &TaskTracker,
-    ) -> Result<Idle, LaunchError> {
+    ) -> Result<IdleSandbox, LaunchError> {
         let (control, theirs) = channel::pair()?;
         let written = in_memory(setup)?;
         self.send(&[theirs.as_fd(), directory.as_fd(), written.as_fd()])
             .await?;
-        Idle::hold(control, cgroup, tracker).await
+        IdleSandbox::hold(control, cgroup, tracker).await
     }
 
     /// Hands descriptors to the launcher, which is started if it does not run.

@@ -31,6 +31,6 @@ pub use memory_floor::MemoryFloor;
 pub use mode::Mode;
 pub use probe::open;
 pub use remove::remove_tree;
-pub use running::Running;
+pub use running::RunningCommand;
 pub use sandbox::{Command, NODE_PATH, Sandbox};
-pub use spec::{Ended, Limit, Limits, SetupFailed, Step};
+pub use spec::{CommandEnd, Limit, SandboxLimits, SetupFailed, SetupStep};

@@ -10,25 +10,25 @@ use tokio::io::Interest;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::channel;
-use crate::idle::{Idle, LaunchError, in_memory, next_report};
+use crate::idle::{IdleSandbox, LaunchError, in_memory, next_report};
 use crate::job_sandboxes::ReuseSlot;
-use crate::spec::{Ended, Order, Report};
+use crate::spec::{CommandEnd, Order, LauncherReport};
 
 /// A command in its sandbox. Everything of it dies when this is dropped.
-pub struct Running {
+pub struct RunningCommand {
     input: Option<Sender>,
     output: Option<(Receiver, Receiver)>,
     listeners: Vec<TcpListener>,
-    sandbox: Option<Idle>,
+    sandbox: Option<IdleSandbox>,
     /// Where the sandbox goes when this is dropped, if it may.
     home: Option<ReuseSlot>,
     is_reusable: bool,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts a command in a sandbox that waits for one. `owner` is the user that it runs as, if it is not the worker's own.
     pub(super) async fn start(
-        sandbox: Idle,
+        sandbox: IdleSandbox,
         order: &Order,
         reads: bool,
         owner: Option<u32>,
@@ -87,13 +87,13 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub async fn ended(&mut self) -> Result<Ended, LaunchError> {
+    pub async fn ended(&mut self) -> Result<CommandEnd, LaunchError> {
         let Some(sandbox) = &mut self.sandbox else {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         };
         match next_report(&mut sandbox.reports).await? {
             (
-                Report::Ended {
+                LauncherReport::Ended {
                     ended,
                     is_reusable,
                     disk,
@@ -118,10 +118,10 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         // A sandbox that is about to die takes no other command along.
-        let is_fit = |sandbox: &Idle| self.is_reusable && !sandbox.kill.is_cancelled();
+        let is_fit = |sandbox: &IdleSandbox| self.is_reusable && !sandbox.kill.is_cancelled();
         let fit = self.sandbox.take().filter(is_fit);
         if let (Some(sandbox), Some(home)) = (fit, self.home.take()) {
             home.keep(sandbox);

@@ -12,14 +12,14 @@ use tokio::sync::Semaphore;
 
 use crate::cgroup::{Cgroup, Cgroups};
 use crate::identity::{Identities, Identity};
-use crate::idle::{Idle, LaunchError};
+use crate::idle::{IdleSandbox, LaunchError};
 use crate::init;
 use crate::job_directory::JobDirectory;
 use crate::job_sandboxes::ReuseSlot;
 use crate::launcher::Launcher;
 use crate::memory_floor::MemoryFloor;
-use crate::running::Running;
-use crate::spec::{Limits, Order, Setup};
+use crate::running::RunningCommand;
+use crate::spec::{SandboxLimits, Order, Setup};
 
 /// What runs commands.
 pub struct Sandbox {
@@ -47,7 +47,7 @@ pub struct Command<'a> {
     /// More lines for /etc/hosts.
     pub hosts: String,
     /// The limits of the command.
-    pub limits: Limits,
+    pub limits: SandboxLimits,
     /// Whether it is written to. If not, there is nothing on its standard input.
     pub reads: bool,
 }
@@ -176,7 +176,7 @@ impl Sandbox {
             programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
-            limits: Limits::DEFAULT,
+            limits: SandboxLimits::DEFAULT,
             reads: false,
         };
         let mut running = self.start(command, directory).await?;
@@ -193,7 +193,7 @@ impl Sandbox {
         &self,
         command: Command<'_>,
         directory: &JobDirectory,
-    ) -> Result<Running, LaunchError> {
+    ) -> Result<RunningCommand, LaunchError> {
         let begun_at = Instant::now();
         let setup = Setup {
             isolation: self.isolation,
@@ -212,7 +212,7 @@ impl Sandbox {
         };
         let owner = directory.user();
         let ready = match directory.sandboxes().take(&setup) {
-            Some(idle) => Running::start(idle, &order, command.reads, owner)
+            Some(idle) => RunningCommand::start(idle, &order, command.reads, owner)
                 .await
                 .ok(),
             None => None,
@@ -222,7 +222,7 @@ impl Sandbox {
             // There was none, or something killed it.
             None => {
                 let idle = self.make(&setup, directory).await?;
-                Running::start(idle, &order, command.reads, owner).await?
+                RunningCommand::start(idle, &order, command.reads, owner).await?
             }
         };
         running.keep_at(ReuseSlot {
@@ -234,7 +234,7 @@ impl Sandbox {
         Ok(running)
     }
 
-    async fn make(&self, setup: &Setup, directory: &JobDirectory) -> Result<Idle, LaunchError> {
+    async fn make(&self, setup: &Setup, directory: &JobDirectory) -> Result<IdleSandbox, LaunchError> {
         let cgroup = match &self.cgroups {
             Some(cgroups) => Some(cgroups.create(&setup.limits)?),
             None => None,

@@ -23,7 +23,7 @@ pub(crate) struct Setup {
     /// More lines for /etc/hosts.
     pub(crate) hosts: String,
     /// What the command may take.
-    pub(crate) limits: Limits,
+    pub(crate) limits: SandboxLimits,
     /// Available memory of the machine below which commands end, in bytes.
     pub(crate) memory_floor_bytes: u64,
 }
@@ -54,7 +54,7 @@ pub(crate) struct DiskCount {
 
 /// What a command may take of the machine, beside its time and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SandboxLimits {
     /// Processes and threads at once.
     pub processes: u64,
     /// Open files of one process.
@@ -71,7 +71,7 @@ pub struct Limits {
     pub disk_entries: u64,
 }
 
-impl Limits {
+impl SandboxLimits {
     /// Enough for an office suite or a browser.
     pub const DEFAULT: Self = Self {
         processes: 256,
@@ -86,16 +86,16 @@ impl Limits {
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
-/// What comes back, in order: `Ready`, and when a command was ordered, `Ended`; or `Failed` instead of either.
+/// What comes back, in order: `Ready`, and when a command was ordered, `CommandEnd`; or `Failed` instead of either.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum LauncherReport {
     /// Everything is set up. The listeners' descriptors come along.
     Ready,
     /// It could not be set up.
     Failed(SetupFailed),
     /// The command has ended, and nothing of it runs any more.
     Ended {
-        ended: Ended,
+        ended: CommandEnd,
         /// Whether the sandbox is as new and waits for another command.
         is_reusable: bool,
         /// What is known of the job's disk now.
@@ -108,14 +108,14 @@ pub(crate) enum Report {
 #[error("{step}: {}", std::io::Error::from_raw_os_error(*errno))]
 pub struct SetupFailed {
     /// The step that failed.
-    pub step: Step,
+    pub step: SetupStep,
     /// What the kernel said.
     pub errno: i32,
 }
 
 /// The steps in which hosts differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Step {
+pub enum SetupStep {
     /// Reading the specification, entering the directory and the cgroup.
     Begin,
     /// Becoming the job's user.
@@ -134,8 +134,8 @@ pub enum Step {
     Network,
     /// Giving up capabilities.
     Privileges,
-    /// Limits on resources.
-    Limits,
+    /// SandboxLimits on resources.
+    SandboxLimits,
     /// Landlock.
     Landlock,
     /// Filtering system calls.
@@ -144,7 +144,7 @@ pub enum Step {
     Exec,
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for SetupStep {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Begin => "beginning",
@@ -166,7 +166,7 @@ impl std::fmt::Display for Step {
 
 /// How a command ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ended {
+pub struct CommandEnd {
     /// As a shell gives it: 128 and the number for a signal. `None` if it was made to end.
     pub exit_code: Option<i32>,
     /// The limit that ended it.

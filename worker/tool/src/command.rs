@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
 
 use shared::event::OutputStream;
-use worker_sandbox::{Ended, LaunchError, Limit, Running};
+use worker_sandbox::{CommandEnd, LaunchError, Limit, RunningCommand};
 use worker_workspace::{Capture, Captured, TextStream};
 use worker_workspace::{Spill, Spilled};
 
@@ -24,7 +24,7 @@ pub(crate) struct CommandLimits {
 /// What came of a command.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    pub ended: Ended,
+    pub ended: CommandEnd,
     /// Whether it was killed when its time ran out.
     pub timed_out: bool,
     pub stdout: Printed,
@@ -60,7 +60,7 @@ const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Follows a command that was started to its end.
 pub(crate) async fn follow(
-    running: &mut Running,
+    running: &mut RunningCommand,
     limits: CommandLimits,
     outlets: Outlets,
 ) -> Result<Finished, LaunchError> {
@@ -102,7 +102,7 @@ pub(crate) async fn follow(
     drop(reading);
     let has_overflown = read_all == Some(false);
     Ok(Finished {
-        ended: Ended {
+        ended: CommandEnd {
             limit: ended.limit.or(has_overflown.then_some(Limit::Output)),
             ..ended
         },

@@ -97,7 +97,7 @@ async fn follow(
         programs: context.has_programs.then_some(PROGRAMS_FOLDER),
         listeners: Vec::new(),
         hosts: String::new(),
-        limits: worker_sandbox::Limits::DEFAULT,
+        limits: worker_sandbox::SandboxLimits::DEFAULT,
         reads: false,
     };
     if let Some(egress) = context.egress {

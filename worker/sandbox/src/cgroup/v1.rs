@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{COMMAND, Directories, SPARE_PROCESSES};
-use crate::spec::Limits;
+use crate::spec::SandboxLimits;
 
 /// The worker's own cgroups, if it may make others in them.
 pub(super) fn take() -> io::Result<Directories> {
@@ -31,11 +31,11 @@ fn try_limits(trial: &Directories) -> io::Result<()> {
     for directory in trial.all() {
         fs::create_dir(directory)?;
     }
-    limit(trial, &Limits::DEFAULT)
+    limit(trial, &SandboxLimits::DEFAULT)
 }
 
 /// Has the kernel keep a sandbox's limits. Swap counts, where the kernel counts it.
-pub(super) fn limit(directories: &Directories, limits: &Limits) -> io::Result<()> {
+pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Result<()> {
     let bytes = limits.memory_bytes.to_string();
     fs::write(directories.memory.join("memory.limit_in_bytes"), &bytes)?;
     let with_swap = directories.memory.join("memory.memsw.limit_in_bytes");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use super::{Directories, SPARE_PROCESSES, processes};
-use crate::spec::Limits;
+use crate::spec::SandboxLimits;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
@@ -54,7 +54,7 @@ fn take_at(own: &Path) -> io::Result<PathBuf> {
 }
 
 /// Has the kernel keep a sandbox's limits.
-pub(super) fn limit(directories: &Directories, limits: &Limits) -> io::Result<()> {
+pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Result<()> {
     let set = |file: &str, value: &str| fs::write(directories.memory.join(file), value);
     set("memory.max", &limits.memory_bytes.to_string())?;
     set("memory.oom.group", "1")?;

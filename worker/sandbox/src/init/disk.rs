@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, fstatvfs, openat};
 
-use super::family::Family;
+use super::process_set::ProcessSet;
 use super::tree::{self, TreeUse};
-use crate::spec::{DiskCount, Limit, Limits};
+use crate::spec::{DiskCount, Limit, SandboxLimits};
 
 /// Adding the files up takes at most one part in this many of the time while a command runs,
 const SHARE_WHILE_RUNNING: u32 = 5;
@@ -21,21 +21,21 @@ const FREE_FLOOR: u64 = 512 * 1024 * 1024;
 /// The directories of a job.
 pub(super) struct Disk {
     directories: [OwnedFd; 2],
-    limits: Limits,
+    limits: SandboxLimits,
     last: Mutex<Option<DiskCount>>,
 }
 
 impl Disk {
     /// The job's directories.
-    pub(super) fn new(job: &OwnedFd, limits: Limits, family: Family) -> io::Result<Self> {
+    pub(super) fn new(job: &OwnedFd, limits: SandboxLimits, family: ProcessSet) -> io::Result<Self> {
         let open = |place: &str| {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(job, place, flags, Mode::empty())
         };
         // Inside, `..` leads no further than the command itself gets.
         let places = match family {
-            Family::Namespace => ["/workspace", "/tmp"],
-            Family::Scope | Family::Descendants { .. } => ["workspace", "tmp"],
+            ProcessSet::Namespace => ["/workspace", "/tmp"],
+            ProcessSet::Scope | ProcessSet::Descendants { .. } => ["workspace", "tmp"],
         };
         Ok(Self {
             directories: [open(places[0])?, open(places[1])?],
@@ -144,12 +144,12 @@ mod tests {
             fs::create_dir(job.path().join(name)).unwrap();
         }
         let directory = fs::File::open(job.path()).unwrap().into();
-        let limits = Limits {
+        let limits = SandboxLimits {
             disk_bytes: 100 * KIB,
             disk_entries: 20,
-            ..Limits::DEFAULT
+            ..SandboxLimits::DEFAULT
         };
-        let family = Family::Descendants { owns_user: false };
+        let family = ProcessSet::Descendants { owns_user: false };
         let disk = Disk::new(&directory, limits, family).unwrap();
         (job, disk)
     }
@@ -158,7 +158,7 @@ mod tests {
     fn the_disk_is_full_when_there_are_too_many_bytes_or_names_in_either_directory() {
         let (job, disk) = job();
         let [workspace, tmp] = ["workspace", "tmp"].map(|name| job.path().join(name));
-        let count = |unnamed| disk.count(unnamed, u64::MAX);
+        let count = |unnamed| disk.count(unlinked_usage, u64::MAX);
         for number in 0..10 {
             fs::write(workspace.join(number.to_string()), "x").unwrap();
             fs::hard_link(workspace.join("0"), tmp.join(number.to_string())).unwrap();

@@ -16,7 +16,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::at;
 use super::namespace::USER;
-use crate::spec::{Setup, SetupFailed, Step};
+use crate::spec::{Setup, SetupFailed, SetupStep};
 
 /// Where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
@@ -167,15 +167,15 @@ impl Layout {
 /// Builds the file system and makes it the root. The working directory must be the job's; afterwards it is the
 /// workspace.
 pub(super) fn build(layout: &Layout, setup: &Setup) -> Result<(), SetupFailed> {
-    populate(layout, setup).map_err(at(Step::Mounts))?;
+    populate(layout, setup).map_err(at(SetupStep::Mounts))?;
     let flags = HIDDEN | MountFlags::NOEXEC;
-    mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(Step::Proc))?;
+    mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(SetupStep::Proc))?;
     // A device, and so nobody opens it when there are none on this mount.
     let mut masked = layout.masked.iter();
     masked
         .try_for_each(|path| mount_bind("/dev/null", path))
-        .map_err(at(Step::Proc))?;
-    enter().map_err(at(Step::Root))
+        .map_err(at(SetupStep::Proc))?;
+    enter().map_err(at(SetupStep::Root))
 }
 
 fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {

@@ -11,7 +11,7 @@ use landlock::{
 use rustix::process::{getppid, test_kill_process};
 
 use super::{at, filesystem};
-use crate::spec::{SetupFailed, Step};
+use crate::spec::{SetupFailed, SetupStep};
 
 /// What it is asked for; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V6;
@@ -23,7 +23,7 @@ const OLDEST: ABI = ABI::V2;
 pub(super) fn restrict(read_only: &[PathBuf]) -> Result<(), SetupFailed> {
     ruleset(read_only).map_err(|error| {
         let _: RulesetError = error;
-        at(Step::Landlock)(io::Error::from_raw_os_error(libc::ENOSYS))
+        at(SetupStep::Landlock)(io::Error::from_raw_os_error(libc::ENOSYS))
     })
 }
 

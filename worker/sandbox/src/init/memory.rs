@@ -3,11 +3,11 @@
 use std::fs;
 
 use super::process::{self, Process};
-use super::unnamed::Unnamed;
+use super::unlinked_usage::UnlinkedUsage;
 
 /// What processes hold, each page counted once, in bytes. That is dear to find out, so first each page is counted for
 /// everyone who has it, which may be as many as `enough`.
-pub(super) fn held_bytes(processes: &[Process], unnamed: &Unnamed, enough: u64) -> u64 {
+pub(super) fn held_bytes(processes: &[Process], unnamed: &UnlinkedUsage, enough: u64) -> u64 {
     let sum = |held: &dyn Fn(&Process) -> (u64, u64)| {
         let (mut own, mut shared) = (0, 0);
         for process in processes {

@@ -12,7 +12,7 @@ use rustix::thread::{
 };
 
 use super::{at, filesystem};
-use crate::spec::{SetupFailed, Step};
+use crate::spec::{SetupFailed, SetupStep};
 
 /// What the command's user is called inside.
 pub(super) const USER: u32 = 1000;
@@ -32,7 +32,7 @@ pub(super) fn become_user(id: u32) -> io::Result<()> {
 /// next child.
 pub(super) fn make() -> Result<(), SetupFailed> {
     let (user, group) = (Uid::effective(), Gid::effective());
-    set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(Step::UserMap))?;
+    set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(SetupStep::UserMap))?;
     let all = CloneFlags::CLONE_NEWUSER
         | CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
@@ -40,13 +40,13 @@ pub(super) fn make() -> Result<(), SetupFailed> {
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWCGROUP;
-    unshare(all).map_err(at(Step::Namespaces))?;
+    unshare(all).map_err(at(SetupStep::Namespaces))?;
     let maps = || {
         fs::write("/proc/self/setgroups", "deny")?;
         fs::write("/proc/self/uid_map", format!("{USER} {user} 1"))?;
         fs::write("/proc/self/gid_map", format!("{USER} {group} 1"))
     };
-    maps().map_err(at(Step::UserMap))
+    maps().map_err(at(SetupStep::UserMap))
 }
 
 /// Gives up every privilege that came with the namespaces, for this process and all that it starts.

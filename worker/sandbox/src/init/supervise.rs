@@ -13,14 +13,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use seccompiler::BpfProgram;
 
-use super::family::Family;
-use super::payload::Ordered;
-use super::remains::Remains;
+use super::process_set::ProcessSet;
+use super::command::Ordered;
+use super::reuse_check::ReuseCheck;
 use super::usage::{Usage, Waited};
-use super::watch::{self, Watch};
-use super::{at, exit, payload, report};
+use super::limit_watchdog::{self, LimitWatchdog};
+use super::{at, exit, command, report};
 use crate::channel;
-use crate::spec::{Ended, Limit, Report, Setup, SetupFailed, Step};
+use crate::spec::{CommandEnd, Limit, LauncherReport, Setup, SetupFailed, SetupStep};
 
 /// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
 const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
@@ -30,8 +30,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) control: &'a OwnedFd,
     pub(super) setup: &'a Setup,
     pub(super) filter: &'a BpfProgram,
-    pub(super) watch: Arc<Watch>,
-    pub(super) family: Family,
+    pub(super) watch: Arc<LimitWatchdog>,
+    pub(super) family: ProcessSet,
 }
 
 impl Supervisor<'_> {
@@ -39,17 +39,17 @@ impl Supervisor<'_> {
     /// ends everything that is left, and reports.
     pub(super) fn serve(self, listeners: Vec<TcpListener>) -> Result<Infallible, SetupFailed> {
         // Before there is a child, so that none goes unheard.
-        let signals = hear_children().map_err(at(Step::Exec))?;
-        let new = Remains::look(self.family);
-        announce(self.control, listeners).map_err(at(Step::Exec))?;
-        while let Some(order) = Ordered::receive(self.control).map_err(at(Step::Exec))? {
+        let signals = hear_children().map_err(at(SetupStep::Exec))?;
+        let new = ReuseCheck::look(self.family);
+        announce(self.control, listeners).map_err(at(SetupStep::Exec))?;
+        while let Some(order) = Ordered::receive(self.control).map_err(at(SetupStep::Exec))? {
             let (ended, is_quick) = self.run(order, &signals)?;
             // The thread that watches a long one goes with this process.
             let is_reusable = is_quick
                 && ended.limit.is_none()
                 && new.is_some()
-                && Remains::look(self.family) == new;
-            let told = Report::Ended {
+                && ReuseCheck::look(self.family) == new;
+            let told = LauncherReport::Ended {
                 ended,
                 is_reusable,
                 disk: self.watch.disk(),
@@ -63,11 +63,11 @@ impl Supervisor<'_> {
     }
 
     /// Runs a command, and says whether it ended so soon that nothing had to watch it.
-    fn run(&self, order: Ordered, signals: &SignalFd) -> Result<(Ended, bool), SetupFailed> {
-        let Some(shell) = super::fork_child().map_err(at(Step::Exec))? else {
-            let failed = payload::exec(self.setup, &order, self.filter)
+    fn run(&self, order: Ordered, signals: &SignalFd) -> Result<(CommandEnd, bool), SetupFailed> {
+        let Some(shell) = super::fork_child().map_err(at(SetupStep::Exec))? else {
+            let failed = command::exec(self.setup, &order, self.filter)
                 .expect_err("it returns in trouble only");
-            report(self.control, &Report::Failed(failed));
+            report(self.control, &LauncherReport::Failed(failed));
             exit(127);
         };
         self.watch.begin(order.disk());
@@ -75,10 +75,10 @@ impl Supervisor<'_> {
         drop(order);
         let mut usage = Usage::default();
         // Most commands have ended before there is anything to watch.
-        let mut end = self.wait_for_end(signals, shell, Some(watch::INTERVAL), &mut usage);
+        let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
         let is_quick = matches!(end, End::Exited(_));
         if let End::NotYet = end {
-            self.watch.clone().start(shell).map_err(at(Step::Limits))?;
+            self.watch.clone().start(shell).map_err(at(SetupStep::Limits))?;
             end = self.wait_for_end(signals, shell, None, &mut usage);
         }
         self.end_all(&mut usage);
@@ -88,7 +88,7 @@ impl Supervisor<'_> {
             End::Killed | End::NotYet => (None, self.watch.limit()),
         };
         let is_killed = limit.is_some_and(|limit| self.watch.is_deadly(limit));
-        let ended = Ended {
+        let ended = CommandEnd {
             exit_code: exit_code.filter(|_| !is_killed),
             limit: limit.or_else(|| (exit_code == Some(FILE_SIZE_EXIT)).then_some(Limit::FileSize)),
             cpu: usage.cpu,
@@ -131,7 +131,7 @@ impl Supervisor<'_> {
             while let Ok(Some(_)) = signals.read_signal() {}
             // Also those who lost their parent and became our children.
             match usage.wait_for(shell) {
-                Waited::Ended(_, status) => return End::Exited(exit_code(status)),
+                Waited::CommandEnd(_, status) => return End::Exited(exit_code(status)),
                 Waited::More => are_more_ended = true,
                 Waited::NotYet | Waited::Nobody => are_more_ended = false,
             }
@@ -157,7 +157,7 @@ fn hear_children() -> io::Result<SignalFd> {
 }
 
 fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
-    let json = serde_json::to_vec(&Report::Ready)?;
+    let json = serde_json::to_vec(&LauncherReport::Ready)?;
     let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
     channel::send(control, &json, &descriptors)
 }

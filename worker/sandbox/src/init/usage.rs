@@ -16,7 +16,7 @@ pub(super) struct Usage {
 /// What came of waiting.
 pub(super) enum Waited {
     /// One has ended, with that status (wait(2)).
-    Ended(Pid, i32),
+    CommandEnd(Pid, i32),
     /// Some are there, and none has ended.
     NotYet,
     /// More may have ended than were waited for in one go.
@@ -42,7 +42,7 @@ impl Usage {
     fn wait_until(&mut self, is_it: impl Fn(Pid) -> bool) -> Waited {
         for _ in 0..MOST_AT_ONCE {
             match self.wait(false) {
-                Waited::Ended(child, _) if !is_it(child) => {}
+                Waited::CommandEnd(child, _) if !is_it(child) => {}
                 waited => return waited,
             }
         }
@@ -65,7 +65,7 @@ impl Usage {
             let pid = unsafe { libc::wait4(-1, &raw mut status, options, &raw mut taken) };
             if let Some(pid) = Pid::from_raw(pid.max(0)) {
                 self.add(&taken);
-                return Waited::Ended(pid, status);
+                return Waited::CommandEnd(pid, status);
             }
             if pid == 0 {
                 return Waited::NotYet;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::command::MAX_OUTPUT_BYTES;
-use worker_sandbox::{Ended, LaunchError};
+use worker_sandbox::{CommandEnd, LaunchError};
 use worker_workspace::{Capture, TextStream};
 use worker_workspace::{Redactor, Tail};
 
@@ -45,7 +45,7 @@ pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>
 }
 
 /// How it ended, for people.
-pub(super) fn write(ended: Result<Ended, LaunchError>, words: &str) -> String {
+pub(super) fn write(ended: Result<CommandEnd, LaunchError>, words: &str) -> String {
     let how = match ended {
         Err(error) => format!("could not be run: {error}"),
         Ok(ended) => match (ended.limit, ended.exit_code) {

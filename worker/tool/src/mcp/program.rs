@@ -15,7 +15,7 @@ use super::meter::Meter;
 use super::size::MAX_MESSAGE_BYTES;
 use crate::context::ToolContext;
 use worker_egress::Egress;
-use worker_sandbox::Running;
+use worker_sandbox::RunningCommand;
 use worker_workspace::Redactor;
 
 /// A program that runs. It dies when this is dropped.
@@ -48,7 +48,7 @@ impl Program {
             programs: None,
             listeners: Vec::new(),
             hosts: String::new(),
-            limits: worker_sandbox::Limits::DEFAULT,
+            limits: worker_sandbox::SandboxLimits::DEFAULT,
             reads: true,
         };
         if let Some(egress) = context.egress {
@@ -78,7 +78,7 @@ impl Program {
 
 /// Sees to a program until its end, and writes down what that was.
 async fn mind(
-    mut running: Running,
+    mut running: RunningCommand,
     stderr: Receiver,
     egress: Option<(Arc<Egress>, Vec<TcpListener>)>,
     redactor: Option<Arc<Redactor>>,

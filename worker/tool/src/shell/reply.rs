@@ -87,7 +87,7 @@ fn limit_met(finished: &Finished, timeout: Duration) -> Option<String> {
     if finished.timed_out {
         return Some(format!("killed after {} s", timeout.as_secs()));
     }
-    let limits = worker_sandbox::Limits::DEFAULT;
+    let limits = worker_sandbox::SandboxLimits::DEFAULT;
     let text = match finished.ended.limit? {
         Limit::Memory => format!(
             "killed: it needed more than {} of memory",

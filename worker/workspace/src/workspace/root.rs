@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use worker_sandbox::{Limits, remove_tree};
+use worker_sandbox::{SandboxLimits, remove_tree};
 
 /// As much as one job may fill. With less than that free, a worker takes no more.
-const MIN_FREE_BYTES: u64 = Limits::DEFAULT.disk_bytes;
+const MIN_FREE_BYTES: u64 = SandboxLimits::DEFAULT.disk_bytes;
 
 /// A folder of this process alone. What a process that was killed left behind is removed by the next
 /// one: the lock of its folder went with it.

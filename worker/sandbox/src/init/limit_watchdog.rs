@@ -1,4 +1,4 @@
-//! Limits that no system call keeps for us: the memory of all processes together, and the disk.
+//! SandboxLimits that no system call keeps for us: the memory of all processes together, and the disk.
 
 use std::fs::File;
 use std::io;
@@ -14,11 +14,11 @@ use rustix::process::Pid;
 use shared::sandbox::Isolation;
 
 use super::disk::Disk;
-use super::family::Family;
+use super::process_set::ProcessSet;
 use super::memory::{self, Floor};
 use super::process::Process;
 use super::unnamed;
-use crate::spec::{DiskCount, Limit, Limits, Setup};
+use crate::spec::{DiskCount, Limit, SandboxLimits, Setup};
 
 /// How often a command is looked at,
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
@@ -28,11 +28,11 @@ const SHORT_INTERVAL: Duration = Duration::from_millis(100);
 const OWN_THREADS: u64 = 2;
 
 /// Looks at a command's use of the machine, and kills it at a limit.
-pub(super) struct Watch {
+pub(super) struct LimitWatchdog {
     disk: Disk,
-    limits: Limits,
+    limits: SandboxLimits,
     memory_floor_bytes: u64,
-    family: Family,
+    family: ProcessSet,
     isolation: Isolation,
     /// A cgroup keeps the limit on memory better.
     has_cgroup: bool,
@@ -48,12 +48,12 @@ pub(super) fn oom_control(setup: &Setup) -> Option<File> {
     setup.cgroups.iter().find_map(open)
 }
 
-impl Watch {
+impl LimitWatchdog {
     /// Over the job's directories.
     pub(super) fn new(
         job: &OwnedFd,
         setup: &Setup,
-        family: Family,
+        family: ProcessSet,
         oom_control: Option<File>,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -118,7 +118,7 @@ impl Watch {
         match limit {
             Limit::FileSize => false,
             // Only in a namespace do they count alone.
-            Limit::Processes => self.family != Family::Namespace,
+            Limit::Processes => self.family != ProcessSet::Namespace,
             _ => true,
         }
     }
@@ -131,8 +131,8 @@ impl Watch {
     fn look(&self, shell: Pid, floor: &mut Floor) -> Option<Limit> {
         let members = self.family.members();
         let processes: Vec<_> = members.into_iter().filter_map(Process::look).collect();
-        let unnamed = unnamed::measure(&processes, self.family);
-        let held = memory::held_bytes(&processes, &unnamed, self.limits.memory_bytes);
+        let unnamed = unlinked_usage::measure(&processes, self.family);
+        let held = memory::held_bytes(&processes, &unlinked_usage, self.limits.memory_bytes);
         self.peak_memory_bytes.fetch_max(held, Ordering::Relaxed);
         let is_over = if self.has_cgroup {
             self.has_killed()
@@ -145,7 +145,7 @@ impl Watch {
         if floor.claims(held, self.limits.memory_bytes) {
             return Some(Limit::HostMemory);
         }
-        let hides = |process: &Process| unnamed::is_hidden(process, shell);
+        let hides = |process: &Process| unlinked_usage::is_hidden(process, shell);
         if self.isolation != Isolation::Off && processes.iter().any(hides) {
             return Some(Limit::Hidden);
         }

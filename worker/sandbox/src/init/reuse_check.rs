@@ -11,11 +11,11 @@ use std::io;
 use rustix::fs::{stat, statvfs};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use super::family::Family;
+use super::process_set::ProcessSet;
 
 /// All of that, as it is at some time. A sandbox that is as it was before its first command is as good as new.
 #[derive(PartialEq, Eq)]
-pub(super) struct Remains {
+pub(super) struct ReuseCheck {
     inherited: Inherited,
     /// Without namespaces these are the machine's, and no new sandbox would be without them.
     confined: Option<Confined>,
@@ -49,14 +49,14 @@ const SCHEDULING_BYTES: usize = 128;
 /// ioprio_set(2), `IOPRIO_WHO_PROCESS`.
 const IO_OF_PROCESS: libc::c_int = 1;
 
-impl Remains {
+impl ReuseCheck {
     /// Looks; `None` if something cannot be seen.
-    pub(super) fn look(family: Family) -> Option<Self> {
+    pub(super) fn look(family: ProcessSet) -> Option<Self> {
         Some(Self {
             inherited: Inherited::look().ok()?,
             confined: match family {
-                Family::Namespace => Some(Confined::look()?),
-                Family::Scope | Family::Descendants { .. } => None,
+                ProcessSet::Namespace => Some(Confined::look()?),
+                ProcessSet::Scope | ProcessSet::Descendants { .. } => None,
             },
         })
     }

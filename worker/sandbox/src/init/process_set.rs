@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Which processes are the command's, seen from the one that looks after them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum ProcessSet {
     /// All that are in sight: it is the first of a process namespace.
     Namespace,
     /// All that descend from it: whoever loses its parent becomes its child. It can signal no others.
@@ -28,7 +28,7 @@ pub(super) enum Family {
     },
 }
 
-impl Family {
+impl ProcessSet {
     /// Kills all of them, and all that they are making.
     pub(super) fn kill(self) {
         match self {
@@ -54,7 +54,7 @@ impl Family {
             match self {
                 // None was left out, so each wait comes to its end.
                 Self::Namespace | Self::Scope => {
-                    while let Waited::Ended(..) = usage.wait(true) {}
+                    while let Waited::CommandEnd(..) = usage.wait(true) {}
                     return;
                 }
                 Self::Descendants { .. } => match usage.wait_all() {

@@ -11,20 +11,20 @@ use std::io;
 use rustix::fs::{FileType, stat, statfs};
 use rustix::process::Pid;
 
-use super::family::Family;
+use super::process_set::ProcessSet;
 use super::process::{self, Process};
 
 /// What is held, in bytes.
 #[derive(Default)]
-pub(super) struct Unnamed {
+pub(super) struct UnlinkedUsage {
     pub(super) memory_bytes: u64,
     pub(super) disk_bytes: u64,
 }
 
 /// Looks at all that these processes have open. All threads of one have the same: the filter of system calls denies
 /// them tables of their own.
-pub(super) fn measure(processes: &[Process], family: Family) -> Unnamed {
-    let mut sum = Unnamed::default();
+pub(super) fn measure(processes: &[Process], family: ProcessSet) -> UnlinkedUsage {
+    let mut sum = UnlinkedUsage::default();
     let mut seen = HashSet::new();
     for process in processes {
         // It may be gone, or hide.
@@ -35,7 +35,7 @@ pub(super) fn measure(processes: &[Process], family: Family) -> Unnamed {
             sum.add(&entry.path(), &mut seen);
         }
     }
-    if let Family::Namespace = family {
+    if let ProcessSet::Namespace = family {
         sum.memory_bytes += system_v();
     }
     sum
@@ -58,7 +58,7 @@ fn open_files(thread: Pid) -> io::Result<fs::ReadDir> {
     fs::read_dir(format!("/proc/{}/fd", thread.as_raw_nonzero()))
 }
 
-impl Unnamed {
+impl UnlinkedUsage {
     /// Adds an open file, unless it has a name or was added before.
     fn add(&mut self, descriptor: &std::path::Path, seen: &mut HashSet<(u64, u64)>) {
         const BLOCK_BYTES: u64 = 512;

@@ -17,7 +17,7 @@ use shared::sandbox::Isolation;
 
 use super::{at, handle, landlock, read_json, user_processes};
 use crate::channel;
-use crate::spec::{DiskCount, Order, Setup, SetupFailed, Step};
+use crate::spec::{DiskCount, Order, Setup, SetupFailed, SetupStep};
 
 /// Threads that a worker may start while a command runs. So many more a command can have before it is seen.
 const WORKER_THREADS: u64 = 64;
@@ -62,17 +62,17 @@ pub(super) fn exec(
     filter: &BpfProgram,
 ) -> Result<Infallible, SetupFailed> {
     let order = &ordered.order;
-    setsid().map_err(at(Step::Exec))?;
-    redirect(ordered).map_err(at(Step::Exec))?;
-    handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(Step::Exec))?;
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(Step::Exec))?;
+    setsid().map_err(at(SetupStep::Exec))?;
+    redirect(ordered).map_err(at(SetupStep::Exec))?;
+    handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(SetupStep::Exec))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(SetupStep::Exec))?;
     if setup.isolation != Isolation::Namespaced {
-        go_first().map_err(at(Step::Limits))?;
+        go_first().map_err(at(SetupStep::Limits))?;
     }
-    limit(setup).map_err(at(Step::Limits))?;
-    close_from(3).map_err(at(Step::Exec))?;
+    limit(setup).map_err(at(SetupStep::Limits))?;
+    close_from(3).map_err(at(SetupStep::Exec))?;
     let script = CString::new(order.script.as_str());
-    let script = script.map_err(|error| at(Step::Exec)(io::Error::from(error)))?;
+    let script = script.map_err(|error| at(SetupStep::Exec)(io::Error::from(error)))?;
     let arguments = [c"bash".to_owned(), c"-c".to_owned(), script];
     let environment = variables(order)?;
     match setup.isolation {
@@ -80,8 +80,8 @@ pub(super) fn exec(
         Isolation::Landlocked => landlock::restrict(&setup.read_only)?,
         Isolation::Off => return shell(&arguments, &environment),
     }
-    set_no_new_privs(true).map_err(at(Step::Privileges))?;
-    seccompiler::apply_filter(filter).map_err(|_| at(Step::Seccomp)(io::Error::last_os_error()))?;
+    set_no_new_privs(true).map_err(at(SetupStep::Privileges))?;
+    seccompiler::apply_filter(filter).map_err(|_| at(SetupStep::Seccomp)(io::Error::last_os_error()))?;
     shell(&arguments, &environment)
 }
 
@@ -92,7 +92,7 @@ fn shell(arguments: &[CString], environment: &[CString]) -> Result<Infallible, S
         let Err(error) = execve(&path, arguments, environment);
         failed = error;
     }
-    Err(at(Step::Exec)(failed))
+    Err(at(SetupStep::Exec)(failed))
 }
 
 fn variables(order: &Order) -> Result<Vec<CString>, SetupFailed> {
@@ -100,7 +100,7 @@ fn variables(order: &Order) -> Result<Vec<CString>, SetupFailed> {
     pairs
         .map(|(name, value)| CString::new(format!("{name}={value}")))
         .collect::<Result<_, _>>()
-        .map_err(|error| at(Step::Exec)(io::Error::from(error)))
+        .map_err(|error| at(SetupStep::Exec)(io::Error::from(error)))
 }
 
 /// The pipes on the three; without one to read from, nothing on standard input.
