@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::policy::{Denied, Policy};
 use super::relay::relay;
-use super::request::{self, Body, Request, RequestError};
+use super::request::{self, Body, ProxyRequest, ProxyRequestError};
 use super::tunnel::{Tunnel, log};
 
 /// The head of a request; a larger one is refused.
@@ -26,11 +26,11 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
     };
     let request = match &head {
         Some(head) => request::parse(head),
-        None => Err(RequestError::Malformed("its head is too large")),
+        None => Err(ProxyRequestError::Malformed("its head is too large")),
     };
     match request {
-        Ok(Request::Tunnel { host, port }) => connect(policy, client, host, port, early).await,
-        Ok(Request::Forward {
+        Ok(ProxyRequest::Tunnel { host, port }) => connect(policy, client, host, port, early).await,
+        Ok(ProxyRequest::Forward {
             host,
             port,
             head,
@@ -121,16 +121,16 @@ async fn deny(policy: &Policy, client: TcpStream, denied: Denied, host: &HostNam
     answer(client, status, &policy.explain(denied, host, port)).await;
 }
 
-async fn refuse(policy: &Policy, client: TcpStream, error: &RequestError) {
+async fn refuse(policy: &Policy, client: TcpStream, error: &ProxyRequestError) {
     let status = match error {
-        RequestError::Target { shown, cause } => {
+        ProxyRequestError::Target { shown, cause } => {
             policy.note_refused(shown.clone());
             match cause {
                 HostError::Address => "403 Forbidden",
                 _ => "400 Bad Request",
             }
         }
-        RequestError::Malformed(_) => "400 Bad Request",
+        ProxyRequestError::Malformed(_) => "400 Bad Request",
     };
     answer(client, status, &format!("{error}. {}", policy.allowed())).await;
 }

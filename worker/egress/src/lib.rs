@@ -35,7 +35,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::net::AddressPolicy;
 use forward::Forward;
-use policy::{Limits, Policy};
+use policy::{ProxyLimits, Policy};
 
 pub use source::EgressError;
 
@@ -66,7 +66,7 @@ impl Egress {
             rules,
             AddressPolicy::new(allowed),
             Arc::new(|host, port| Ok((host.as_str(), port).to_socket_addrs()?.collect())),
-            Limits::DEFAULT,
+            ProxyLimits::DEFAULT,
         );
         Ok(Some(Self::with_policy(policy)))
     }

@@ -23,7 +23,7 @@ pub(super) type Resolve = dyn Fn(&HostName, u16) -> io::Result<Vec<SocketAddr>> 
 
 /// What a job's connections may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct ProxyLimits {
     /// Connections at once; more wait until one ends.
     pub(super) connections: usize,
     /// A connection that carries no byte for so long is cut.
@@ -34,7 +34,7 @@ pub(super) struct Limits {
     pub(super) connect: Duration,
 }
 
-impl Limits {
+impl ProxyLimits {
     pub(super) const DEFAULT: Self = Self {
         connections: 64,
         idle: Duration::from_secs(60),
@@ -46,7 +46,7 @@ impl Limits {
 /// Decides where the connections of one job go, and opens them.
 pub(super) struct Policy {
     pub(super) rules: Rules,
-    pub(super) limits: Limits,
+    pub(super) limits: ProxyLimits,
     addresses: AddressPolicy,
     resolve: Arc<Resolve>,
     lookups: Arc<Semaphore>,
@@ -73,7 +73,7 @@ impl Policy {
         rules: Rules,
         addresses: AddressPolicy,
         resolve: Arc<Resolve>,
-        limits: Limits,
+        limits: ProxyLimits,
     ) -> Self {
         Self {
             rules,

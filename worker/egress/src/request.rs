@@ -13,7 +13,7 @@ const MAX_HEADERS: usize = 100;
 
 /// What a client asks of the proxy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum ProxyRequest {
     /// `CONNECT host:port`
     Tunnel { host: HostName, port: u16 },
     /// `GET http://host/path`, and what the host is to be asked.
@@ -36,17 +36,17 @@ pub(super) enum Body {
 
 /// Why a request is not served.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum RequestError {
+pub(super) enum ProxyRequestError {
     #[error("{shown} is refused: {cause}")]
     Target { shown: String, cause: HostError },
     #[error("the request is malformed: {0}")]
     Malformed(&'static str),
 }
 
-use RequestError::Malformed;
+use ProxyRequestError::Malformed;
 
 /// Reads a head, which ends with an empty line.
-pub(super) fn parse(head: &[u8]) -> Result<Request, RequestError> {
+pub(super) fn parse(head: &[u8]) -> Result<ProxyRequest, ProxyRequestError> {
     if !has_plain_lines(head) {
         return Err(Malformed("its lines must end in CR LF"));
     }
@@ -67,7 +67,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, RequestError> {
         let (host, port) = place(target)?;
         let port = port.ok_or(Malformed("CONNECT takes host:port"))?;
         fields.check_host(&host, port)?;
-        return Ok(Request::Tunnel { host, port });
+        return Ok(ProxyRequest::Tunnel { host, port });
     }
     let (authority, path) = split_target(target)?;
     let (host, port) = place(authority)?;
@@ -75,7 +75,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Request, RequestError> {
     fields.check_host(&host, port)?;
     let line = format!("{method} {path} HTTP/1.{version}\r\n");
     let head = fields.rewritten(line, &host, port);
-    Ok(Request::Forward {
+    Ok(ProxyRequest::Forward {
         host,
         port,
         head,
@@ -90,15 +90,15 @@ fn has_plain_lines(head: &[u8]) -> bool {
     pairs == alone(b'\r') && pairs == alone(b'\n')
 }
 
-fn place(text: &str) -> Result<(HostName, Option<u16>), RequestError> {
-    HostName::parse_with_port(text).map_err(|cause| RequestError::Target {
+fn place(text: &str) -> Result<(HostName, Option<u16>), ProxyRequestError> {
+    HostName::parse_with_port(text).map_err(|cause| ProxyRequestError::Target {
         shown: printable(text.as_bytes()),
         cause,
     })
 }
 
 /// The authority of an absolute URL, and the path and query to ask for.
-fn split_target(target: &str) -> Result<(&str, String), RequestError> {
+fn split_target(target: &str) -> Result<(&str, String), ProxyRequestError> {
     const SCHEME: &str = "http://";
     let scheme = target.get(..SCHEME.len()).unwrap_or_default();
     if !scheme.eq_ignore_ascii_case(SCHEME) {
@@ -123,7 +123,7 @@ mod tests {
 
     fn forward(head: &str) -> (String, u16, String, Body) {
         match parse(head.as_bytes()).unwrap() {
-            Request::Forward {
+            ProxyRequest::Forward {
                 host,
                 port,
                 head,
@@ -134,7 +134,7 @@ mod tests {
                 String::from_utf8(head).unwrap(),
                 body,
             ),
-            tunnel @ Request::Tunnel { .. } => panic!("{tunnel:?}"),
+            tunnel @ ProxyRequest::Tunnel { .. } => panic!("{tunnel:?}"),
         }
     }
 
@@ -149,7 +149,7 @@ mod tests {
             "CONNECT github.com:443 HTTP/1.0\r\n\r\n",
             "CONNECT github.com:443 HTTP/1.1\r\nhost: GITHUB.com\r\nProxy-Connection: x\r\n\r\n",
         ] {
-            let tunnel = Request::Tunnel {
+            let tunnel = ProxyRequest::Tunnel {
                 host: HostName::parse("github.com").unwrap(),
                 port: 443,
             };
@@ -285,7 +285,7 @@ mod tests {
             let _ = parse(&junk);
             for method in ["CONNECT", "GET"] {
                 let request = format!("{method} {target} HTTP/1.1\r\n{header}\r\n\r\n");
-                let Ok(Request::Forward { host, head, .. }) = parse(request.as_bytes()) else {
+                let Ok(ProxyRequest::Forward { host, head, .. }) = parse(request.as_bytes()) else {
                     continue;
                 };
                 let head = String::from_utf8(head).unwrap();

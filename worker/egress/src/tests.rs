@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::policy::{Limits, Policy, Resolve};
+use super::policy::{ProxyLimits, Policy, Resolve};
 use super::{Egress, source};
 use crate::net::AddressPolicy;
 
@@ -51,10 +51,10 @@ struct Way {
 impl Way {
     /// The way that the words of a declaration give to a job whose operator opened 127.0.0.0/8.
     fn open(words: &str, names: Names) -> Self {
-        Self::with_limits(words, names, Limits::DEFAULT)
+        Self::with_limits(words, names, ProxyLimits::DEFAULT)
     }
 
-    fn with_limits(words: &str, names: Names, limits: Limits) -> Self {
+    fn with_limits(words: &str, names: Names, limits: ProxyLimits) -> Self {
         let look_up = move |host: &HostName, _| {
             let found = names.0.get(host.as_str()).cloned();
             found.ok_or(io::ErrorKind::NotFound.into())
@@ -64,7 +64,7 @@ impl Way {
 
     fn with_resolver(
         words: &str,
-        limits: Limits,
+        limits: ProxyLimits,
         look_up: impl Fn(&HostName, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> Self {
         let network = Network::parse(words.split(' ')).unwrap();

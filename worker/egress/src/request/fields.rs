@@ -4,7 +4,7 @@ use httparse::Header;
 use shared::host::HostName;
 
 use super::Body;
-use super::RequestError::{self, Malformed};
+use super::ProxyRequestError::{self, Malformed};
 
 /// What concerns the connection to us and not the one to the host.
 const HOP_BY_HOP: [&str; 6] = [
@@ -27,7 +27,7 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn read(headers: &'a [Header<'a>], version: u8) -> Result<Self, RequestError> {
+    pub(super) fn read(headers: &'a [Header<'a>], version: u8) -> Result<Self, ProxyRequestError> {
         let nominated = nominated(headers)?;
         let strip = |name: &str| {
             let name = name.to_ascii_lowercase();
@@ -46,7 +46,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The host that was connected to must be the one that is asked.
-    pub(super) fn check_host(&self, host: &HostName, port: u16) -> Result<(), RequestError> {
+    pub(super) fn check_host(&self, host: &HostName, port: u16) -> Result<(), ProxyRequestError> {
         let Some(said) = self.host else {
             return Ok(());
         };
@@ -76,7 +76,7 @@ impl<'a> Fields<'a> {
 }
 
 /// The names that `Connection` lists, in lower case: headers for this connection only.
-fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, RequestError> {
+fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, ProxyRequestError> {
     let names: Vec<String> = all(headers, "connection")
         .flat_map(|value| value.split(|byte| *byte == b','))
         .map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase())
@@ -88,7 +88,7 @@ fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, RequestError> {
 }
 
 /// How the body ends, if there is but one answer to that.
-fn body(headers: &[Header<'_>], version: u8) -> Result<Body, RequestError> {
+fn body(headers: &[Header<'_>], version: u8) -> Result<Body, ProxyRequestError> {
     let length = only(headers, "content-length")?;
     let coding = only(headers, "transfer-encoding")?;
     match (length, coding) {
@@ -109,7 +109,7 @@ fn body(headers: &[Header<'_>], version: u8) -> Result<Body, RequestError> {
 }
 
 /// The value of a header that may be there once.
-fn only<'a>(headers: &'a [Header<'a>], name: &str) -> Result<Option<&'a str>, RequestError> {
+fn only<'a>(headers: &'a [Header<'a>], name: &str) -> Result<Option<&'a str>, ProxyRequestError> {
     let mut values = all(headers, name);
     let value = values.next();
     if values.next().is_some() {

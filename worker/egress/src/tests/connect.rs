@@ -91,7 +91,7 @@ async fn localhost_of_the_worker_is_not_public() {
         rules.unwrap(),
         AddressPolicy::default(),
         Arc::new(resolve),
-        Limits::DEFAULT,
+        ProxyLimits::DEFAULT,
     );
     let host = HostName::parse("localhost").unwrap();
     let denied = policy.connect(&host, 80).await.unwrap_err();
@@ -135,9 +135,9 @@ async fn a_host_that_cannot_be_reached_is_said_to_be_so() {
 
 #[tokio::test]
 async fn a_look_up_that_takes_too_long_is_given_up() {
-    let limits = Limits {
+    let limits = ProxyLimits {
         connect: Duration::from_millis(50),
-        ..Limits::DEFAULT
+        ..ProxyLimits::DEFAULT
     };
     let way = Way::with_resolver("slow.test:7000", limits, |_, _| {
         std::thread::sleep(Duration::from_millis(500));

@@ -9,7 +9,7 @@ fn trap() -> Way {
     let address = closed_port();
     Way::with_resolver(
         "*.allowed.com:443 *.allowed.com:80 allowed.com:80",
-        Limits::DEFAULT,
+        ProxyLimits::DEFAULT,
         move |_, _| Ok(vec![address]),
     )
 }

@@ -13,9 +13,9 @@ async fn tunnel(way: &Way) -> TcpStream {
 
 #[tokio::test]
 async fn a_connection_without_a_byte_is_cut_and_one_with_some_is_not() {
-    let limits = Limits {
+    let limits = ProxyLimits {
         idle: SHORT * 6,
-        ..Limits::DEFAULT
+        ..ProxyLimits::DEFAULT
     };
     let server = Echo::start().await;
     let way = Way::with_limits("echo.test:7000", server.names("echo.test"), limits);
@@ -35,9 +35,9 @@ async fn a_connection_without_a_byte_is_cut_and_one_with_some_is_not() {
 
 #[tokio::test]
 async fn who_does_not_say_where_to_go_is_cut_off() {
-    let limits = Limits {
+    let limits = ProxyLimits {
         greeting: SHORT * 3,
-        ..Limits::DEFAULT
+        ..ProxyLimits::DEFAULT
     };
     let server = Echo::start().await;
     let names = server.names("echo.test");
@@ -63,9 +63,9 @@ async fn who_does_not_say_where_to_go_is_cut_off() {
 
 #[tokio::test]
 async fn one_connection_too_many_waits_until_another_ends() {
-    let limits = Limits {
+    let limits = ProxyLimits {
         connections: 1,
-        ..Limits::DEFAULT
+        ..ProxyLimits::DEFAULT
     };
     let server = Echo::start().await;
     let way = Way::with_limits("echo.test:7000", server.names("echo.test"), limits);
