@@ -8,7 +8,7 @@ use shared::event::{EventData, TextDelta};
 use shared::job::LoopStop;
 use shared::message::AssistantMessage;
 use worker_model::retry::{self, Failed};
-use worker_model::{ModelError, ModelEvent, Request};
+use worker_model::{ModelError, ModelEvent, ModelRequest};
 
 use crate::budget::Reserved;
 use crate::loop_error::LoopError;
@@ -17,7 +17,7 @@ use crate::question::{Question, Urgency};
 use crate::telemetry::ModelCall;
 
 /// The result of a question.
-pub(crate) enum Answer {
+pub(crate) enum ModelAnswer {
     Reply(AssistantMessage),
     /// The reply could have exceeded a budget.
     Unaffordable(LoopStop),
@@ -27,13 +27,13 @@ pub(crate) enum Answer {
 pub(crate) async fn ask(
     ports: &LoopPorts<'_>,
     question: Question<'_>,
-) -> Result<Answer, LoopError> {
+) -> Result<ModelAnswer, LoopError> {
     let budget = ports.budget;
     let max_tokens = match budget.reserve(&question).await? {
         Reserved::Granted(max_tokens) => max_tokens,
         Reserved::Refused(stop) => {
             ports.meters.refused(stop);
-            return Ok(Answer::Unaffordable(stop));
+            return Ok(ModelAnswer::Unaffordable(stop));
         }
     };
     let call = ModelCall::begin(
@@ -42,7 +42,7 @@ pub(crate) async fn ask(
         ports.model_name,
         max_tokens,
     );
-    let request = Request {
+    let request = ModelRequest {
         max_tokens,
         ..question.request
     };
@@ -68,7 +68,7 @@ pub(crate) async fn ask(
             Ok(ModelEvent::Completed(mut reply)) => {
                 budget.settle(&mut reply.usage).await;
                 call.replied(&reply);
-                return Ok(Answer::Reply(reply));
+                return Ok(ModelAnswer::Reply(reply));
             }
             Err(error) => {
                 let Some(refusal) = budget.refusal() else {
@@ -76,7 +76,7 @@ pub(crate) async fn ask(
                 };
                 let stop = refusal?;
                 ports.meters.refused(stop);
-                return Ok(Answer::Unaffordable(stop));
+                return Ok(ModelAnswer::Unaffordable(stop));
             }
         };
         if question.urgency == Urgency::Required {

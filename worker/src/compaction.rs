@@ -2,9 +2,9 @@
 
 use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
 use shared::message::AssistantMessage;
-use worker_model::{Message, Part, Request};
+use worker_model::{Message, Part, ModelRequest};
 
-use crate::ask::{Answer, ask};
+use crate::ask::{ModelAnswer, ask};
 use crate::loop_error::LoopError;
 use crate::ports::LoopPorts;
 use crate::question::{Question, Urgency};
@@ -73,7 +73,7 @@ async fn summarise(
     window: u32,
 ) -> Result<Option<AssistantMessage>, LoopError> {
     let older = render_as_text(transcript.before(cut), window as usize * RENDERED_BYTES);
-    let request = Request {
+    let request = ModelRequest {
         system: TASK,
         tools: &[],
         messages: &[Message::User(vec![Part::Text(older)])],
@@ -86,8 +86,8 @@ async fn summarise(
         urgency: Urgency::Optional,
     };
     match ask(ports, question).await? {
-        Answer::Reply(reply) => Ok(Some(reply)),
-        Answer::Unaffordable(_) => Ok(None),
+        ModelAnswer::Reply(reply) => Ok(Some(reply)),
+        ModelAnswer::Unaffordable(_) => Ok(None),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A question to the model, with what is known about its size.
 
 use shared::job::Usage;
-use worker_model::Request;
+use worker_model::ModelRequest;
 
 use crate::transcript::Measured;
 
 /// A question to the model, with what is known about its size.
 pub(crate) struct Question<'a> {
-    pub(crate) request: Request<'a>,
+    pub(crate) request: ModelRequest<'a>,
     /// The part of the request that the provider has counted.
     pub(crate) measured: Option<Measured>,
     /// The usage of the job so far.

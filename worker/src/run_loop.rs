@@ -7,9 +7,9 @@ mod tests;
 
 use shared::event::EventData;
 use shared::job::LoopStop;
-use worker_model::Request;
+use worker_model::ModelRequest;
 
-use crate::ask::{Answer, ask};
+use crate::ask::{ModelAnswer, ask};
 use crate::compaction::compact_if_full;
 use crate::loop_error::LoopError;
 use crate::ports::LoopPorts;
@@ -33,7 +33,7 @@ pub(crate) async fn run_loop(
         ports.check_boundary()?;
         compact_if_full(ports, transcript).await?;
         transcript.end_with_user_turn();
-        let request = Request {
+        let request = ModelRequest {
             system,
             tools: &tools,
             messages: transcript.messages(),
@@ -46,8 +46,8 @@ pub(crate) async fn run_loop(
             urgency: Urgency::Required,
         };
         let reply = match ask(ports, question).await? {
-            Answer::Reply(reply) => reply,
-            Answer::Unaffordable(stop) => return Ok(stop),
+            ModelAnswer::Reply(reply) => reply,
+            ModelAnswer::Unaffordable(stop) => return Ok(stop),
         };
         let completed = EventData::MessageCompleted(reply.clone());
         ports.log.append(completed).await;

@@ -10,11 +10,11 @@ use futures_util::stream::BoxStream;
 use serde_json::Value;
 use shared::provider::{MediaKind, Provider};
 
-use self::reply::Reply;
+use self::reply::AnthropicReply;
 use crate::http::{self, Events, Patience};
-use crate::media::Takes;
+use crate::media::AcceptedMedia;
 use crate::name::ToolNames;
-use crate::{Addressee, Model, ModelError, ModelEvent, Request};
+use crate::{RenderContext, Model, ModelError, ModelEvent, ModelRequest};
 
 /// The files that the API has blocks for.
 const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
@@ -28,7 +28,7 @@ pub struct Anthropic {
     name: String,
     patience: Patience,
     /// Less after a file was refused.
-    takes: Mutex<Takes>,
+    accepted_media: Mutex<AcceptedMedia>,
 }
 
 impl Anthropic {
@@ -51,27 +51,27 @@ impl Anthropic {
             name,
             // Pings come while the model thinks.
             patience: Patience::with_pings(provider.stall_seconds),
-            takes: Mutex::new(Takes::of(&TAKES, provider.takes.as_deref())),
+            accepted_media: Mutex::new(AcceptedMedia::of(&TAKES, provider.accepted_media.as_deref())),
         }
     }
 
     /// What is sent for a request.
-    pub(super) fn body(&self, request: &Request<'_>) -> Value {
-        let addressee = Addressee {
+    pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
+        let addressee = RenderContext {
             model_id: &self.model_id,
             name: &self.name,
             names: &ToolNames::of(request.tools),
-            takes: self.takes(),
+            accepted_media: self.takes(),
         };
         request::render(request, &addressee)
     }
 
-    fn takes(&self) -> Takes {
-        *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn takes(&self) -> AcceptedMedia {
+        *self.accepted_media.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, and if the model cannot take a file, once more without it.
-    async fn ask(&self, request: Request<'_>) -> Result<Events, ModelError> {
+    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
         loop {
             let takes = self.takes();
             let call = self
@@ -84,19 +84,19 @@ impl Anthropic {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
-            let Some(corrected) = takes.corrected(&error, request.messages) else {
+            let Some(corrected) = accepted_media.corrected(&error, request.messages) else {
                 return Err(error);
             };
             tracing::info!(model = self.name, "asked again without what was refused");
-            *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+            *self.accepted_media.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
 }
 
 impl Model for Anthropic {
-    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
-        let fold = Reply::new(names, self.name.clone(), request.messages);
+        let fold = AnthropicReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)
     }
 }

@@ -6,13 +6,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 /// An answer, and how it ends.
-pub(super) struct Answer {
+pub(super) struct FakeAnswer {
     head: String,
     body: String,
     cut: bool,
 }
 
-impl Answer {
+impl FakeAnswer {
     /// A status with more headers, each ended by a line break, and a body.
     pub(super) fn status(status: u16, headers: &str, body: &str) -> Self {
         let head = format!("HTTP/1.1 {status} X\r\n{headers}");
@@ -47,7 +47,7 @@ pub(super) struct FakeServer {
 
 impl FakeServer {
     /// Starts a server with these answers.
-    pub(super) async fn start(answers: Vec<Answer>) -> Self {
+    pub(super) async fn start(answers: Vec<FakeAnswer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut calls = JoinSet::new();
@@ -88,7 +88,7 @@ async fn read(connection: &mut TcpStream) -> (String, Value) {
 }
 
 /// Writes in chunks of an odd size.
-async fn write(connection: &mut TcpStream, answer: &Answer) {
+async fn write(connection: &mut TcpStream, answer: &FakeAnswer) {
     let head = format!(
         "{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n",
         answer.head

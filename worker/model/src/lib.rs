@@ -31,13 +31,13 @@ pub use open::open;
 use serde_json::Value;
 use shared::message::AssistantMessage;
 
-use self::media::Takes;
+use self::media::AcceptedMedia;
 use self::name::ToolNames;
 
 /// A model that can be asked. Dropping the stream ends the call.
 pub trait Model: Send + Sync {
     /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
-    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 
     /// Whether it repeats itself because it was told to, and not because it is stuck.
     fn follows_a_script(&self) -> bool {
@@ -47,7 +47,7 @@ pub trait Model: Send + Sync {
 
 /// What a model is asked.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct ModelRequest<'a> {
     /// The system prompt.
     pub system: &'a str,
     /// The tools that it may call, by canonical name.
@@ -59,7 +59,7 @@ pub struct Request<'a> {
 }
 
 /// Whom a request is rendered for.
-struct Addressee<'a> {
+struct RenderContext<'a> {
     /// The model's id at its provider.
     model_id: &'a str,
     /// Its name for us: what other models have thought stays with them.
@@ -67,7 +67,7 @@ struct Addressee<'a> {
     /// What the tools are called there.
     names: &'a ToolNames,
     /// The files that it looks at itself.
-    takes: Takes,
+    accepted_media: AcceptedMedia,
 }
 
 /// A tool as the model sees it.

@@ -30,7 +30,7 @@ const WORDS_FOR_ALL: [&str; 7] = [
 
 /// The kinds of files that a model looks at itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Takes {
+pub(super) struct AcceptedMedia {
     image: bool,
     pdf: bool,
     audio: bool,
@@ -38,7 +38,7 @@ pub(super) struct Takes {
 
 /// How a file goes to a model.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum MediaForm {
     /// With its media type.
     Image(&'static str),
     Pdf,
@@ -48,7 +48,7 @@ pub(super) enum Form {
     Mention,
 }
 
-impl Takes {
+impl AcceptedMedia {
     /// What the wire format has, or of that only what is configured.
     pub(super) fn of(format: &[MediaKind], configured: Option<&[MediaKind]>) -> Self {
         let takes = |kind| {
@@ -116,34 +116,34 @@ impl Takes {
 
 impl Media {
     /// How it goes to a model that takes these.
-    pub(super) fn form(&self, takes: Takes) -> Form {
+    pub(super) fn form(&self, accepted_media: AcceptedMedia) -> MediaForm {
         match self.best_form() {
-            Form::Image(_) if !takes.image => Form::Mention,
-            Form::Pdf if !takes.pdf => Form::Mention,
-            Form::Audio(_) if !takes.audio => Form::Mention,
+            MediaForm::Image(_) if !accepted_media.image => MediaForm::Mention,
+            MediaForm::Pdf if !accepted_media.pdf => MediaForm::Mention,
+            MediaForm::Audio(_) if !accepted_media.audio => MediaForm::Mention,
             form => form,
         }
     }
 
-    fn best_form(&self) -> Form {
+    fn best_form(&self) -> MediaForm {
         match self.essence() {
-            "image/jpeg" | "image/jpg" => Form::Image("image/jpeg"),
-            "image/png" => Form::Image("image/png"),
-            "image/gif" => Form::Image("image/gif"),
-            "image/webp" => Form::Image("image/webp"),
-            "application/pdf" => Form::Pdf,
-            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => Form::Audio("wav"),
-            "audio/mpeg" | "audio/mp3" => Form::Audio("mp3"),
-            _ => Form::Mention,
+            "image/jpeg" | "image/jpg" => MediaForm::Image("image/jpeg"),
+            "image/png" => MediaForm::Image("image/png"),
+            "image/gif" => MediaForm::Image("image/gif"),
+            "image/webp" => MediaForm::Image("image/webp"),
+            "application/pdf" => MediaForm::Pdf,
+            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => MediaForm::Audio("wav"),
+            "audio/mpeg" | "audio/mp3" => MediaForm::Audio("mp3"),
+            _ => MediaForm::Mention,
         }
     }
 
     fn kind(&self) -> Option<MediaKind> {
         match self.best_form() {
-            Form::Image(_) => Some(MediaKind::Image),
-            Form::Pdf => Some(MediaKind::Pdf),
-            Form::Audio(_) => Some(MediaKind::Audio),
-            Form::Mention => None,
+            MediaForm::Image(_) => Some(MediaKind::Image),
+            MediaForm::Pdf => Some(MediaKind::Pdf),
+            MediaForm::Audio(_) => Some(MediaKind::Audio),
+            MediaForm::Mention => None,
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
             (&[png], 401, "the image key is wrong", None),
             (&[], 400, "image", None),
         ];
-        let all = Takes::of(&ALL, None);
+        let all = AcceptedMedia::of(&ALL, None);
         for (sent, status, words, expected) in cases {
             let corrected = all.corrected(&refused(status, words), &files(sent));
             assert_eq!(corrected, expected.map(|kind| all.without(kind)), "{words}");
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_server_without_eyes_is_corrected_and_a_failing_one_is_not() {
-        let all = Takes::of(&ALL, None);
+        let all = AcceptedMedia::of(&ALL, None);
         let failing = |message: &str| ModelError::Unavailable {
             retry_after: None,
             message: message.into(),
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_is_configured_narrows_what_the_format_has() {
-        let takes = Takes::of(
+        let takes = AcceptedMedia::of(
             &[MediaKind::Image, MediaKind::Pdf],
             Some(&[MediaKind::Pdf, MediaKind::Audio]),
         );
@@ -274,12 +274,12 @@ mod tests {
             panic!("one message");
         };
         let forms = parts.iter().map(|part| match part {
-            Part::Media(file) => file.form(takes),
+            Part::Media(file) => file.form(accepted_media),
             _ => panic!("no file"),
         });
         assert_eq!(
             forms.collect::<Vec<_>>(),
-            [Form::Mention, Form::Pdf, Form::Mention]
+            [MediaForm::Mention, MediaForm::Pdf, MediaForm::Mention]
         );
     }
 }

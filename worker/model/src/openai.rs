@@ -14,10 +14,10 @@ use serde_json::Value;
 use shared::provider::Provider;
 
 use self::dialect::Dialect;
-use self::reply::Reply;
+use self::reply::ChatReply;
 use crate::http::{self, Events, Patience};
 use crate::name::ToolNames;
-use crate::{Addressee, Model, ModelError, ModelEvent, Request};
+use crate::{RenderContext, Model, ModelError, ModelEvent, ModelRequest};
 
 /// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
 pub struct OpenAi {
@@ -55,13 +55,13 @@ impl OpenAi {
     }
 
     /// What is sent for a request.
-    pub(super) fn body(&self, request: &Request<'_>) -> Value {
+    pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
         let dialect = self.dialect();
-        let addressee = Addressee {
+        let addressee = RenderContext {
             model_id: &self.model_id,
             name: &self.name,
             names: &ToolNames::of(request.tools),
-            takes: dialect.takes,
+            accepted_media: dialect.accepted_media,
         };
         request::render(request, &addressee, dialect)
     }
@@ -71,7 +71,7 @@ impl OpenAi {
     }
 
     /// Asks, and if the server does not know a parameter or cannot take a file, once more without it.
-    async fn ask(&self, request: Request<'_>) -> Result<Events, ModelError> {
+    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
         loop {
             let dialect = self.dialect();
             let mut call = self.http.post(&self.url).json(&self.body(&request));
@@ -92,9 +92,9 @@ impl OpenAi {
 }
 
 impl Model for OpenAi {
-    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
-        let fold = Reply::new(names, self.name.clone(), request.messages);
+        let fold = ChatReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)
     }
 }

@@ -7,7 +7,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use rand::RngExt;
 use tokio::time::sleep;
 
-use crate::{Model, ModelError, ModelEvent, Request};
+use crate::{Model, ModelError, ModelEvent, ModelRequest};
 
 /// The most times that one request is sent; the error of the last is the caller's.
 const MAX_TRIES: u32 = 5;
@@ -53,7 +53,7 @@ pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 
 /// for the next try.
 pub fn stream<'a>(
     model: &'a dyn Model,
-    request: Request<'a>,
+    request: ModelRequest<'a>,
     report: &'a Report<'a>,
 ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
     let asking = Asking {
@@ -75,7 +75,7 @@ pub fn stream<'a>(
 
 struct Asking<'a> {
     model: &'a dyn Model,
-    request: Request<'a>,
+    request: ModelRequest<'a>,
     report: &'a Report<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
     tries: u32,

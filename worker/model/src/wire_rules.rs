@@ -7,7 +7,7 @@ use shared::provider::{Provider, ProviderKind};
 
 use crate::anthropic::Anthropic;
 use crate::openai::OpenAi;
-use crate::{Message, Request, ToolSpec};
+use crate::{Message, ModelRequest, ToolSpec};
 
 /// A client such as the worker has.
 pub(crate) fn client() -> reqwest::Client {
@@ -45,7 +45,7 @@ impl Wire {
             description: "Reads.".into(),
             input_schema: json!({ "type": "object" }),
         })];
-        let request = Request {
+        let request = ModelRequest {
             system: "Be brief.",
             tools: &tools,
             messages,

@@ -1,7 +1,7 @@
 //! The most tokens that a request can have.
 
 use crate::transcript::Measured;
-use worker_model::{Message, Part, Request, ToolSpec};
+use worker_model::{Message, Part, ModelRequest, ToolSpec};
 
 /// What a provider adds of its own: how it marks roles and explains tools to its model.
 const FRAME_TOKENS: u64 = 1_024;
@@ -26,7 +26,7 @@ pub(super) struct KnownCounts {
 
 /// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
 /// token has at least one.
-pub(super) fn input_upper_bound(request: &Request<'_>, known: KnownCounts) -> u64 {
+pub(super) fn input_upper_bound(request: &ModelRequest<'_>, known: KnownCounts) -> u64 {
     let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
     let head = FRAME_TOKENS + request.system.len() as u64 + tools;
     let (counted, rest) = match known.measured {
@@ -107,7 +107,7 @@ mod tests {
             description: "d".repeat(200),
             input_schema: json!({"type": "object"}),
         })];
-        let request = Request {
+        let request = ModelRequest {
             system: &"s".repeat(3_000),
             tools: &tools,
             messages,

@@ -15,7 +15,7 @@ use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 use shared::telemetry::metrics::Metrics;
 use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
-use worker_model::{Model, ModelError, ModelEvent, Part, Request, ToolSpec};
+use worker_model::{Model, ModelError, ModelEvent, Part, ModelRequest, ToolSpec};
 use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 
@@ -154,7 +154,7 @@ impl ScriptedLoop {
 }
 
 impl Model for ScriptedModel {
-    fn stream<'a>(&'a self, request: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         lock(&self.requests).push((request.messages.len(), request.max_tokens));
         let answer = lock(&self.answers).pop_front();
         match answer.expect("the loop asks no more often than the script says") {

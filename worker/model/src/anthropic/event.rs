@@ -21,7 +21,7 @@ pub(super) enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
-        usage: Option<Usage>,
+        usage: Option<WireUsage>,
     },
     MessageStop,
     Error {
@@ -34,7 +34,7 @@ pub(super) enum Event {
 /// The head of a reply.
 #[derive(Deserialize)]
 pub(super) struct MessageStart {
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<WireUsage>,
 }
 
 /// What is known only at the end.
@@ -89,15 +89,15 @@ pub(super) enum Delta {
 
 /// Running totals; each may be absent, null or, with proxies, zero until the end.
 #[derive(Default, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl Usage {
-    /// Takes later totals over.
+impl WireUsage {
+    /// AcceptedMedia later totals over.
     pub(super) fn update(&mut self, later: Option<Self>) {
         let Some(later) = later else { return };
         self.input_tokens = self.input_tokens.max(later.input_tokens);

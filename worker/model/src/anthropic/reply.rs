@@ -6,21 +6,21 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
 
-use super::event::{Delta, Event, Start, Usage};
+use super::event::{Delta, Event, Start, WireUsage};
 use crate::call_id::CallIds;
 use crate::name::ToolNames;
 use crate::reply::{Fold, shown};
 use crate::{Message, ModelError, ModelEvent, arguments, failure, surrogate};
 
 /// A reply in the making.
-pub(super) struct Reply {
+pub(super) struct AnthropicReply {
     names: ToolNames,
     name: String,
     ids: CallIds,
     /// By the index that the provider gave, in the order of arrival.
     drafts: Vec<(u64, Draft)>,
     stop_reason: Option<String>,
-    usage: Usage,
+    usage: WireUsage,
 }
 
 /// A block in the making.
@@ -41,7 +41,7 @@ enum Draft {
     Unknown,
 }
 
-impl Reply {
+impl AnthropicReply {
     /// An empty reply of the model called `name` to `messages`.
     pub(super) fn new(names: ToolNames, name: String, messages: &[Message]) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl Reply {
             ids: CallIds::after(messages),
             drafts: Vec::new(),
             stop_reason: None,
-            usage: Usage::default(),
+            usage: WireUsage::default(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Reply {
     }
 }
 
-impl Fold for Reply {
+impl Fold for AnthropicReply {
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let event = match surrogate::parse(data).map_err(unreadable)? {
             Event::MessageStart { message } => {

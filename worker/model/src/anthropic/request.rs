@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block};
 
 use crate::call_id::WireIds;
-use crate::media::{Form, Takes};
+use crate::media::{MediaForm, AcceptedMedia};
 use crate::name::ToolNames;
-use crate::{Addressee, Media, Message, Part, Request, ToolResult, ToolSpec};
+use crate::{RenderContext, Media, Message, Part, ModelRequest, ToolResult, ToolSpec};
 
 /// How many user messages at the end carry a cache marker: the last writes the cache, the one before
 /// finds what the call before has written. With those of the tools and of the system prompt, which
@@ -14,7 +14,7 @@ use crate::{Addressee, Media, Message, Part, Request, ToolResult, ToolSpec};
 const MARKED_MESSAGES: usize = 2;
 
 /// Renders the body of the request.
-pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>) -> Value {
+pub(super) fn render(request: &ModelRequest<'_>, to: &RenderContext<'_>) -> Value {
     let mut body = json!({
         "model": to.model_id,
         "max_tokens": request.max_tokens,
@@ -43,12 +43,12 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     })
 }
 
-fn messages(messages: &[Message], to: &Addressee<'_>) -> Vec<Value> {
+fn messages(messages: &[Message], to: &RenderContext<'_>) -> Vec<Value> {
     let ids = WireIds::of(messages, to.name);
     let mut rendered: Vec<Value> = Vec::new();
     for message in messages {
         let (role, content) = match message {
-            Message::User(parts) => ("user", user(parts, &ids, to.takes)),
+            Message::User(parts) => ("user", user(parts, &ids, to.accepted_media)),
             Message::Assistant(message) => ("assistant", assistant(message, &ids, to)),
         };
         // The API refuses a message without content; the neighbours of a missing one become one.
@@ -78,21 +78,21 @@ fn messages(messages: &[Message], to: &Addressee<'_>) -> Vec<Value> {
 }
 
 /// Results come first, or the API misses them.
-fn user(parts: &[Part], ids: &WireIds<'_>, takes: Takes) -> Vec<Value> {
+fn user(parts: &[Part], ids: &WireIds<'_>, accepted_media: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(tool_result(result, ids)),
         _ => None,
     });
     let others = parts.iter().filter_map(|part| match part {
         Part::Text(text) => text_block(text),
-        Part::Media(file) => Some(media(file, takes)),
+        Part::Media(file) => Some(media(file, accepted_media)),
         Part::ToolResult(_) => None,
     });
     results.chain(others).collect()
 }
 
 /// The blocks of a reply, handed back; none if only thoughts were left, which the API refuses.
-fn assistant(message: &AssistantMessage, ids: &WireIds<'_>, to: &Addressee<'_>) -> Vec<Value> {
+fn assistant(message: &AssistantMessage, ids: &WireIds<'_>, to: &RenderContext<'_>) -> Vec<Value> {
     let is_own = message.model == to.name;
     let blocks = message.content.iter().filter_map(|block| match block {
         Block::Text { text } => text_block(text),
@@ -140,15 +140,15 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn media(file: &Media, takes: Takes) -> Value {
+fn media(file: &Media, accepted_media: AcceptedMedia) -> Value {
     let source =
         |media_type| json!({ "type": "base64", "media_type": media_type, "data": file.base64() });
-    match file.form(takes) {
-        Form::Image(media_type) => json!({ "type": "image", "source": source(media_type) }),
-        Form::Pdf => {
+    match file.form(accepted_media) {
+        MediaForm::Image(media_type) => json!({ "type": "image", "source": source(media_type) }),
+        MediaForm::Pdf => {
             json!({ "type": "document", "source": source("application/pdf"), "title": file.name })
         }
-        Form::Audio(_) | Form::Mention => json!({ "type": "text", "text": file.mention() }),
+        MediaForm::Audio(_) | MediaForm::Mention => json!({ "type": "text", "text": file.mention() }),
     }
 }
 

@@ -3,7 +3,7 @@ use serde_json::json;
 use shared::provider::ProviderKind;
 
 use super::*;
-use crate::fake_server::{Answer, FakeServer};
+use crate::fake_server::{FakeAnswer, FakeServer};
 use crate::wire_rules::client;
 use crate::{Message, Part, retry};
 
@@ -31,7 +31,7 @@ fn model(base_url: &str) -> Anthropic {
 /// Asks and tells what came: deltas, then the text of the completed message or the error.
 async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<String, ModelError>) {
     let messages = [Message::User(vec![Part::Text("hi".into())])];
-    let request = Request {
+    let request = ModelRequest {
         system: "",
         tools: &[],
         messages: &messages,
@@ -60,7 +60,7 @@ async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<Stri
 #[tokio::test]
 async fn a_call_carries_key_and_version_and_streams_the_reply() {
     for path in ["", "/", "/v1", "/v1/"] {
-        let server = FakeServer::start(vec![Answer::stream(&[
+        let server = FakeServer::start(vec![FakeAnswer::stream(&[
             START, BLOCK, HELLO, WORLD, END, STOP,
         ])])
         .await;
@@ -79,14 +79,14 @@ async fn a_call_carries_key_and_version_and_streams_the_reply() {
 async fn a_status_becomes_the_error_that_it_means() {
     let error = r#"{"type":"error","error":{"type":"x","message":"the key sk-ant-secret is bad"}}"#;
     let server = FakeServer::start(vec![
-        Answer::status(429, "retry-after: 7\r\n", error),
-        Answer::status(529, "retry-after: 3\r\n", error),
-        Answer::status(401, "", error),
-        Answer::status(302, "location: http://127.0.0.1:9/\r\n", ""),
-        Answer::status(200, "content-type: text/html\r\n", "<html></html>"),
-        Answer::status(200, "content-type: application/json\r\n", error),
-        Answer::stream(&[START, BLOCK]),
-        Answer::stream(&[START, BLOCK]).cut(),
+        FakeAnswer::status(429, "retry-after: 7\r\n", error),
+        FakeAnswer::status(529, "retry-after: 3\r\n", error),
+        FakeAnswer::status(401, "", error),
+        FakeAnswer::status(302, "location: http://127.0.0.1:9/\r\n", ""),
+        FakeAnswer::status(200, "content-type: text/html\r\n", "<html></html>"),
+        FakeAnswer::status(200, "content-type: application/json\r\n", error),
+        FakeAnswer::stream(&[START, BLOCK]),
+        FakeAnswer::stream(&[START, BLOCK]).cut(),
     ])
     .await;
     let http = reqwest::Client::builder()
@@ -121,9 +121,9 @@ async fn a_status_becomes_the_error_that_it_means() {
 #[tokio::test]
 async fn a_busy_provider_and_a_cut_stream_are_asked_again_and_nothing_shows_twice() {
     let server = FakeServer::start(vec![
-        Answer::status(529, "", ""),
-        Answer::stream(&[START, BLOCK, HELLO]).cut(),
-        Answer::stream(&[START, BLOCK, HELLO, WORLD, END, STOP]),
+        FakeAnswer::status(529, "", ""),
+        FakeAnswer::stream(&[START, BLOCK, HELLO]).cut(),
+        FakeAnswer::stream(&[START, BLOCK, HELLO, WORLD, END, STOP]),
     ])
     .await;
     let (deltas, text) = ask(&model(&server.url), true).await;

@@ -10,7 +10,7 @@ use shared::message::Tokens;
 pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
     #[serde(default, deserialize_with = "if_readable")]
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<WireUsage>,
 }
 
 /// The only choice, as we ask for one.
@@ -81,7 +81,7 @@ pub(super) struct Function {
 
 /// What the reply cost so far.
 #[derive(Default, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct WireUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
@@ -110,7 +110,7 @@ fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
-impl Usage {
+impl WireUsage {
     /// In our terms, where thinking is part of the output: xAI and Gemini count it in the total only.
     pub(super) fn tokens(&self) -> Tokens {
         let input_tokens = self.prompt_tokens.unwrap_or_default();

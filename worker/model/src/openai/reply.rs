@@ -15,7 +15,7 @@ use crate::reply::Fold;
 use crate::{Message, ModelError, ModelEvent, failure, surrogate};
 
 /// A reply in the making.
-pub(super) struct Reply {
+pub(super) struct ChatReply {
     names: ToolNames,
     name: String,
     ids: CallIds,
@@ -36,7 +36,7 @@ enum Draft {
     Call,
 }
 
-impl Reply {
+impl ChatReply {
     /// An empty reply of the model called `name` to `messages`.
     pub(super) fn new(names: ToolNames, name: String, messages: &[Message]) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Reply {
     }
 }
 
-impl Fold for Reply {
+impl Fold for ChatReply {
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         if data.trim() == "[DONE]" {
             if self.finish_reason.is_none() && self.drafts.is_empty() {

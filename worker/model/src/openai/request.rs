@@ -6,12 +6,12 @@ use shared::message::{AssistantMessage, ToolCall};
 use super::dialect::Dialect;
 use super::thought;
 use crate::call_id::WireIds;
-use crate::media::{Form, Takes};
+use crate::media::{MediaForm, AcceptedMedia};
 use crate::name::ToolNames;
-use crate::{Addressee, Media, Message, Part, Request, ToolResult, ToolSpec};
+use crate::{RenderContext, Media, Message, Part, ModelRequest, ToolResult, ToolSpec};
 
 /// Renders the body of the request.
-pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect) -> Value {
+pub(super) fn render(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect) -> Value {
     let mut body = json!({
         "model": to.model_id,
         "stream": true,
@@ -27,7 +27,7 @@ pub(super) fn render(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect
 
 /// The messages; what lies between two replies becomes one message of the user, as some servers
 /// refuse two in a row.
-fn messages(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect) -> Vec<Value> {
+fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect) -> Vec<Value> {
     let ids = WireIds::of(request.messages, to.name);
     let mut rendered = Vec::new();
     if !request.system.trim().is_empty() {
@@ -39,18 +39,18 @@ fn messages(request: &Request<'_>, to: &Addressee<'_>, dialect: Dialect) -> Vec<
             Message::User(more) => parts.extend(more),
             Message::Assistant(message) => {
                 if let Some(reply) = assistant(message, &ids, to, dialect) {
-                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.takes));
+                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.accepted_media));
                     rendered.push(reply);
                 }
             }
         }
     }
-    rendered.extend(our_side(&parts, &ids, to.takes));
+    rendered.extend(our_side(&parts, &ids, to.accepted_media));
     rendered
 }
 
 /// Results must directly follow the message with the calls, so they precede all else.
-fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: Takes) -> Vec<Value> {
+fn our_side(parts: &[&Part], ids: &WireIds<'_>, accepted_media: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(json!({
             "role": "tool",
@@ -59,7 +59,7 @@ fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: Takes) -> Vec<Value> {
         })),
         _ => None,
     });
-    results.chain(user(parts, takes)).collect()
+    results.chain(user(parts, accepted_media)).collect()
 }
 
 fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
@@ -86,12 +86,12 @@ fn result_text(result: &ToolResult) -> String {
     }
 }
 
-fn user(parts: &[&Part], takes: Takes) -> Option<Value> {
+fn user(parts: &[&Part], accepted_media: AcceptedMedia) -> Option<Value> {
     let content: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
             Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
-            Part::Media(file) => Some(media(file, takes)),
+            Part::Media(file) => Some(media(file, accepted_media)),
             Part::ToolResult(_) => None,
         })
         .collect();
@@ -111,7 +111,7 @@ fn user(parts: &[&Part], takes: Takes) -> Option<Value> {
 fn assistant(
     message: &AssistantMessage,
     ids: &WireIds<'_>,
-    to: &Addressee<'_>,
+    to: &RenderContext<'_>,
     dialect: Dialect,
 ) -> Option<Value> {
     let is_own = message.model == to.name;
@@ -147,21 +147,21 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn media(file: &Media, takes: Takes) -> Value {
+fn media(file: &Media, accepted_media: AcceptedMedia) -> Value {
     let data_url = |media_type| format!("data:{media_type};base64,{}", file.base64());
-    match file.form(takes) {
-        Form::Image(media_type) => {
+    match file.form(accepted_media) {
+        MediaForm::Image(media_type) => {
             json!({ "type": "image_url", "image_url": { "url": data_url(media_type) } })
         }
-        Form::Pdf => json!({
+        MediaForm::Pdf => json!({
             "type": "file",
             "file": { "filename": file.name, "file_data": data_url("application/pdf") },
         }),
-        Form::Audio(format) => json!({
+        MediaForm::Audio(format) => json!({
             "type": "input_audio",
             "input_audio": { "data": file.base64(), "format": format },
         }),
-        Form::Mention => text_part(&file.mention()),
+        MediaForm::Mention => text_part(&file.mention()),
     }
 }
 

@@ -6,7 +6,7 @@ use shared::message::AssistantMessage;
 use shared::provider::ProviderKind;
 
 use super::*;
-use crate::fake_server::{Answer, FakeServer};
+use crate::fake_server::{FakeAnswer, FakeServer};
 use crate::wire_rules::client;
 use crate::{Message, Part};
 
@@ -20,7 +20,7 @@ fn model(base_url: &str, key: Option<&str>) -> OpenAi {
 
 async fn ask(model: &OpenAi) -> Result<AssistantMessage, ModelError> {
     let messages = [Message::User(vec![Part::Text("hi".into())])];
-    let request = Request {
+    let request = ModelRequest {
         system: "",
         tools: &[],
         messages: &messages,
@@ -35,7 +35,7 @@ async fn ask(model: &OpenAi) -> Result<AssistantMessage, ModelError> {
 
 #[tokio::test]
 async fn a_call_carries_the_key_if_there_is_one() {
-    let answer = || Answer::stream(&[HELLO, STOP, "[DONE]"]);
+    let answer = || FakeAnswer::stream(&[HELLO, STOP, "[DONE]"]);
     let server = FakeServer::start(vec![answer(), answer()]).await;
     for key in [Some("sk-secret"), None] {
         let base_url = format!("{}/v1/", server.url);
@@ -63,9 +63,9 @@ async fn a_call_carries_the_key_if_there_is_one() {
 async fn a_parameter_that_the_server_refuses_is_left_out_from_then_on() {
     let refusal = r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}"#;
     let server = FakeServer::start(vec![
-        Answer::status(400, "", refusal),
-        Answer::stream(&[HELLO, STOP]),
-        Answer::stream(&[HELLO, STOP]),
+        FakeAnswer::status(400, "", refusal),
+        FakeAnswer::stream(&[HELLO, STOP]),
+        FakeAnswer::stream(&[HELLO, STOP]),
     ])
     .await;
     let model = model(&server.url, None);
@@ -86,12 +86,12 @@ async fn a_parameter_that_the_server_refuses_is_left_out_from_then_on() {
 async fn a_server_that_does_not_stream_is_understood() {
     let json = "content-type: application/json; charset=utf-8\r\n";
     let server = FakeServer::start(vec![
-        Answer::status(
+        FakeAnswer::status(
             200,
             json,
             r#"{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
         ),
-        Answer::status(200, json, r#"{"error":{"message":"no such model","code":404}}"#),
+        FakeAnswer::status(200, json, r#"{"error":{"message":"no such model","code":404}}"#),
     ])
     .await;
     let model = model(&server.url, None);
@@ -110,11 +110,11 @@ async fn a_server_that_does_not_stream_is_understood() {
 async fn a_status_or_a_cut_becomes_the_error_that_it_means() {
     let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let server = FakeServer::start(vec![
-        Answer::status(429, "retry-after: 20\r\n", ""),
-        Answer::status(429, "", quota),
-        Answer::status(503, "", "no healthy upstream"),
-        Answer::stream(&[HELLO]).cut(),
-        Answer::stream(&[HELLO, STOP]).cut(),
+        FakeAnswer::status(429, "retry-after: 20\r\n", ""),
+        FakeAnswer::status(429, "", quota),
+        FakeAnswer::status(503, "", "no healthy upstream"),
+        FakeAnswer::stream(&[HELLO]).cut(),
+        FakeAnswer::stream(&[HELLO, STOP]).cut(),
     ])
     .await;
     let model = model(&server.url, Some("sk-secret"));

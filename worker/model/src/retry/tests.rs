@@ -15,7 +15,7 @@ struct Scripted {
 }
 
 impl Model for Scripted {
-    fn stream<'a>(&'a self, _: Request<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(&'a self, _: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         self.asked_at.lock().unwrap().push(Instant::now());
         stream::iter(self.replies.lock().unwrap().pop_front().unwrap()).boxed()
     }
@@ -45,8 +45,8 @@ impl Scripted {
     }
 }
 
-fn nothing() -> Request<'static> {
-    Request {
+fn nothing() -> ModelRequest<'static> {
+    ModelRequest {
         system: "",
         tools: &[],
         messages: &[],

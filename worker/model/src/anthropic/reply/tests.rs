@@ -9,13 +9,13 @@ use crate::replay::{replay_broken, replay_samples, replay_whole};
 const START: &str = r#"{"type":"message_start","message":{"id":"m","role":"assistant","content":[],"usage":{"input_tokens":10,"cache_creation_input_tokens":200,"cache_read_input_tokens":3000,"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
-fn reply() -> Reply {
+fn reply() -> AnthropicReply {
     let spec = ToolSpec {
         name: "files.read".into(),
         description: String::new(),
         input_schema: Value::Null,
     };
-    Reply::new(ToolNames::of(&[Arc::new(spec)]), "anthropic/x".into(), &[])
+    AnthropicReply::new(ToolNames::of(&[Arc::new(spec)]), "anthropic/x".into(), &[])
 }
 
 fn block_start(index: u64, block: &str) -> String {

@@ -45,23 +45,23 @@ fn tools() -> Vec<Arc<ToolSpec>> {
 }
 
 fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
-    let request = Request {
+    let request = ModelRequest {
         system,
         tools,
         messages,
         max_tokens: 4096,
     };
-    let to = Addressee {
+    let to = RenderContext {
         model_id: "claude-x",
         name: "anthropic/x",
         names: &ToolNames::of(tools),
-        takes: takes(),
+        accepted_media: takes(),
     };
     render(&request, &to)
 }
 
-fn takes() -> Takes {
-    Takes::of(&[MediaKind::Image, MediaKind::Pdf], None)
+fn takes() -> AcceptedMedia {
+    AcceptedMedia::of(&[MediaKind::Image, MediaKind::Pdf], None)
 }
 
 #[test]

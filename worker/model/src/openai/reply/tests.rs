@@ -6,20 +6,20 @@ use super::*;
 use crate::ToolSpec;
 use crate::replay::{replay_broken, replay_samples, replay_whole};
 
-fn reply_after(messages: &[Message]) -> Reply {
+fn reply_after(messages: &[Message]) -> ChatReply {
     let spec = ToolSpec {
         name: "files.read".into(),
         description: String::new(),
         input_schema: Value::Null,
     };
-    Reply::new(
+    ChatReply::new(
         ToolNames::of(&[Arc::new(spec)]),
         "openai/x".into(),
         messages,
     )
 }
 
-fn reply() -> Reply {
+fn reply() -> ChatReply {
     reply_after(&[])
 }
 

@@ -54,7 +54,7 @@ fn reasoning(provider: Value) -> Block {
 }
 
 fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
-    let request = Request {
+    let request = ModelRequest {
         system,
         tools,
         messages,
@@ -63,12 +63,12 @@ fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Valu
     render_for(&request, dialect())
 }
 
-fn render_for(request: &Request<'_>, dialect: Dialect) -> Value {
-    let to = Addressee {
+fn render_for(request: &ModelRequest<'_>, dialect: Dialect) -> Value {
+    let to = RenderContext {
         model_id: "gpt-x",
         name: "openai/x",
         names: &ToolNames::of(request.tools),
-        takes: dialect.takes,
+        accepted_media: dialect.accepted_media,
     };
     render(request, &to, dialect)
 }
@@ -214,9 +214,9 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
         ),
     ] {
         let expected = json!({ "role": "user", "content": [expected] });
-        assert_eq!(user(&[&file(name, content_type)], takes), Some(expected));
+        assert_eq!(user(&[&file(name, content_type)], accepted_media), Some(expected));
     }
     let named =
         json!({ "role": "user", "content": "[file in/a.ogg (audio/ogg) is in the workspace]" });
-    assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], takes), Some(named));
+    assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], accepted_media), Some(named));
 }
