@@ -14,7 +14,7 @@ use shared::telemetry::trace::Span;
 use tokio::time::timeout;
 
 use worker_tool::{Call, Done, ToolContext, ToolError};
-use worker_workspace::{Capture, Spill};
+use worker_workspace::{HeadTailBuffer, Spill};
 
 use super::Toolbox;
 use super::approval::Permission;
@@ -243,9 +243,9 @@ impl ToolRunner<'_> {
         if done.text.len() <= most {
             return done;
         }
-        let mut capture = Capture::new(shown);
-        capture.push(done.text.as_bytes());
-        let part = capture.finish().text;
+        let mut buffer = HeadTailBuffer::new(shown);
+        buffer.push(done.text.as_bytes());
+        let part = buffer.finish().text;
         // Without secrets already.
         let mut spill = Spill::new(
             self.context.workspace.clone(),

@@ -3,25 +3,25 @@
 use shared::message::Block;
 
 use worker_model::{Message, Part};
-use worker_workspace::Capture;
+use worker_workspace::HeadTailBuffer;
 
 /// How much of one result is told again.
 const MAX_RESULT_BYTES: usize = 4_000;
 
 /// What was said, as one text of at most about so many bytes: head and tail, if it is longer.
 pub(crate) fn render_as_text(messages: &[Message], max_bytes: usize) -> String {
-    let mut capture = Capture::new(max_bytes);
+    let mut buffer = HeadTailBuffer::new(max_bytes);
     for message in messages {
         let lines: Vec<_> = match message {
             Message::User(parts) => parts.iter().map(user).collect(),
             Message::Assistant(reply) => reply.content.iter().filter_map(assistant).collect(),
         };
         for line in lines {
-            capture.push(line.as_bytes());
-            capture.push(b"\n\n");
+            buffer.push(line.as_bytes());
+            buffer.push(b"\n\n");
         }
     }
-    capture.finish().text
+    buffer.finish().text
 }
 
 fn user(part: &Part) -> String {
@@ -30,9 +30,9 @@ fn user(part: &Part) -> String {
         Part::Media(file) => format!("PERSON: [the file {}, {}]", file.name, file.content_type),
         Part::ToolResult(result) => {
             let outcome = if result.is_error { "FAILURE" } else { "RESULT" };
-            let mut capture = Capture::new(MAX_RESULT_BYTES);
-            capture.push(result.text.as_bytes());
-            format!("{outcome}: {}", capture.finish().text)
+            let mut buffer = HeadTailBuffer::new(MAX_RESULT_BYTES);
+            buffer.push(result.text.as_bytes());
+            format!("{outcome}: {}", buffer.finish().text)
         }
     }
 }

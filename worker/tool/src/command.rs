@@ -9,7 +9,7 @@ use tokio::time::{sleep_until, timeout};
 
 use shared::event::OutputStream;
 use worker_sandbox::{CommandEnd, LaunchError, Limit, RunningCommand};
-use worker_workspace::{Capture, Captured, TextStream};
+use worker_workspace::{HeadTailBuffer, HeadTail, TextStream};
 use worker_workspace::{Spill, Spilled};
 
 /// What a command may take, beside what its sandbox allows.
@@ -23,34 +23,34 @@ pub(crate) struct CommandLimits {
 
 /// What came of a command.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedCommand {
     pub ended: CommandEnd,
     /// Whether it was killed when its time ran out.
     pub timed_out: bool,
-    pub stdout: Printed,
-    pub stderr: Printed,
+    pub stdout: StreamOutput,
+    pub stderr: StreamOutput,
     pub duration: Duration,
 }
 
 /// What a command printed on a stream.
 #[derive(Debug)]
-pub(crate) struct Printed {
-    pub shown: Captured,
+pub(crate) struct StreamOutput {
+    pub shown: HeadTail,
     /// Where all of it is, if more was printed than is shown.
     pub whole: Option<Spilled>,
 }
 
 /// Where output goes while it comes.
-pub(crate) struct Outlets {
+pub(crate) struct OutputSinks {
     /// Those who watch.
-    pub live: mpsc::Sender<Piece>,
+    pub live: mpsc::Sender<OutputChunk>,
     /// What keeps more than is shown.
     pub stdout: Spill,
     pub stderr: Spill,
 }
 
 /// A piece of live output.
-pub(crate) type Piece = (OutputStream, String);
+pub(crate) type OutputChunk = (OutputStream, String);
 
 /// The most that a command may print on either stream; then it is killed.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
@@ -62,20 +62,20 @@ const CHUNK_BYTES: usize = 16 * 1024;
 pub(crate) async fn follow(
     running: &mut RunningCommand,
     limits: CommandLimits,
-    outlets: Outlets,
-) -> Result<Finished, LaunchError> {
+    sinks: OutputSinks,
+) -> Result<FinishedCommand, LaunchError> {
     let begun_at = Instant::now();
     let deadline = tokio::time::Instant::now() + limits.timeout;
     let (stdout, stderr) = running.take_output();
-    let live = outlets.live;
+    let live = sinks.live;
     let mut stdout = Reader::new(
         stdout,
         OutputStream::Stdout,
         limits,
         live.clone(),
-        outlets.stdout,
+        sinks.stdout,
     );
-    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live, outlets.stderr);
+    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live, sinks.stderr);
 
     let mut reading =
         Box::pin(async { tokio::try_join!(stdout.read_to_end(), stderr.read_to_end()).is_ok() });
@@ -101,7 +101,7 @@ pub(crate) async fn follow(
     }
     drop(reading);
     let has_overflown = read_all == Some(false);
-    Ok(Finished {
+    Ok(FinishedCommand {
         ended: CommandEnd {
             limit: ended.limit.or(has_overflown.then_some(Limit::Output)),
             ..ended
@@ -119,10 +119,10 @@ struct TooMuch;
 struct Reader {
     pipe: Receiver,
     stream: OutputStream,
-    capture: Capture,
+    buffer: HeadTailBuffer,
     spill: Spill,
     text: TextStream,
-    live: mpsc::Sender<Piece>,
+    live: mpsc::Sender<OutputChunk>,
     /// What is shown live is capped like what is kept.
     live_bytes: usize,
     is_spilling: bool,
@@ -133,13 +133,13 @@ impl Reader {
         pipe: Receiver,
         stream: OutputStream,
         limits: CommandLimits,
-        live: mpsc::Sender<Piece>,
+        live: mpsc::Sender<OutputChunk>,
         spill: Spill,
     ) -> Self {
         Self {
             pipe,
             stream,
-            capture: Capture::new(limits.output_bytes),
+            buffer: HeadTailBuffer::new(limits.output_bytes),
             spill,
             text: TextStream::default(),
             live,
@@ -169,25 +169,25 @@ impl Reader {
     }
 
     async fn keep(&mut self, chunk: &[u8]) {
-        if self.capture.loses_with(chunk.len()) {
+        if self.buffer.loses_with(chunk.len()) {
             if !self.is_spilling {
                 self.is_spilling = true;
-                self.spill.push(&self.capture.kept()).await;
+                self.spill.push(&self.buffer.kept()).await;
             }
             self.spill.push(chunk).await;
         }
-        self.capture.push(chunk);
+        self.buffer.push(chunk);
     }
 
-    async fn finish(self) -> Printed {
-        Printed {
-            shown: self.capture.finish(),
+    async fn finish(self) -> StreamOutput {
+        StreamOutput {
+            shown: self.buffer.finish(),
             whole: self.spill.finish().await,
         }
     }
 }
 
-async fn show(live: &mpsc::Sender<Piece>, stream: OutputStream, text: String) {
+async fn show(live: &mpsc::Sender<OutputChunk>, stream: OutputStream, text: String) {
     if !text.is_empty() {
         // Nobody may be listening.
         let _ = live.send((stream, text)).await;

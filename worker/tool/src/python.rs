@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::call::{Call, Done, ToolError};
-use crate::command::{CommandLimits, Finished};
+use crate::command::{CommandLimits, FinishedCommand};
 use crate::shell;
 
 /// Runs a program on the arguments of a call. What it prints is the result; what it says on standard error when it
@@ -33,7 +33,7 @@ pub(super) async fn run(
     Ok(done(&finished, call.timeout))
 }
 
-fn done(finished: &Finished, timeout: Duration) -> Done {
+fn done(finished: &FinishedCommand, timeout: Duration) -> Done {
     if finished.ended.exit_code == Some(0) && !finished.timed_out {
         return Done::text(finished.stdout.shown.text.clone());
     }

@@ -14,7 +14,7 @@ pub(super) use exec::ShellExec;
 pub(super) use execute_bash::ExecuteBash;
 
 use crate::call::{Call, Done, ToolError};
-use crate::command::{self, CommandLimits, Finished, Outlets};
+use crate::command::{self, CommandLimits, FinishedCommand, OutputSinks};
 use crate::context::{PROGRAMS_FOLDER, ToolContext};
 use worker_sandbox::LaunchError;
 
@@ -49,7 +49,7 @@ pub(super) async fn run_with(
     script: &str,
     limits: CommandLimits,
     call: &Call<'_>,
-) -> Result<Finished, ToolError> {
+) -> Result<FinishedCommand, ToolError> {
     check(script)?;
     let _permit = call
         .context
@@ -87,7 +87,7 @@ async fn follow(
     script: &str,
     limits: CommandLimits,
     call: &Call<'_>,
-) -> Result<Finished, LaunchError> {
+) -> Result<FinishedCommand, LaunchError> {
     let context = call.context;
     let secrets = context.secrets.environment();
     let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -107,7 +107,7 @@ async fn follow(
     let mut running = context.sandbox.start(command, directory).await?;
     let listeners = running.take_listeners();
     let (live, mut pieces) = mpsc::channel(LIVE_PIECES);
-    let outlets = Outlets {
+    let sinks = OutputSinks {
         live,
         stdout: call.spill("stdout.txt"),
         stderr: call.spill("stderr.txt"),
@@ -122,7 +122,7 @@ async fn follow(
             context.events.append(EventData::ToolOutput(output)).await;
         }
     };
-    let follow = async { tokio::join!(command::follow(&mut running, limits, outlets), show).0 };
+    let follow = async { tokio::join!(command::follow(&mut running, limits, sinks), show).0 };
     match context.egress {
         None => follow.await,
         Some(egress) => tokio::select! {

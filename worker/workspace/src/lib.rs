@@ -1,11 +1,11 @@
 //! The workspace of a job: its files, snapshots of them, large outputs, and the redaction of secrets.
 
-mod capture;
+mod head_tail_buffer;
 mod secret;
 mod spill;
 mod workspace;
 
-pub use capture::{Capture, Captured, TextStream, to_text};
+pub use head_tail_buffer::{HeadTailBuffer, HeadTail, TextStream, to_text};
 pub use secret::{FillError, JobSecrets, Redactor, SecretsError, Tail};
 pub use spill::{Spill, Spilled};
 pub use workspace::{

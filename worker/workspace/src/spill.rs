@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
 
-use crate::capture::TextStream;
+use crate::head_tail_buffer::TextStream;
 use crate::secret::{Redactor, Tail};
 use crate::workspace::Workspace;
 

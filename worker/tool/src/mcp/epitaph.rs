@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::command::MAX_OUTPUT_BYTES;
 use worker_sandbox::{CommandEnd, LaunchError};
-use worker_workspace::{Capture, TextStream};
+use worker_workspace::{HeadTailBuffer, TextStream};
 use worker_workspace::{Redactor, Tail};
 
 /// How much of its words is told.
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Reads what a program says on standard error to its end, and returns what is told of it: the first and the last,
 /// without secrets.
 pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>) -> String {
-    let mut words = Capture::new(MAX_WORDS_BYTES);
+    let mut words = HeadTailBuffer::new(MAX_WORDS_BYTES);
     let (mut text, mut tail) = (TextStream::default(), Tail::default());
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut left = MAX_OUTPUT_BYTES;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use shared::sandbox::CommandUsage;
 
 use crate::call::{Call, Done};
-use crate::command::{self, Finished, Printed};
+use crate::command::{self, FinishedCommand, StreamOutput};
 use worker_sandbox::Limit;
 use worker_workspace::Spilled;
 
@@ -24,7 +24,7 @@ struct Reply<'a> {
 }
 
 /// What the model is told of a command that ended, whose time was that.
-pub(super) fn done(finished: &Finished, timeout: Duration, call: &Call<'_>) -> Done {
+pub(super) fn done(finished: &FinishedCommand, timeout: Duration, call: &Call<'_>) -> Done {
     let ended = &finished.ended;
     let exit_code = ended.exit_code.filter(|_| !finished.timed_out);
     let (stdout, stderr) = (&finished.stdout, &finished.stderr);
@@ -54,7 +54,7 @@ pub(super) fn done(finished: &Finished, timeout: Duration, call: &Call<'_>) -> D
 }
 
 /// What stands out, a line each: a limit that was met, hosts that may not be reached, where long output is.
-fn note(finished: &Finished, timeout: Duration, call: &Call<'_>) -> Option<String> {
+fn note(finished: &FinishedCommand, timeout: Duration, call: &Call<'_>) -> Option<String> {
     let refused = call.context.egress.and_then(|egress| {
         let hosts = egress.refused();
         let refused = hosts.join(", ");
@@ -71,7 +71,7 @@ fn note(finished: &Finished, timeout: Duration, call: &Call<'_>) -> Option<Strin
 }
 
 /// Where all of a stream is, if the model reads only a part.
-fn whole(stream: &str, printed: &Printed) -> Option<String> {
+fn whole(stream: &str, printed: &StreamOutput) -> Option<String> {
     match &printed.whole {
         Some(Spilled { path, bytes }) => Some(format!(
             "all {bytes} bytes of {stream} are in the workspace file {path}"
@@ -83,7 +83,7 @@ fn whole(stream: &str, printed: &Printed) -> Option<String> {
     }
 }
 
-fn limit_met(finished: &Finished, timeout: Duration) -> Option<String> {
+fn limit_met(finished: &FinishedCommand, timeout: Duration) -> Option<String> {
     if finished.timed_out {
         return Some(format!("killed after {} s", timeout.as_secs()));
     }

@@ -8,7 +8,7 @@ use shared::tool::ToolName;
 
 use super::rows;
 use crate::call::{Call, Done, ToolError};
-use crate::command::{CommandLimits, Finished};
+use crate::command::{CommandLimits, FinishedCommand};
 use crate::{file, shell};
 use worker_model::ToolSpec;
 
@@ -88,7 +88,7 @@ fn script(path: &str, sql: &str, may_change: bool) -> String {
     )
 }
 
-async fn done(finished: &Finished, call: &Call<'_>) -> Done {
+async fn done(finished: &FinishedCommand, call: &Call<'_>) -> Done {
     let stderr = finished.stderr.shown.text.trim();
     if finished.timed_out || finished.ended.exit_code != Some(0) {
         let text = match stderr {

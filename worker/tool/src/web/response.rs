@@ -10,7 +10,7 @@ use shared::asset::content_type_of;
 use super::body::Body;
 use super::text::{Kind, decode, essence, kind_of};
 use crate::call::{Call, Done};
-use worker_workspace::Capture;
+use worker_workspace::HeadTailBuffer;
 use worker_workspace::Spill;
 
 /// The most of a body that is read, unpacked.
@@ -78,9 +78,9 @@ impl Answer {
                 body_file = keep(call.spill_bytes(&name), text.as_bytes()).await;
                 truncated = true;
             }
-            let mut capture = Capture::new(shown);
-            capture.push(text.as_bytes());
-            body = capture.finish().text;
+            let mut buffer = HeadTailBuffer::new(shown);
+            buffer.push(text.as_bytes());
+            body = buffer.finish().text;
         }
         if is_cut {
             notes.push(format!(

@@ -13,11 +13,11 @@ const TELLING_BYTES: usize = 1024;
 /// Finds values of secrets in texts, and puts `[secret NAME]` in their place.
 pub struct Redactor {
     /// By their first byte.
-    forms: Vec<Vec<Form>>,
+    forms: Vec<Vec<SecretForm>>,
 }
 
 /// A form of a value, and what stands for it.
-struct Form {
+struct SecretForm {
     text: SecretString,
     label: String,
 }
@@ -39,11 +39,11 @@ enum Sight {
 impl Redactor {
     /// A redactor of these names and values.
     pub fn new<'a>(secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut by_first_byte: Vec<Vec<Form>> = (0..256).map(|_| Vec::new()).collect();
+        let mut by_first_byte: Vec<Vec<SecretForm>> = (0..256).map(|_| Vec::new()).collect();
         for (name, value) in secrets {
             for text in forms(value) {
                 let first = usize::from(text.as_bytes()[0]);
-                by_first_byte[first].push(Form {
+                by_first_byte[first].push(SecretForm {
                     text: text.into(),
                     label: format!("[secret {name}]"),
                 });
@@ -142,7 +142,7 @@ impl Redactor {
     fn scan(&self, text: &str, is_whole: bool, clean: &mut String) -> Scan {
         let (mut copied, mut place) = (0, 0);
         while let Some(first) = text.as_bytes().get(place) {
-            let mut found: Option<(usize, &Form)> = None;
+            let mut found: Option<(usize, &SecretForm)> = None;
             for form in &self.forms[usize::from(*first)] {
                 match form.look(text, place, is_whole) {
                     Sight::Absent => {}
@@ -181,7 +181,7 @@ struct Scan {
     decided: usize,
 }
 
-impl Form {
+impl SecretForm {
     fn text(&self) -> &str {
         self.text.expose_secret()
     }

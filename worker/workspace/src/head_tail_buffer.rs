@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Keeps the first and the last bytes of a stream, whatever its length.
-pub struct Capture {
+pub struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     half: usize,
@@ -12,14 +12,14 @@ pub struct Capture {
 
 /// What a stream said.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Captured {
+pub struct HeadTail {
     /// Valid text without NULs, at most about the cap.
     pub text: String,
     /// Whether something in the middle is missing.
     pub truncated: bool,
 }
 
-impl Capture {
+impl HeadTailBuffer {
     /// Keeps at most `cap` bytes.
     pub fn new(cap: usize) -> Self {
         Self {
@@ -52,11 +52,11 @@ impl Capture {
     }
 
     /// Ends the capture. What was cut is said between head and tail.
-    pub fn finish(self) -> Captured {
+    pub fn finish(self) -> HeadTail {
         let tail: Vec<u8> = self.tail.into();
         let missing = self.total - (self.head.len() + tail.len()) as u64;
         if missing == 0 {
-            return Captured {
+            return HeadTail {
                 text: to_text(&[self.head, tail].concat()),
                 truncated: false,
             };
@@ -76,7 +76,7 @@ impl Capture {
             clean(&head),
             to_text(&tail[start..])
         );
-        Captured {
+        HeadTail {
             text,
             truncated: true,
         }
@@ -125,10 +125,10 @@ mod tests {
 
     use super::*;
 
-    fn capture(cap: usize, bytes: &[u8], chunk: usize) -> Captured {
-        let mut capture = Capture::new(cap);
-        bytes.chunks(chunk).for_each(|chunk| capture.push(chunk));
-        capture.finish()
+    fn capture(cap: usize, bytes: &[u8], chunk: usize) -> HeadTail {
+        let mut buffer = HeadTailBuffer::new(cap);
+        bytes.chunks(chunk).for_each(|chunk| buffer.push(chunk));
+        buffer.finish()
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         let whole = capture(10, b"0123456789", 3);
         assert_eq!(
             whole,
-            Captured {
+            HeadTail {
                 text: "0123456789".to_owned(),
                 truncated: false
             }
@@ -144,7 +144,7 @@ mod tests {
         let cut = capture(10, b"0123456789abcdef", 5);
         assert_eq!(
             cut,
-            Captured {
+            HeadTail {
                 text: "01234\n[… 6 bytes left out …]\nbcdef".to_owned(),
                 truncated: true
             }
