@@ -1,15 +1,15 @@
 //! The MCP servers of an attempt: they begin with it, and nothing of them is left when it ends.
 //!
 //! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What comes from either is a
-//! stranger's: `quiet` lets nothing but answers in, `offer` decides which of its tools a model gets, `schema` which
+//! stranger's: `response_only_transport` passes nothing but responses, `tool_import` decides which of its tools a model gets, `schema` which
 //! of their schemas are checked here.
 
 mod connection;
-mod epitaph;
-mod meter;
-mod offer;
+mod exit_report;
+mod limited_reader;
+mod tool_import;
 mod program;
-mod quiet;
+mod response_only_transport;
 mod result;
 mod schema;
 mod service;
@@ -26,9 +26,9 @@ use shared::mcp::McpServer;
 use tokio::time::timeout;
 
 use connection::Server;
-pub use connection::{CallTrouble, Connection};
-pub use offer::Offer;
-use offer::Room;
+pub use connection::{McpCallError, Connection};
+pub use tool_import::ToolImport;
+use tool_import::Room;
 pub use tool::McpTool;
 
 use crate::context::ToolContext;
@@ -43,10 +43,10 @@ pub struct Servers {
     servers: Vec<Server>,
 }
 
-/// A tool that a server offers, and the way to it.
-pub struct Offered {
+/// A tool that a server imports, and the way to it.
+pub struct ImportedTool {
     /// The tool as the model sees it.
-    pub offer: Offer,
+    pub import: ToolImport,
     /// The connection to the server.
     pub connection: Arc<Connection>,
     /// How long a call takes at most.
@@ -59,15 +59,15 @@ impl Servers {
     pub async fn start(
         declared: &[McpServer],
         context: &ToolContext<'_>,
-    ) -> Result<(Self, Vec<Offered>), JobError> {
+    ) -> Result<(Self, Vec<ImportedTool>), JobError> {
         let started = try_join_all(declared.iter().map(|server| start(server, context))).await?;
         let mut room = Room::default();
         let (mut servers, mut tools) = (Vec::new(), Vec::new());
         for (declared, (server, listed)) in declared.iter().zip(started) {
             let redactor = context.events.redactor();
-            let (offers, warning) = offer::choose(declared, listed, redactor.as_deref(), &mut room);
-            tools.extend(offers.into_iter().map(|offer| Offered {
-                offer,
+            let (imports, warning) = tool_import::choose(declared, listed, redactor.as_deref(), &mut room);
+            tools.extend(imports.into_iter().map(|import| ImportedTool {
+                import,
                 connection: server.connection.clone(),
                 timeout: declared.timeout(),
             }));

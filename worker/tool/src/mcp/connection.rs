@@ -16,10 +16,10 @@ use shared::mcp::{McpAccess, McpServer};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::epitaph;
-use super::offer::MAX_LISTED;
+use super::exit_report;
+use super::tool_import::MAX_LISTED;
 use super::program::Program;
-use super::quiet::Quiet;
+use super::response_only_transport::ResponseOnlyTransport;
 use super::service::{self, Unreached};
 use crate::context::ToolContext;
 
@@ -39,11 +39,11 @@ pub(super) struct Server {
 pub struct Connection {
     server: String,
     peer: Peer<RoleClient>,
-    epitaph: Option<watch::Receiver<Option<String>>>,
+    exit_report: Option<watch::Receiver<Option<String>>>,
 }
 
 /// Why a call has no result. The words are for the model.
-pub struct CallTrouble {
+pub struct McpCallError {
     /// The error for the model.
     pub text: String,
     /// Whether the call took too long.
@@ -83,8 +83,8 @@ impl Server {
             McpAccess::Program { command, env } => {
                 let started = Program::start(command, env, context).await;
                 let (program, pipes) = started.map_err(Unopened::Failed)?;
-                let epitaph = program.epitaph.clone();
-                let service = shake_hands(pipes, lifecycle, Some(epitaph)).await?;
+                let exit_report = program.exit_report.clone();
+                let service = shake_hands(pipes, lifecycle, Some(exit_report)).await?;
                 (service, Some(program))
             }
             McpAccess::Service { url, headers } => {
@@ -95,7 +95,7 @@ impl Server {
         let connection = Connection {
             server: declared.name.clone(),
             peer: service.peer().clone(),
-            epitaph: program.as_ref().map(|program| program.epitaph.clone()),
+            exit_report: program.as_ref().map(|program| program.exit_report.clone()),
         };
         Ok(Self {
             connection: Arc::new(connection),
@@ -139,7 +139,7 @@ impl Connection {
         tool: &str,
         arguments: JsonObject,
         limit: Duration,
-    ) -> Result<CallToolResult, CallTrouble> {
+    ) -> Result<CallToolResult, McpCallError> {
         let server = &self.server;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         // Dropping the call tells the server that nobody waits for it any more.
@@ -154,7 +154,7 @@ impl Connection {
             Ok(Err(error)) => self.explain(error).await,
             Err(_) => {
                 let seconds = limit.as_secs();
-                return Err(CallTrouble {
+                return Err(McpCallError {
                     text: format!(
                         "the MCP server `{server}` gave no result within {seconds} s; the call was cancelled"
                     ),
@@ -162,7 +162,7 @@ impl Connection {
                 });
             }
         };
-        Err(CallTrouble {
+        Err(McpCallError {
             text,
             timed_out: false,
         })
@@ -174,7 +174,7 @@ impl Connection {
             ServiceError::McpError(error) => {
                 format!("the MCP server `{server}` refused: {}", refusal(&error))
             }
-            ServiceError::TransportSend(error) if self.epitaph.is_none() => {
+            ServiceError::TransportSend(error) if self.exit_report.is_none() => {
                 format!(
                     "the MCP server `{server}` was not reached: {}",
                     unreached(&error)
@@ -184,7 +184,7 @@ impl Connection {
                 format!("the MCP server `{server}` answered what nobody can read")
             }
             _ => {
-                let how = gone(self.epitaph.clone()).await;
+                let how = gone(self.exit_report.clone()).await;
                 format!(
                     "the MCP server `{server}` {how}. Its tools do not work any more in this job"
                 )
@@ -203,23 +203,23 @@ enum Unopened {
 async fn shake_hands<T: Transport<RoleClient> + 'static>(
     transport: T,
     lifecycle: ClientLifecycleMode,
-    epitaph: Option<watch::Receiver<Option<String>>>,
+    exit_report: Option<watch::Receiver<Option<String>>>,
 ) -> Result<RunningService<RoleClient, ClientConfig>, Unopened> {
     let this = Implementation::new("skillet", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), this);
-    match serve_client_with_lifecycle(config, Quiet::new(transport), lifecycle).await {
+    match serve_client_with_lifecycle(config, ResponseOnlyTransport::new(transport), lifecycle).await {
         Ok(service) => Ok(service),
         Err(ClientInitializeError::JsonRpcError(error)) => {
             let words = format!("it refused the handshake: {}", refusal(&error));
             Err(Unopened::Refused(words))
         }
-        Err(ClientInitializeError::TransportError { error, .. }) if epitaph.is_none() => {
+        Err(ClientInitializeError::TransportError { error, .. }) if exit_report.is_none() => {
             Err(Unopened::Failed(unreached(&error)))
         }
         Err(
             ClientInitializeError::TransportError { .. }
             | ClientInitializeError::ConnectionClosed(_),
-        ) => Err(Unopened::Failed(format!("it {}", gone(epitaph).await))),
+        ) => Err(Unopened::Failed(format!("it {}", gone(exit_report).await))),
         Err(_) => Err(Unopened::Failed(
             "it answered the handshake with what nobody can read".to_owned(),
         )),
@@ -227,9 +227,9 @@ async fn shake_hands<T: Transport<RoleClient> + 'static>(
 }
 
 /// How a server went.
-async fn gone(epitaph: Option<watch::Receiver<Option<String>>>) -> String {
-    let written = match epitaph {
-        Some(epitaph) => epitaph::read(epitaph).await,
+async fn gone(exit_report: Option<watch::Receiver<Option<String>>>) -> String {
+    let written = match exit_report {
+        Some(exit_report) => exit_report::read(exit_report).await,
         None => None,
     };
     written.unwrap_or_else(|| "said what nobody can read, too much, or too long a line".to_owned())

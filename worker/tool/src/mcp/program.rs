@@ -10,8 +10,8 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::epitaph;
-use super::meter::Meter;
+use super::exit_report;
+use super::limited_reader::LimitedReader;
 use super::size::MAX_MESSAGE_BYTES;
 use crate::context::ToolContext;
 use worker_egress::Egress;
@@ -21,12 +21,12 @@ use worker_workspace::Redactor;
 /// A program that runs. It dies when this is dropped.
 pub(super) struct Program {
     /// How it ended, once it has.
-    pub(super) epitaph: watch::Receiver<Option<String>>,
+    pub(super) exit_report: watch::Receiver<Option<String>>,
     _minding: AbortOnDropHandle<()>,
 }
 
 /// The way to a program: its standard input and output.
-pub(super) type Pipes = AsyncRwTransport<RoleClient, Meter<Receiver>, Sender>;
+pub(super) type Pipes = AsyncRwTransport<RoleClient, LimitedReader<Receiver>, Sender>;
 
 impl Program {
     /// Starts it. It runs for as long as the attempt may, so it takes no place among the commands: those of its own
@@ -64,14 +64,14 @@ impl Program {
         let (stdout, stderr) = running.take_output();
         let input = running.take_input().ok_or("it has no input")?;
         let listeners = running.take_listeners();
-        let (written, epitaph) = watch::channel(None);
+        let (written, exit_report) = watch::channel(None);
         let egress = context.egress.cloned().map(|egress| (egress, listeners));
         let minding = mind(running, stderr, egress, context.events.redactor(), written);
         let program = Self {
-            epitaph,
+            exit_report,
             _minding: AbortOnDropHandle::new(tokio::spawn(minding)),
         };
-        let pipes = AsyncRwTransport::new_client(Meter::new(stdout), input);
+        let pipes = AsyncRwTransport::new_client(LimitedReader::new(stdout), input);
         Ok((program, pipes.with_max_line_length(MAX_MESSAGE_BYTES + 1)))
     }
 }
@@ -90,10 +90,10 @@ async fn mind(
             None => std::future::pending().await,
         }
     };
-    let ending = async { tokio::join!(running.ended(), epitaph::listen(stderr, redactor)) };
+    let ending = async { tokio::join!(running.ended(), exit_report::listen(stderr, redactor)) };
     tokio::select! {
         (ended, words) = ending => {
-            written.send_replace(Some(epitaph::write(ended, &words)));
+            written.send_replace(Some(exit_report::write(ended, &words)));
         }
         // It never ends by itself.
         () = serving => {}

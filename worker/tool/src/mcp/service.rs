@@ -1,7 +1,7 @@
 //! A server that is asked by HTTP, at an address that the worker's rules permit.
 
 mod answer;
-mod asker;
+mod http_transport;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use crate::context::ToolContext;
-pub(super) use asker::{Asker, Unreached};
+pub(super) use http_transport::{HttpTransport, Unreached};
 use worker_egress::net::AddressError;
 
 /// How often an answer that broke off is asked for again.
@@ -29,7 +29,7 @@ pub(super) fn open(
     url: &str,
     headers: &BTreeMap<String, String>,
     context: &ToolContext<'_>,
-) -> Result<StreamableHttpClientTransport<Asker>, String> {
+) -> Result<StreamableHttpClientTransport<HttpTransport>, String> {
     let parsed = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
     let host = parsed.host_str().unwrap_or_default();
     let http = context.web.mcp(&parsed).map_err(|error| match error {
@@ -43,8 +43,8 @@ pub(super) fn open(
         .custom_headers(filled(headers, context)?)
         .reinit_on_expired_session(true);
     config.retry_config = Arc::new(resumption);
-    let asker = Asker::new(http, host);
-    Ok(StreamableHttpClientTransport::with_client(asker, config))
+    let transport = HttpTransport::new(http, host);
+    Ok(StreamableHttpClientTransport::with_client(transport, config))
 }
 
 /// Header fields with the values of secrets.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use shared::schema::Schema;
 
-use super::Offered;
-use super::connection::{CallTrouble, Connection};
+use super::ImportedTool;
+use super::connection::{McpCallError, Connection};
 use super::result;
 use crate::call::{Call, Done, Tool, ToolError};
 use worker_model::ToolSpec;
@@ -23,19 +23,19 @@ pub struct McpTool {
 
 impl McpTool {
     /// The tool, with what checks its arguments.
-    pub fn new(offered: Offered) -> (Self, Schema) {
-        let Offered {
-            offer,
+    pub fn new(imported: ImportedTool) -> (Self, Schema) {
+        let ImportedTool {
+            import,
             connection,
             timeout,
-        } = offered;
+        } = imported;
         let tool = Self {
-            name: offer.name,
-            spec: offer.spec,
+            name: import.name,
+            spec: import.spec,
             timeout,
             connection,
         };
-        (tool, offer.schema)
+        (tool, import.schema)
     }
 }
 
@@ -55,7 +55,7 @@ impl Tool for McpTool {
             let calling = self.connection.call(&self.name, arguments, call.timeout);
             match calling.await {
                 Ok(result) => Ok(result::done(result, &call).await),
-                Err(CallTrouble { text, timed_out }) => Ok(Done {
+                Err(McpCallError { text, timed_out }) => Ok(Done {
                     timed_out,
                     ..Done::error(text)
                 }),

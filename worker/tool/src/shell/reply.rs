@@ -12,7 +12,7 @@ use worker_workspace::Spilled;
 
 /// What the model reads.
 #[derive(Serialize)]
-struct Reply<'a> {
+struct CommandReply<'a> {
     success: bool,
     exit_code: Option<i32>,
     stdout: &'a str,
@@ -29,7 +29,7 @@ pub(super) fn done(finished: &FinishedCommand, timeout: Duration, call: &Call<'_
     let exit_code = ended.exit_code.filter(|_| !finished.timed_out);
     let (stdout, stderr) = (&finished.stdout, &finished.stderr);
     let truncated = stdout.shown.truncated || stderr.shown.truncated;
-    let reply = Reply {
+    let reply = CommandReply {
         success: exit_code == Some(0),
         exit_code,
         stdout: &stdout.shown.text,

@@ -12,7 +12,7 @@ use shared::tool::ToolName;
 use tokio::time::timeout;
 
 use super::reach::Reach;
-use super::response::Answer;
+use super::response::HttpAnswer;
 use crate::call::{Call, Done, Tool, ToolError};
 use worker_model::ToolSpec;
 use worker_workspace::JobSecrets;
@@ -131,7 +131,7 @@ impl Tool for HttpRequest {
             let reach = Reach::of(call.context);
             let asking = async {
                 let request = arguments.request(&reach, call.context.secrets)?;
-                Answer::read(reach.client.send(request).await?).await
+                HttpAnswer::read(reach.client.send(request).await?).await
             };
             match timeout(call.timeout, asking).await {
                 Ok(Ok(answer)) => Ok(answer.tell(&call).await),

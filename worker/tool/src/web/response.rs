@@ -22,7 +22,7 @@ const MAX_VALUE_BYTES: usize = 1000;
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
 /// An answer, read.
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     status: StatusCode,
     headers: HeaderMap,
     body: Body,
@@ -41,7 +41,7 @@ struct Told<'a> {
     note: Option<String>,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// Reads an answer to its end, or as far as answers are read. An error is for the model.
     pub(super) async fn read(response: Response) -> Result<Self, String> {
         Ok(Self {

@@ -10,13 +10,13 @@ use super::size::Size;
 const MAX_BYTES: u64 = crate::command::MAX_OUTPUT_BYTES;
 
 /// Reads a stranger's lines, each a message. At one that is too large, or when it all becomes too much, it fails.
-pub(super) struct Meter<R> {
+pub(super) struct LimitedReader<R> {
     inner: R,
     line: Size,
     left: u64,
 }
 
-impl<R> Meter<R> {
+impl<R> LimitedReader<R> {
     pub(super) fn new(inner: R) -> Self {
         Self {
             inner,
@@ -40,7 +40,7 @@ impl<R> Meter<R> {
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Meter<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -67,18 +67,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_an_end_is_read_no_further_than_it_may_be_long() {
-        let long = Meter::new(repeat(b'x')).read_to_end(&mut Vec::new()).await;
+        let long = LimitedReader::new(repeat(b'x')).read_to_end(&mut Vec::new()).await;
         assert_eq!(long.unwrap_err().to_string(), "a message is too large");
         let mut lines = vec![b'x'; MAX_MESSAGE_BYTES];
         lines.push(b'\n');
         lines.extend_from_within(..);
-        let read = Meter::new(&*lines).read_to_end(&mut Vec::new()).await;
+        let read = LimitedReader::new(&*lines).read_to_end(&mut Vec::new()).await;
         assert_eq!(read.unwrap(), lines.len());
     }
 
     #[tokio::test]
     async fn lines_without_an_end_are_too_much_some_day() {
-        let mut meter = Meter::new(repeat(b'\n'));
+        let mut meter = LimitedReader::new(repeat(b'\n'));
         meter.left = 100_000;
         let mut all = Vec::new();
         let read = meter.read_to_end(&mut all).await;

@@ -25,7 +25,7 @@ const MAX_SCHEMA_BYTES: usize = 32 * 1024;
 const MAX_NAMED: usize = 5;
 
 /// A tool as the model gets it.
-pub struct Offer {
+pub struct ToolImport {
     /// What the server calls it.
     pub name: String,
     /// The definition that the model sees.
@@ -34,7 +34,7 @@ pub struct Offer {
     pub schema: Schema,
 }
 
-/// What there is room for, in all that a job is offered.
+/// What there is room for, in all that a job is imported.
 pub(super) struct Room {
     tools: usize,
     bytes: usize,
@@ -55,8 +55,8 @@ pub(super) fn choose(
     listed: Vec<Tool>,
     redactor: Option<&Redactor>,
     room: &mut Room,
-) -> (Vec<Offer>, Option<String>) {
-    let (mut offers, mut left_out) = (Vec::new(), Vec::new());
+) -> (Vec<ToolImport>, Option<String>) {
+    let (mut imports, mut left_out) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
     let has_any = !listed.is_empty();
     for tool in listed {
@@ -64,19 +64,19 @@ pub(super) fn choose(
             continue;
         }
         let judged = match seen.insert(tool.name.clone()) {
-            true => judge(server, &tool, redactor).and_then(|offer| room.take(offer)),
+            true => judge(server, &tool, redactor).and_then(|import| room.take(import)),
             false => Err("is there twice".to_owned()),
         };
         match judged {
-            Ok(offer) => offers.push(offer),
+            Ok(import) => imports.push(import),
             Err(why) => left_out.push(format!("`{}` {why}", shown(&tool.name, redactor))),
         }
     }
     let warning = match left_out.len() {
-        0 if offers.is_empty() && has_any => {
+        0 if imports.is_empty() && has_any => {
             Some("none of its tools is one of those that the agent wants".to_owned())
         }
-        0 if offers.is_empty() => Some("it has no tools".to_owned()),
+        0 if imports.is_empty() => Some("it has no tools".to_owned()),
         0 => None,
         count => {
             left_out.truncate(MAX_NAMED);
@@ -91,11 +91,11 @@ pub(super) fn choose(
         }
     };
     let warning = warning.map(|what| format!("the MCP server `{}`: {what}", server.name));
-    (offers, warning)
+    (imports, warning)
 }
 
 /// The tool as the model gets it, or why it does not.
-fn judge(server: &McpServer, tool: &Tool, redactor: Option<&Redactor>) -> Result<Offer, String> {
+fn judge(server: &McpServer, tool: &Tool, redactor: Option<&Redactor>) -> Result<ToolImport, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     let name = &*tool.name;
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_plain) {
@@ -127,7 +127,7 @@ fn judge(server: &McpServer, tool: &Tool, redactor: Option<&Redactor>) -> Result
         ));
     }
     let schema = schema::compile(fields);
-    Ok(Offer {
+    Ok(ToolImport {
         name: name.to_owned(),
         schema: schema.map_err(|_| "has a schema that is none".to_owned())?,
         spec: ToolSpec {
@@ -163,8 +163,8 @@ fn shown(name: &str, redactor: Option<&Redactor>) -> String {
 }
 
 impl Room {
-    fn take(&mut self, offer: Offer) -> Result<Offer, String> {
-        let spec = &offer.spec;
+    fn take(&mut self, import: ToolImport) -> Result<ToolImport, String> {
+        let spec = &import.spec;
         let bytes = spec.description.len() + spec.input_schema.to_string().len();
         if self.tools == 0 {
             return Err(format!(
@@ -178,7 +178,7 @@ impl Room {
         }
         self.tools -= 1;
         self.bytes -= bytes;
-        Ok(offer)
+        Ok(import)
     }
 }
 
@@ -202,8 +202,8 @@ mod tests {
         serde_json::from_value(settings).unwrap()
     }
 
-    fn names(offers: &[Offer]) -> Vec<&str> {
-        offers.iter().map(|offer| &*offer.spec.name).collect()
+    fn names(imports: &[ToolImport]) -> Vec<&str> {
+        imports.iter().map(|import| &*import.spec.name).collect()
     }
 
     #[test]
@@ -226,11 +226,11 @@ mod tests {
             tool("good/one.a-b_C", "", object.clone()),
             tool("silent", "", object),
         ];
-        let (offers, warning) = choose(&server(json!({})), listed, None, &mut Room::default());
-        assert_eq!(names(&offers), ["mcp.srv.good/one.a-b_C", "mcp.srv.silent"]);
-        assert_eq!(offers[0].spec.description, "does it");
+        let (imports, warning) = choose(&server(json!({})), listed, None, &mut Room::default());
+        assert_eq!(names(&imports), ["mcp.srv.good/one.a-b_C", "mcp.srv.silent"]);
+        assert_eq!(imports[0].spec.description, "does it");
         assert!(
-            offers[1]
+            imports[1]
                 .spec
                 .description
                 .starts_with("A tool of the MCP server `srv`")
@@ -257,22 +257,22 @@ mod tests {
         let listed = || [many("get"), many("set")].concat();
         let mut room = Room::default();
         let picky = server(json!({"tools": ["get_*", "set_7"]}));
-        let (offers, warning) = choose(&picky, listed(), None, &mut room);
-        assert_eq!((offers.len(), warning), (101, None));
-        let (offers, warning) = choose(&server(json!({})), listed(), None, &mut room);
-        assert_eq!(offers.len(), 27);
+        let (imports, warning) = choose(&picky, listed(), None, &mut room);
+        assert_eq!((imports.len(), warning), (101, None));
+        let (imports, warning) = choose(&server(json!({})), listed(), None, &mut room);
+        assert_eq!(imports.len(), 27);
         assert!(warning.unwrap().contains("173 of its tools are left out"));
-        let (offers, warning) =
+        let (imports, warning) =
             choose(&server(json!({"tools": ["no"]})), listed(), None, &mut room);
         assert!(
-            offers.is_empty()
+            imports.is_empty()
                 && warning
                     .unwrap()
                     .contains("one of those that the agent wants")
         );
         let long = vec![tool("long", &"é".repeat(MAX_DESCRIPTION_BYTES), object)];
-        let (offers, _) = choose(&server(json!({})), long, None, &mut Room::default());
-        assert!(offers[0].spec.description.len() <= MAX_DESCRIPTION_BYTES + 3);
+        let (imports, _) = choose(&server(json!({})), long, None, &mut Room::default());
+        assert!(imports[0].spec.description.len() <= MAX_DESCRIPTION_BYTES + 3);
     }
 
     #[test]
@@ -286,14 +286,14 @@ mod tests {
             ),
             tool("hunter2-hunter2", "", json!({"type": "object"})),
         ];
-        let (offers, warning) = choose(
+        let (imports, warning) = choose(
             &server(json!({})),
             listed,
             Some(&redactor),
             &mut Room::default(),
         );
-        assert_eq!(names(&offers), ["mcp.srv.a"]);
-        let spec = &offers[0].spec;
+        assert_eq!(names(&imports), ["mcp.srv.a"]);
+        let spec = &imports[0].spec;
         assert_eq!(
             (&*spec.description, &spec.input_schema["title"]),
             ("say [secret KEY]", &json!("[secret KEY]"))

@@ -20,13 +20,13 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// What it asks for itself (a model's reply, a person's words, directories) is declined here, and what it tells
 /// without being asked is dropped: so no number of messages makes work, or heaps of it, behind this.
-pub(super) struct Quiet<T> {
+pub(super) struct ResponseOnlyTransport<T> {
     inner: T,
     replies: FuturesUnordered<BoxFuture<'static, ()>>,
     noise: u32,
 }
 
-impl<T> Quiet<T> {
+impl<T> ResponseOnlyTransport<T> {
     pub(super) fn new(inner: T) -> Self {
         Self {
             inner,
@@ -36,7 +36,7 @@ impl<T> Quiet<T> {
     }
 }
 
-impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Quiet<T> {
+impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for ResponseOnlyTransport<T> {
     type Error = T::Error;
 
     fn send(

@@ -18,7 +18,7 @@ const EVENTS: &str = "text/event-stream";
 
 /// Asks one server, as the worker's rules have it: at the address that was judged, following no redirect.
 #[derive(Clone)]
-pub(in crate::mcp) struct Asker {
+pub(in crate::mcp) struct HttpTransport {
     http: Client,
     host: Arc<str>,
 }
@@ -30,7 +30,7 @@ pub(in crate::mcp) struct Unreached(pub(super) String);
 
 type Result<T> = std::result::Result<T, StreamableHttpError<Unreached>>;
 
-impl Asker {
+impl HttpTransport {
     pub(super) fn new(http: Client, host: &str) -> Self {
         Self {
             http,
@@ -76,7 +76,7 @@ impl Asker {
     }
 }
 
-impl StreamableHttpClient for Asker {
+impl StreamableHttpClient for HttpTransport {
     type Error = Unreached;
 
     async fn post_message(
