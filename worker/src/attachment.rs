@@ -99,7 +99,11 @@ mod tests {
 
     const PDF: &str = "application/pdf";
 
-    async fn seen(selection: &mut AttachmentSelection, content_type: &str, bytes: Option<usize>) -> String {
+    async fn seen(
+        selection: &mut AttachmentSelection,
+        content_type: &str,
+        bytes: Option<usize>,
+    ) -> String {
         let content = bytes.map(|bytes| Bytes::from(vec![b'x'; bytes]));
         match selection.add("f", content_type, content).await {
             Attachment::Inline(file) => format!("{} bytes", file.data.len()),
@@ -116,7 +120,10 @@ mod tests {
         assert_eq!(no_image, "it is none of PNG, JPEG, GIF and WebP");
         let large = 4 * 1024 * 1024;
         for _ in 0..5 {
-            assert_eq!(seen(&mut selection, PDF, Some(large)).await, "4194304 bytes");
+            assert_eq!(
+                seen(&mut selection, PDF, Some(large)).await,
+                "4194304 bytes"
+            );
         }
         assert_eq!(
             seen(&mut selection, "audio/wav", Some(1)).await,

@@ -20,8 +20,8 @@ use shared::id::WorkerId;
 use shared::skill::Skill;
 use shared::telemetry::trace::Span;
 
-use crate::log::JobLog;
 use crate::job_profile::JobProfile;
+use crate::log::JobLog;
 use crate::skill;
 use crate::telemetry;
 use crate::worker_context::WorkerContext;
@@ -89,7 +89,10 @@ async fn run_within(
     .await;
 }
 
-fn profile(claimed: &Claimed, skill: anyhow::Result<Option<Arc<Skill>>>) -> anyhow::Result<JobProfile> {
+fn profile(
+    claimed: &Claimed,
+    skill: anyhow::Result<Option<Arc<Skill>>>,
+) -> anyhow::Result<JobProfile> {
     let profile = JobProfile::of(claimed, skill?.as_ref());
     profile.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
 }

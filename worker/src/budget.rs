@@ -1,5 +1,5 @@
-//! What an attempt may still use up. Before each model call the most that it can take is reserved, and a call
-//! that would not fit is not made; its reply says what it did take.
+//! The budget of an attempt. Before each model call the most that it can use is reserved, and a call that does not fit
+//! is not made. The usage of the reply replaces the reservation.
 //!
 //! What was reserved and never said so counts as used: a stream that broke, a reply that nobody waited for, a
 //! provider that does not count. The log has each reservation before its call, so a later attempt knows.
@@ -23,8 +23,8 @@ use worker_tool::{EventSink, LeaseLost};
 
 use crate::question::Question;
 use crate::transcript::Transcript;
+use fit::{PlannedCall, Remaining};
 use input_upper_bound::{KnownCounts, input_upper_bound};
-use fit::{Remaining, PlannedCall};
 pub(crate) use tenant::Tenant;
 
 /// What an attempt may still use up.
@@ -177,7 +177,8 @@ impl<'a> Budget<'a> {
             },
         };
         self.state().lowered = lowered;
-        self.record_reservation(call.reservation(), reservation_id).await?;
+        self.record_reservation(call.reservation(), reservation_id)
+            .await?;
         Ok(Reserved::Granted(call.cap))
     }
 
@@ -230,7 +231,8 @@ impl<'a> Budget<'a> {
         self.state().call = None;
         if !may_be_billed {
             self.state().presumptions.release();
-            self.give_back(reservation_id, Some(&Tokens::default())).await;
+            self.give_back(reservation_id, Some(&Tokens::default()))
+                .await;
             let usage = Tokens::default();
             let settled = EventData::BudgetSettled(BudgetSettled { usage });
             self.log.append(settled).await;

@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{self, Signals};
 use crate::heartbeat::Heartbeat;
-use crate::time_accounting::TimeAccounting;
-use crate::shutdown::Shutdown;
 use crate::maintenance::{self, Keep, reaper};
 use crate::notifications::{self, JobSignals, RunningJobs};
+use crate::programs;
+use crate::shutdown::Shutdown;
+use crate::time_accounting::TimeAccounting;
 use crate::worker_context::WorkerContext;
-use crate::{chore, programs};
 
 /// The latest that a free slot notices a job if its notification is lost, and the interval of the reaper.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
 use shared::message::AssistantMessage;
-use worker_model::{Message, Part, ModelRequest};
+use worker_model::{Message, ModelRequest, Part};
 
 use crate::ask::{ModelAnswer, ask};
 use crate::loop_error::LoopError;

@@ -41,9 +41,9 @@ use worker_workspace::WorkspaceRoot;
 use crate::log::LogWriter;
 use crate::telemetry::Meters;
 
+pub use maintenance::Keep;
 pub use settings::Settings;
 pub use shutdown::Shutdown;
-pub use maintenance::Keep;
 
 /// Runs a worker until it is told to end.
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {

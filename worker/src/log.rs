@@ -4,8 +4,8 @@
 //! belongs together merges in it; so the database sets the pace.
 
 mod batch;
-mod redaction;
 mod position;
+mod redaction;
 mod refused;
 mod writer;
 
@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::telemetry::LogMeters;
-use redaction::EventRedactor;
 use position::LogPosition;
+use redaction::EventRedactor;
 use shared::db::Pool;
 use shared::db::log::{Lease, Next};
 use shared::event::EventData;

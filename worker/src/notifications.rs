@@ -62,7 +62,9 @@ impl RunningJobs {
         }
         if let Some((_, job_signals)) = self.lock().get(&run.lease.job) {
             let has_budget = run.has_tenant_budget;
-            job_signals.has_tenant_budget.store(has_budget, Ordering::Relaxed);
+            job_signals
+                .has_tenant_budget
+                .store(has_budget, Ordering::Relaxed);
         }
     }
 

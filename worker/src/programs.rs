@@ -1,4 +1,4 @@
-//! What commands find on this machine: programs, and modules of interpreters.
+//! Programs and interpreter modules that commands find on this machine.
 
 mod search;
 mod version;

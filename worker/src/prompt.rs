@@ -1,4 +1,4 @@
-//! What the model is told before it begins.
+//! Prompts: the system prompt and the first message of a job.
 
 mod system;
 

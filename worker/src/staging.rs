@@ -12,8 +12,8 @@ use shared::asset::{HEAD_BYTES, Upload, content_type_of, file_name};
 use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
-use crate::attempt_error::AttemptError;
 use crate::attachment::{self, Attachment};
+use crate::attempt_error::AttemptError;
 use crate::worker_context::WorkerContext;
 use kept::KeptInputs;
 use shared::db::claim::Claimed;

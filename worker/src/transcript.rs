@@ -1,5 +1,4 @@
-//! What was said and done in a job so far, and in those of its conversation before it: the state of its
-//! loop, and nothing else is.
+//! The transcript of a job and of the jobs before it in its conversation: the state of the loop.
 
 mod cut;
 mod measured;

@@ -1,3 +1,5 @@
+//! The HTTP proxy: requests and CONNECT.
+
 use std::io;
 use std::time::Duration;
 

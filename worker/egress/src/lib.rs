@@ -35,7 +35,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::net::AddressPolicy;
 use forward::Forward;
-use policy::{ProxyLimits, Policy};
+use policy::{Policy, ProxyLimits};
 
 pub use source::EgressError;
 

@@ -1,3 +1,5 @@
+//! The policy of one job: rules, addresses and limits.
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};

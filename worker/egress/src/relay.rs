@@ -1,3 +1,5 @@
+//! A relay between two connections.
+
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

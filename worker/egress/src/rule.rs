@@ -1,3 +1,5 @@
+//! Rules of hosts and ports, applied to names before they are resolved.
+
 use std::fmt;
 
 use shared::host::HostName;

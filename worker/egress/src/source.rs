@@ -1,3 +1,5 @@
+//! Egress rules from a skill's declaration, the job's parameters and its secrets.
+
 use serde_json::{Map, Value};
 use shared::skill::network::{MAX_HOSTS, ParameterError, ValueError};
 use shared::skill::{HostRule, HostSource, Network};

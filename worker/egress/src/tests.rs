@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::policy::{ProxyLimits, Policy, Resolve};
+use super::policy::{Policy, ProxyLimits, Resolve};
 use super::{Egress, source};
 use crate::net::AddressPolicy;
 

@@ -1,3 +1,5 @@
+//! Tunnels to permitted hosts, with a check of the name in a TLS hello.
+
 use shared::host::HostName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -14,7 +14,7 @@ use self::reply::AnthropicReply;
 use crate::http::{self, Events, Patience};
 use crate::media::AcceptedMedia;
 use crate::name::ToolNames;
-use crate::{RenderContext, Model, ModelError, ModelEvent, ModelRequest};
+use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// The files that the API has blocks for.
 const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
@@ -28,7 +28,7 @@ pub struct Anthropic {
     name: String,
     patience: Patience,
     /// Less after a file was refused.
-    accepted_media: Mutex<AcceptedMedia>,
+    takes: Mutex<AcceptedMedia>,
 }
 
 impl Anthropic {
@@ -51,7 +51,7 @@ impl Anthropic {
             name,
             // Pings come while the model thinks.
             patience: Patience::with_pings(provider.stall_seconds),
-            accepted_media: Mutex::new(AcceptedMedia::of(&TAKES, provider.accepted_media.as_deref())),
+            takes: Mutex::new(AcceptedMedia::of(&TAKES, provider.takes.as_deref())),
         }
     }
 
@@ -61,13 +61,13 @@ impl Anthropic {
             model_id: &self.model_id,
             name: &self.name,
             names: &ToolNames::of(request.tools),
-            accepted_media: self.takes(),
+            takes: self.takes(),
         };
         request::render(request, &addressee)
     }
 
     fn takes(&self) -> AcceptedMedia {
-        *self.accepted_media.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, and if the model cannot take a file, once more without it.
@@ -84,17 +84,20 @@ impl Anthropic {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
-            let Some(corrected) = accepted_media.corrected(&error, request.messages) else {
+            let Some(corrected) = takes.corrected(&error, request.messages) else {
                 return Err(error);
             };
             tracing::info!(model = self.name, "asked again without what was refused");
-            *self.accepted_media.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+            *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
 }
 
 impl Model for Anthropic {
-    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
         let fold = AnthropicReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)

@@ -1,4 +1,4 @@
-//! The ids of calls: unique within the job, and on the wire such as every provider accepted_media.
+//! The ids of calls: unique within the job, and on the wire such as every provider takes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ impl CallIds {
 }
 
 /// The ids under which the calls of a transcript go to one model. Its own go back as they came, and
-/// those of other models get new ones: nine letters and digits, which is all that Mistral accepted_media, and
+/// those of other models get new ones: nine letters and digits, which is all that Mistral takes, and
 /// no provider takes less.
 pub(super) struct WireIds<'a>(HashMap<&'a str, String>);
 

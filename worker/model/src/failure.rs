@@ -1,4 +1,4 @@
-//! What a provider says when it does not reply, as a [`ModelError`].
+//! A provider's error response as a [`ModelError`].
 
 use std::time::Duration;
 

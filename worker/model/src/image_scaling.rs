@@ -13,7 +13,7 @@ pub const MAX_FILE_BYTES: u64 = 24 * 1024 * 1024;
 /// The largest image that goes out as it is: Anthropic takes 5 MB of base64.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
-/// The longest edge that Anthropic accepted_media.
+/// The longest edge that Anthropic takes.
 const MAX_EDGE: u32 = 8000;
 
 /// The longest edge that Anthropic takes of one among many images, and more than providers look at:

@@ -37,7 +37,10 @@ use self::name::ToolNames;
 /// A model that can be asked. Dropping the stream ends the call.
 pub trait Model: Send + Sync {
     /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
-    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 
     /// Whether it repeats itself because it was told to, and not because it is stuck.
     fn follows_a_script(&self) -> bool {
@@ -67,7 +70,7 @@ struct RenderContext<'a> {
     /// What the tools are called there.
     names: &'a ToolNames,
     /// The files that it looks at itself.
-    accepted_media: AcceptedMedia,
+    takes: AcceptedMedia,
 }
 
 /// A tool as the model sees it.

@@ -116,11 +116,11 @@ impl AcceptedMedia {
 
 impl Media {
     /// How it goes to a model that takes these.
-    pub(super) fn form(&self, accepted_media: AcceptedMedia) -> MediaForm {
+    pub(super) fn form(&self, takes: AcceptedMedia) -> MediaForm {
         match self.best_form() {
-            MediaForm::Image(_) if !accepted_media.image => MediaForm::Mention,
-            MediaForm::Pdf if !accepted_media.pdf => MediaForm::Mention,
-            MediaForm::Audio(_) if !accepted_media.audio => MediaForm::Mention,
+            MediaForm::Image(_) if !takes.image => MediaForm::Mention,
+            MediaForm::Pdf if !takes.pdf => MediaForm::Mention,
+            MediaForm::Audio(_) if !takes.audio => MediaForm::Mention,
             form => form,
         }
     }
@@ -132,7 +132,9 @@ impl Media {
             "image/gif" => MediaForm::Image("image/gif"),
             "image/webp" => MediaForm::Image("image/webp"),
             "application/pdf" => MediaForm::Pdf,
-            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => MediaForm::Audio("wav"),
+            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => {
+                MediaForm::Audio("wav")
+            }
             "audio/mpeg" | "audio/mp3" => MediaForm::Audio("mp3"),
             _ => MediaForm::Mention,
         }
@@ -274,7 +276,7 @@ mod tests {
             panic!("one message");
         };
         let forms = parts.iter().map(|part| match part {
-            Part::Media(file) => file.form(accepted_media),
+            Part::Media(file) => file.form(takes),
             _ => panic!("no file"),
         });
         assert_eq!(

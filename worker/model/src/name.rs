@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::ToolSpec;
 
-/// The longest name that every provider accepted_media.
+/// The longest name that every provider takes.
 const MAX_CHARS: usize = 64;
 
 /// The names of one request's tools, there and back. No two tools share a wire name.

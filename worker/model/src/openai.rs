@@ -17,7 +17,7 @@ use self::dialect::Dialect;
 use self::reply::ChatReply;
 use crate::http::{self, Events, Patience};
 use crate::name::ToolNames;
-use crate::{RenderContext, Model, ModelError, ModelEvent, ModelRequest};
+use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
 pub struct OpenAi {
@@ -61,7 +61,7 @@ impl OpenAi {
             model_id: &self.model_id,
             name: &self.name,
             names: &ToolNames::of(request.tools),
-            accepted_media: dialect.accepted_media,
+            takes: dialect.takes,
         };
         request::render(request, &addressee, dialect)
     }
@@ -92,7 +92,10 @@ impl OpenAi {
 }
 
 impl Model for OpenAi {
-    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let names = ToolNames::of(request.tools);
         let fold = ChatReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use shared::job::OutputKind;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
-use super::{Message, Model, ModelError, ModelEvent, Part, ModelRequest, ToolResult};
+use super::{Message, Model, ModelError, ModelEvent, ModelRequest, Part, ToolResult};
 
 /// AcceptedMedia the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call` and the
 /// name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and then it
@@ -18,7 +18,10 @@ impl Model for Script {
         true
     }
 
-    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let reply = match next_step(request.messages) {
             Step::Call {
                 tool,

@@ -1,4 +1,4 @@
-//! Why this machine has no sandbox, and what its operator can do about it.
+//! The diagnosis of a machine that cannot have a sandbox, with the remedy for its operator.
 
 use std::fs;
 use std::io;

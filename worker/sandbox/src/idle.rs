@@ -93,7 +93,11 @@ struct Lifeline {
 
 impl Lifeline {
     /// Passes reports on until then.
-    async fn hold(self, mut cgroup: Option<Cgroup>, heard: mpsc::Sender<(LauncherReport, Vec<OwnedFd>)>) {
+    async fn hold(
+        self,
+        mut cgroup: Option<Cgroup>,
+        heard: mpsc::Sender<(LauncherReport, Vec<OwnedFd>)>,
+    ) {
         {
             let reporting = self.pass_on(&mut cgroup, &heard);
             tokio::pin!(reporting);

@@ -6,22 +6,22 @@
 //! over the control channel, and after it another, if the first left nothing. The channel is a lifeline, too: when the
 //! worker's end closes, everything in that sandbox dies, also when the worker was killed.
 
+mod command;
 mod disk;
-mod process_set;
 mod filesystem;
 mod landlock;
+mod limit_watchdog;
 mod memory;
 mod namespace;
 mod network;
-mod command;
 mod process;
+mod process_set;
 mod reuse_check;
 mod supervise;
 mod tree;
 mod unlinked_usage;
 mod usage;
 mod user_processes;
-mod limit_watchdog;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -42,11 +42,11 @@ use super::channel::{self, ChannelMessage};
 use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
 use super::spec::{LauncherReport, Setup, SetupFailed, SetupStep};
-use process_set::ProcessSet;
 use filesystem::Layout;
 pub(super) use filesystem::shows;
-use supervise::Supervisor;
 use limit_watchdog::LimitWatchdog;
+use process_set::ProcessSet;
+use supervise::Supervisor;
 
 /// What does not change from sandbox to sandbox.
 struct Prepared {
@@ -162,7 +162,8 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             filesystem::build(&prepared.layout, &setup)?;
             let listeners = network::listen(&setup.listeners).map_err(at(SetupStep::Network))?;
             namespace::seal().map_err(at(SetupStep::Privileges))?;
-            set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at(SetupStep::Privileges))?;
+            set_dumpable_behavior(DumpableBehavior::NotDumpable)
+                .map_err(at(SetupStep::Privileges))?;
             (ProcessSet::Namespace, &prepared.confined, listeners)
         }
         isolation @ (Isolation::Landlocked | Isolation::Off) => {
@@ -176,7 +177,8 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             (family, &prepared.no_sockets, Vec::new())
         }
     };
-    let watch = LimitWatchdog::new(&directory, &setup, family, oom_control).map_err(at(SetupStep::Limits))?;
+    let watch = LimitWatchdog::new(&directory, &setup, family, oom_control)
+        .map_err(at(SetupStep::Limits))?;
     let supervisor = Supervisor {
         control: &control,
         setup: &setup,

@@ -12,7 +12,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::channel;
 use crate::idle::{IdleSandbox, LaunchError, in_memory, next_report};
 use crate::job_sandboxes::ReuseSlot;
-use crate::spec::{CommandEnd, Order, LauncherReport};
+use crate::spec::{CommandEnd, LauncherReport, Order};
 
 /// A command in its sandbox. Everything of it dies when this is dropped.
 pub struct RunningCommand {

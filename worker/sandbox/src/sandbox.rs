@@ -19,7 +19,7 @@ use crate::job_sandboxes::ReuseSlot;
 use crate::launcher::Launcher;
 use crate::memory_floor::MemoryFloor;
 use crate::running::RunningCommand;
-use crate::spec::{SandboxLimits, Order, Setup};
+use crate::spec::{Order, SandboxLimits, Setup};
 
 /// What runs commands.
 pub struct Sandbox {
@@ -234,7 +234,11 @@ impl Sandbox {
         Ok(running)
     }
 
-    async fn make(&self, setup: &Setup, directory: &JobDirectory) -> Result<IdleSandbox, LaunchError> {
+    async fn make(
+        &self,
+        setup: &Setup,
+        directory: &JobDirectory,
+    ) -> Result<IdleSandbox, LaunchError> {
         let cgroup = match &self.cgroups {
             Some(cgroups) => Some(cgroups.create(&setup.limits)?),
             None => None,

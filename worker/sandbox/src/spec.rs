@@ -1,4 +1,4 @@
-//! What the worker and the launcher say to each other.
+//! The protocol between the worker and the launcher.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -134,8 +134,8 @@ pub enum SetupStep {
     Network,
     /// Giving up capabilities.
     Privileges,
-    /// SandboxLimits on resources.
-    SandboxLimits,
+    /// Limits on resources.
+    Limits,
     /// Landlock.
     Landlock,
     /// Filtering system calls.

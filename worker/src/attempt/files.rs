@@ -1,5 +1,5 @@
-//! What is in a job's workspace before its loop begins or goes on: its inputs, what the job before it in its
-//! conversation left, what an earlier attempt has made.
+//! The files of a workspace before the loop runs: inputs, the files of the conversation's job before, and those of
+//! earlier attempts.
 
 use std::sync::Arc;
 

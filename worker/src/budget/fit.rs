@@ -91,7 +91,10 @@ mod tests {
             call(1_000, 4_096).fits(tokens(5_000), Urgency::Optional),
             None
         );
-        assert_eq!(call(1, 5).fits(Remaining::default(), Urgency::Required), Some(5));
+        assert_eq!(
+            call(1, 5).fits(Remaining::default(), Urgency::Required),
+            Some(5)
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The most tokens that a request can have.
 
 use crate::transcript::Measured;
-use worker_model::{Message, Part, ModelRequest, ToolSpec};
+use worker_model::{Message, ModelRequest, Part, ToolSpec};
 
 /// What a provider adds of its own: how it marks roles and explains tools to its model.
 const FRAME_TOKENS: u64 = 1_024;

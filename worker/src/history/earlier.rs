@@ -1,4 +1,4 @@
-//! What was said in the jobs of a conversation before this one.
+//! Earlier jobs of a conversation, read from their logs.
 
 use std::collections::HashSet;
 

@@ -1,3 +1,5 @@
+//! A batch of events of many jobs.
+
 use std::collections::HashMap;
 
 use shared::db::log::{Append, Lease, MAX_BATCH_JOBS, Next};

@@ -1,4 +1,4 @@
-//! Where the open logs of this process stand.
+//! Positions of the open logs of this process.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What keeps secrets out of a log: every event passes here before it is written.
+//! Redaction of the events of one log before they are written.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -21,7 +21,11 @@ pub(super) async fn attempt<E: Into<anyhow::Error>>(
 }
 
 /// Releases blobs whose rows are gone.
-pub(super) async fn release(pool: &Pool, assets: &AssetStore, blobs: Vec<String>) -> anyhow::Result<()> {
+pub(super) async fn release(
+    pool: &Pool,
+    assets: &AssetStore,
+    blobs: Vec<String>,
+) -> anyhow::Result<()> {
     let released = stream::iter(blobs)
         .map(|sha256| async move { db::asset::release_blob(pool, assets, &sha256).await })
         .buffer_unordered(BLOBS_AT_ONCE);

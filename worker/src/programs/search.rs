@@ -1,5 +1,4 @@
-//! What a worker finds out about programs while it works already: those that an uploaded skill needs and none of
-//! the service, and the versions of all.
+//! The search for programs while the worker runs: those that only an uploaded skill needs, and the versions of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

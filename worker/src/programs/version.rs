@@ -1,4 +1,4 @@
-//! Which versions of programs there are, as these say themselves.
+//! Versions of programs, as the programs report them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

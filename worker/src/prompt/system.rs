@@ -85,7 +85,9 @@ fn skill_files(profile: &JobProfile) -> String {
 fn tools(profile: &JobProfile) -> String {
     let ours = profile.tools.iter();
     let ours = ours.map(|tool| format!("\n- `{tool}` {}", purpose(*tool)));
-    let lines: String = ours.chain(profile.mcp_servers.iter().map(strangers)).collect();
+    let lines: String = ours
+        .chain(profile.mcp_servers.iter().map(strangers))
+        .collect();
     if lines.is_empty() {
         lines
     } else {

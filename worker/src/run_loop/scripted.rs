@@ -15,7 +15,7 @@ use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 use shared::telemetry::metrics::Metrics;
 use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
-use worker_model::{Model, ModelError, ModelEvent, Part, ModelRequest, ToolSpec};
+use worker_model::{Model, ModelError, ModelEvent, ModelRequest, Part, ToolSpec};
 use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 
@@ -154,7 +154,10 @@ impl ScriptedLoop {
 }
 
 impl Model for ScriptedModel {
-    fn stream<'a>(&'a self, request: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         lock(&self.requests).push((request.messages.len(), request.max_tokens));
         let answer = lock(&self.answers).pop_front();
         match answer.expect("the loop asks no more often than the script says") {
@@ -179,7 +182,11 @@ impl LoopTools for ScriptedTools {
     fn unapproved(&self, transcript: &Transcript) -> Vec<ToolCall> {
         let needs_approval = |call: &&ToolCall| Some(call.tool.as_str()) == self.needs_approval;
         match transcript.next_call().filter(needs_approval) {
-            Some(_) => transcript.open_calls().filter(needs_approval).cloned().collect(),
+            Some(_) => transcript
+                .open_calls()
+                .filter(needs_approval)
+                .cloned()
+                .collect(),
             None => Vec::new(),
         }
     }

@@ -134,7 +134,10 @@ async fn an_error_that_will_not_pass_ends_the_loop() {
     };
     let mut scripted = ScriptedLoop::new([Scripted::Error(refused)]);
     let error = scripted.run().await.unwrap_err();
-    assert!(matches!(error, LoopError::Model(ModelError::Refused { .. })));
+    assert!(matches!(
+        error,
+        LoopError::Model(ModelError::Refused { .. })
+    ));
 }
 
 #[tokio::test]
@@ -173,7 +176,11 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
     std::mem::swap(&mut without_counts.transcript, &mut scripted.transcript);
     scripted.transcript = without_counts.transcript;
     assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
-    assert!(scripted.logged().contains("conversation.compacted"), "{}", scripted.logged());
+    assert!(
+        scripted.logged().contains("conversation.compacted"),
+        "{}",
+        scripted.logged()
+    );
     let (messages, _) = *scripted.requests().last().unwrap();
     assert!(messages <= 3, "{messages}");
 }

@@ -1,4 +1,4 @@
-//! What a worker counts. Labels are of few values: no job, no tenant, nothing that a client made up.
+//! Metrics of a worker. Labels have few values: no job, no tenant, nothing that a client chose.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Where a transcript that has grown too long can be cut, and what is left of it then.
+//! Cuts of a transcript that has grown too long.
 
 use shared::id::JobId;
 

@@ -1,4 +1,4 @@
-//! How much of a transcript a provider has counted.
+//! The part of a transcript whose tokens a provider has counted.
 
 use shared::model_name::ModelName;
 

@@ -1,4 +1,4 @@
-//! Running a command that a model wrote: its time, its output and its end.
+//! A command that a model wrote: its time, its output and its end.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tokio::time::{sleep_until, timeout};
 
 use shared::event::OutputStream;
 use worker_sandbox::{CommandEnd, LaunchError, Limit, RunningCommand};
-use worker_workspace::{HeadTailBuffer, HeadTail, TextStream};
+use worker_workspace::{HeadTail, HeadTailBuffer, TextStream};
 use worker_workspace::{Spill, Spilled};
 
 /// What a command may take, beside what its sandbox allows.

@@ -7,7 +7,6 @@
 mod connection;
 mod exit_report;
 mod limited_reader;
-mod tool_import;
 mod program;
 mod response_only_transport;
 mod result;
@@ -15,6 +14,7 @@ mod schema;
 mod service;
 mod size;
 mod tool;
+mod tool_import;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use shared::mcp::McpServer;
 use tokio::time::timeout;
 
 use connection::Server;
-pub use connection::{McpCallError, Connection};
-pub use tool_import::ToolImport;
-use tool_import::Room;
+pub use connection::{Connection, McpCallError};
 pub use tool::McpTool;
+use tool_import::Room;
+pub use tool_import::ToolImport;
 
 use crate::context::ToolContext;
 
@@ -65,7 +65,8 @@ impl Servers {
         let (mut servers, mut tools) = (Vec::new(), Vec::new());
         for (declared, (server, listed)) in declared.iter().zip(started) {
             let redactor = context.events.redactor();
-            let (imports, warning) = tool_import::choose(declared, listed, redactor.as_deref(), &mut room);
+            let (imports, warning) =
+                tool_import::choose(declared, listed, redactor.as_deref(), &mut room);
             tools.extend(imports.into_iter().map(|import| ImportedTool {
                 import,
                 connection: server.connection.clone(),

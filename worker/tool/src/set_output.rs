@@ -1,3 +1,5 @@
+//! The tools that make a file an output of the job.
+
 use std::io::Read;
 use std::time::Duration;
 

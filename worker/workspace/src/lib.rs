@@ -5,7 +5,7 @@ mod secret;
 mod spill;
 mod workspace;
 
-pub use head_tail_buffer::{HeadTailBuffer, HeadTail, TextStream, to_text};
+pub use head_tail_buffer::{HeadTail, HeadTailBuffer, TextStream, to_text};
 pub use secret::{FillError, JobSecrets, Redactor, SecretsError, Tail};
 pub use spill::{Spill, Spilled};
 pub use workspace::{

@@ -1,3 +1,5 @@
+//! Header fields of a proxy request.
+
 use std::str;
 
 use httparse::Header;

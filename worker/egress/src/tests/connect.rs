@@ -1,3 +1,5 @@
+//! Tests of the method CONNECT.
+
 use super::*;
 use crate::sni::tests::client_hello;
 

@@ -1,3 +1,5 @@
+//! Tests of forwarded ports.
+
 use super::*;
 use crate::sni::tests::client_hello;
 

@@ -1,4 +1,4 @@
-//! What must never lead out, whatever a client says.
+//! Tests with hostile clients.
 
 use super::*;
 use proptest::prelude::*;

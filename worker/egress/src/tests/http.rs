@@ -1,3 +1,5 @@
+//! Tests of plain HTTP through the proxy.
+
 use super::*;
 
 /// A server that answers the head of each request, and keeps all it was sent until the client ended.

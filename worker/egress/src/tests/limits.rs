@@ -1,3 +1,5 @@
+//! Tests of the proxy's limits.
+
 use super::*;
 
 const SHORT: Duration = Duration::from_millis(150);

@@ -1,3 +1,5 @@
+//! Tests of SOCKS 5.
+
 use super::*;
 
 /// The greeting and a request of one kind.

@@ -1,4 +1,4 @@
-//! What the Messages API answers, folded into a reply.
+//! Replies of the Messages API, folded from their events.
 
 use std::collections::VecDeque;
 

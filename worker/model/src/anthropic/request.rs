@@ -1,12 +1,12 @@
-//! What we ask, as the Messages API wants it.
+//! Requests to the Messages API.
 
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block};
 
 use crate::call_id::WireIds;
-use crate::media::{MediaForm, AcceptedMedia};
+use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
-use crate::{RenderContext, Media, Message, Part, ModelRequest, ToolResult, ToolSpec};
+use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
 /// How many user messages at the end carry a cache marker: the last writes the cache, the one before
 /// finds what the call before has written. With those of the tools and of the system prompt, which
@@ -48,7 +48,7 @@ fn messages(messages: &[Message], to: &RenderContext<'_>) -> Vec<Value> {
     let mut rendered: Vec<Value> = Vec::new();
     for message in messages {
         let (role, content) = match message {
-            Message::User(parts) => ("user", user(parts, &ids, to.accepted_media)),
+            Message::User(parts) => ("user", user(parts, &ids, to.takes)),
             Message::Assistant(message) => ("assistant", assistant(message, &ids, to)),
         };
         // The API refuses a message without content; the neighbours of a missing one become one.
@@ -78,14 +78,14 @@ fn messages(messages: &[Message], to: &RenderContext<'_>) -> Vec<Value> {
 }
 
 /// Results come first, or the API misses them.
-fn user(parts: &[Part], ids: &WireIds<'_>, accepted_media: AcceptedMedia) -> Vec<Value> {
+fn user(parts: &[Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(tool_result(result, ids)),
         _ => None,
     });
     let others = parts.iter().filter_map(|part| match part {
         Part::Text(text) => text_block(text),
-        Part::Media(file) => Some(media(file, accepted_media)),
+        Part::Media(file) => Some(media(file, takes)),
         Part::ToolResult(_) => None,
     });
     results.chain(others).collect()
@@ -140,15 +140,17 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn media(file: &Media, accepted_media: AcceptedMedia) -> Value {
+fn media(file: &Media, takes: AcceptedMedia) -> Value {
     let source =
         |media_type| json!({ "type": "base64", "media_type": media_type, "data": file.base64() });
-    match file.form(accepted_media) {
+    match file.form(takes) {
         MediaForm::Image(media_type) => json!({ "type": "image", "source": source(media_type) }),
         MediaForm::Pdf => {
             json!({ "type": "document", "source": source("application/pdf"), "title": file.name })
         }
-        MediaForm::Audio(_) | MediaForm::Mention => json!({ "type": "text", "text": file.mention() }),
+        MediaForm::Audio(_) | MediaForm::Mention => {
+            json!({ "type": "text", "text": file.mention() })
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+//! Tests of the Messages API against a fake server.
+
 use futures_util::stream::StreamExt;
 use serde_json::json;
 use shared::provider::ProviderKind;

@@ -1,3 +1,5 @@
+//! Tests of error responses.
+
 use super::*;
 
 fn shown(status: u16, body: &str) -> String {

@@ -10,7 +10,7 @@ use crate::{Message, ModelError};
 /// The files that the format has parts for.
 const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
 
-/// What a server knows and accepted_media.
+/// What a server knows and takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// OpenAI's newer models refuse `max_tokens`, which is all that many other servers know. Some
@@ -23,7 +23,7 @@ pub(super) struct Dialect {
     /// Thoughts go back in the fields in which they came: some servers insist, others refuse it.
     pub(super) thoughts: bool,
     /// The files that the model looks at itself.
-    pub(super) accepted_media: AcceptedMedia,
+    pub(super) takes: AcceptedMedia,
 }
 
 impl Dialect {
@@ -36,7 +36,7 @@ impl Dialect {
             cap_field_is_sure: provider.cap_field.is_some(),
             stream_options: true,
             thoughts: true,
-            accepted_media: AcceptedMedia::of(&TAKES, provider.accepted_media.as_deref()),
+            takes: AcceptedMedia::of(&TAKES, provider.takes.as_deref()),
         }
     }
 
@@ -63,8 +63,8 @@ impl Dialect {
         {
             return Some(corrected);
         }
-        let takes = self.accepted_media.corrected(error, messages)?;
-        Some(Self { accepted_media, ..self })
+        let takes = self.takes.corrected(error, messages)?;
+        Some(Self { takes, ..self })
     }
 
     fn without_parameter(self, refusal: &str) -> Option<Self> {

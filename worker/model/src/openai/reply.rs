@@ -1,4 +1,4 @@
-//! What a Chat Completions server answers, folded into a reply.
+//! Replies of Chat Completions, folded from their chunks.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What we ask, as Chat Completions wants it.
+//! Requests to Chat Completions.
 
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, ToolCall};
@@ -6,12 +6,16 @@ use shared::message::{AssistantMessage, ToolCall};
 use super::dialect::Dialect;
 use super::thought;
 use crate::call_id::WireIds;
-use crate::media::{MediaForm, AcceptedMedia};
+use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
-use crate::{RenderContext, Media, Message, Part, ModelRequest, ToolResult, ToolSpec};
+use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
 /// Renders the body of the request.
-pub(super) fn render(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect) -> Value {
+pub(super) fn render(
+    request: &ModelRequest<'_>,
+    to: &RenderContext<'_>,
+    dialect: Dialect,
+) -> Value {
     let mut body = json!({
         "model": to.model_id,
         "stream": true,
@@ -39,18 +43,18 @@ fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect
             Message::User(more) => parts.extend(more),
             Message::Assistant(message) => {
                 if let Some(reply) = assistant(message, &ids, to, dialect) {
-                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.accepted_media));
+                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.takes));
                     rendered.push(reply);
                 }
             }
         }
     }
-    rendered.extend(our_side(&parts, &ids, to.accepted_media));
+    rendered.extend(our_side(&parts, &ids, to.takes));
     rendered
 }
 
 /// Results must directly follow the message with the calls, so they precede all else.
-fn our_side(parts: &[&Part], ids: &WireIds<'_>, accepted_media: AcceptedMedia) -> Vec<Value> {
+fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(json!({
             "role": "tool",
@@ -59,7 +63,7 @@ fn our_side(parts: &[&Part], ids: &WireIds<'_>, accepted_media: AcceptedMedia) -
         })),
         _ => None,
     });
-    results.chain(user(parts, accepted_media)).collect()
+    results.chain(user(parts, takes)).collect()
 }
 
 fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
@@ -86,12 +90,12 @@ fn result_text(result: &ToolResult) -> String {
     }
 }
 
-fn user(parts: &[&Part], accepted_media: AcceptedMedia) -> Option<Value> {
+fn user(parts: &[&Part], takes: AcceptedMedia) -> Option<Value> {
     let content: Vec<Value> = parts
         .iter()
         .filter_map(|part| match part {
             Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
-            Part::Media(file) => Some(media(file, accepted_media)),
+            Part::Media(file) => Some(media(file, takes)),
             Part::ToolResult(_) => None,
         })
         .collect();
@@ -147,9 +151,9 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn media(file: &Media, accepted_media: AcceptedMedia) -> Value {
+fn media(file: &Media, takes: AcceptedMedia) -> Value {
     let data_url = |media_type| format!("data:{media_type};base64,{}", file.base64());
-    match file.form(accepted_media) {
+    match file.form(takes) {
         MediaForm::Image(media_type) => {
             json!({ "type": "image_url", "image_url": { "url": data_url(media_type) } })
         }

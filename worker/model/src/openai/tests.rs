@@ -1,3 +1,5 @@
+//! Tests of Chat Completions against a fake server.
+
 use futures_util::stream::StreamExt;
 use serde_json::json;
 use std::time::Duration;

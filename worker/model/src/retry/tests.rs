@@ -1,3 +1,5 @@
+//! Tests of retries, with a scripted model.
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
 

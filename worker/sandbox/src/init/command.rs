@@ -65,7 +65,8 @@ pub(super) fn exec(
     setsid().map_err(at(SetupStep::Exec))?;
     redirect(ordered).map_err(at(SetupStep::Exec))?;
     handle(Signal::SIGPIPE, SigHandler::SigDfl).map_err(at(SetupStep::Exec))?;
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(at(SetupStep::Exec))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
+        .map_err(at(SetupStep::Exec))?;
     if setup.isolation != Isolation::Namespaced {
         go_first().map_err(at(SetupStep::Limits))?;
     }
@@ -81,7 +82,8 @@ pub(super) fn exec(
         Isolation::Off => return shell(&arguments, &environment),
     }
     set_no_new_privs(true).map_err(at(SetupStep::Privileges))?;
-    seccompiler::apply_filter(filter).map_err(|_| at(SetupStep::Seccomp)(io::Error::last_os_error()))?;
+    seccompiler::apply_filter(filter)
+        .map_err(|_| at(SetupStep::Seccomp)(io::Error::last_os_error()))?;
     shell(&arguments, &environment)
 }
 

@@ -27,7 +27,11 @@ pub(super) struct Disk {
 
 impl Disk {
     /// The job's directories.
-    pub(super) fn new(job: &OwnedFd, limits: SandboxLimits, family: ProcessSet) -> io::Result<Self> {
+    pub(super) fn new(
+        job: &OwnedFd,
+        limits: SandboxLimits,
+        family: ProcessSet,
+    ) -> io::Result<Self> {
         let open = |place: &str| {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(job, place, flags, Mode::empty())
@@ -45,8 +49,8 @@ impl Disk {
     }
 
     /// Looks while a command runs, whose files without a name take so much.
-    pub(super) fn look(&self, unnamed_bytes: u64) -> Option<Limit> {
-        self.check(unnamed_bytes, SHARE_WHILE_RUNNING)
+    pub(super) fn look(&self, unlinked_bytes: u64) -> Option<Limit> {
+        self.check(unlinked_bytes, SHARE_WHILE_RUNNING)
     }
 
     /// Looks after a command.
@@ -66,7 +70,7 @@ impl Disk {
         *self.locked()
     }
 
-    fn check(&self, unnamed_bytes: u64, share: u32) -> Option<Limit> {
+    fn check(&self, unlinked_bytes: u64, share: u32) -> Option<Limit> {
         let free_bytes =
             fstatvfs(&self.directories[0]).map_or(u64::MAX, |it| it.f_bavail * it.f_frsize);
         let is_due = self.last().is_none_or(|last| {
@@ -76,7 +80,7 @@ impl Disk {
                 || now().saturating_sub(last.at) >= last.took * share
         });
         let files = if is_due {
-            self.count(unnamed_bytes, free_bytes)
+            self.count(unlinked_bytes, free_bytes)
         } else {
             None
         };
@@ -84,10 +88,10 @@ impl Disk {
     }
 
     /// Adds all files up.
-    fn count(&self, unnamed_bytes: u64, free_bytes: u64) -> Option<Limit> {
+    fn count(&self, unlinked_bytes: u64, free_bytes: u64) -> Option<Limit> {
         let begun_at = now();
         let mut all = TreeUse {
-            bytes: unnamed_bytes,
+            bytes: unlinked_bytes,
             entries: 0,
         };
         for directory in &self.directories {
@@ -158,7 +162,7 @@ mod tests {
     fn the_disk_is_full_when_there_are_too_many_bytes_or_names_in_either_directory() {
         let (job, disk) = job();
         let [workspace, tmp] = ["workspace", "tmp"].map(|name| job.path().join(name));
-        let count = |unnamed| disk.count(unlinked_usage, u64::MAX);
+        let count = |unlinked| disk.count(unlinked, u64::MAX);
         for number in 0..10 {
             fs::write(workspace.join(number.to_string()), "x").unwrap();
             fs::hard_link(workspace.join("0"), tmp.join(number.to_string())).unwrap();

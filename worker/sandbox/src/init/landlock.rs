@@ -1,4 +1,4 @@
-//! What Landlock (landlock(7)) confines where there are no namespaces: files, and signals to others.
+//! Landlock rules (landlock(7)) for machines without namespaces: files, and signals to other processes.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! SandboxLimits that no system call keeps for us: the memory of all processes together, and the disk.
+//! The watchdog of limits that no system call enforces: the memory of all processes together, and the disk.
 
 use std::fs::File;
 use std::io;
@@ -14,10 +14,10 @@ use rustix::process::Pid;
 use shared::sandbox::Isolation;
 
 use super::disk::Disk;
-use super::process_set::ProcessSet;
 use super::memory::{self, Floor};
 use super::process::Process;
-use super::unnamed;
+use super::process_set::ProcessSet;
+use super::unlinked_usage;
 use crate::spec::{DiskCount, Limit, SandboxLimits, Setup};
 
 /// How often a command is looked at,
@@ -131,8 +131,8 @@ impl LimitWatchdog {
     fn look(&self, shell: Pid, floor: &mut Floor) -> Option<Limit> {
         let members = self.family.members();
         let processes: Vec<_> = members.into_iter().filter_map(Process::look).collect();
-        let unnamed = unlinked_usage::measure(&processes, self.family);
-        let held = memory::held_bytes(&processes, &unlinked_usage, self.limits.memory_bytes);
+        let unlinked = unlinked_usage::measure(&processes, self.family);
+        let held = memory::held_bytes(&processes, &unlinked, self.limits.memory_bytes);
         self.peak_memory_bytes.fetch_max(held, Ordering::Relaxed);
         let is_over = if self.has_cgroup {
             self.has_killed()
@@ -153,7 +153,7 @@ impl LimitWatchdog {
         if threads + OWN_THREADS >= self.limits.processes {
             return Some(Limit::Processes);
         }
-        self.disk.look(unnamed.disk_bytes)
+        self.disk.look(unlinked.disk_bytes)
     }
 
     /// Whether the kernel has killed a process in the cgroup because there was no memory left for it.

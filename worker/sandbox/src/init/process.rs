@@ -1,4 +1,4 @@
-//! What /proc says of processes (proc(5)).
+//! Processes as /proc describes them (proc(5)).
 
 use std::fs;
 

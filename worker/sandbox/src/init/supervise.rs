@@ -13,14 +13,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use seccompiler::BpfProgram;
 
-use super::process_set::ProcessSet;
 use super::command::Ordered;
+use super::limit_watchdog::{self, LimitWatchdog};
+use super::process_set::ProcessSet;
 use super::reuse_check::ReuseCheck;
 use super::usage::{Usage, Waited};
-use super::limit_watchdog::{self, LimitWatchdog};
-use super::{at, exit, command, report};
+use super::{at, command, exit, report};
 use crate::channel;
-use crate::spec::{CommandEnd, Limit, LauncherReport, Setup, SetupFailed, SetupStep};
+use crate::spec::{CommandEnd, LauncherReport, Limit, Setup, SetupFailed, SetupStep};
 
 /// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
 const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
@@ -78,7 +78,10 @@ impl Supervisor<'_> {
         let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
         let is_quick = matches!(end, End::Exited(_));
         if let End::NotYet = end {
-            self.watch.clone().start(shell).map_err(at(SetupStep::Limits))?;
+            self.watch
+                .clone()
+                .start(shell)
+                .map_err(at(SetupStep::Limits))?;
             end = self.wait_for_end(signals, shell, None, &mut usage);
         }
         self.end_all(&mut usage);

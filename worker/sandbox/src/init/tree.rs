@@ -1,4 +1,4 @@
-//! How large a tree is, whatever its depth and its modes, while someone changes it.
+//! The size of a directory tree, whatever its depth and modes, while other processes change it.
 
 use std::ffi::{CStr, CString};
 use std::io;

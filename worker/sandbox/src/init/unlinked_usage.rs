@@ -11,8 +11,8 @@ use std::io;
 use rustix::fs::{FileType, stat, statfs};
 use rustix::process::Pid;
 
-use super::process_set::ProcessSet;
 use super::process::{self, Process};
+use super::process_set::ProcessSet;
 
 /// What is held, in bytes.
 #[derive(Default)]

@@ -1,6 +1,6 @@
-//! How many processes this user has, as the kernel counts them for `RLIMIT_NPROC` (getrlimit(2)): also those of other
-//! containers whose user is the same, which /proc does not show. The kernel tells the number to nobody, but it refuses
-//! a process beyond a limit.
+//! The number of processes of this user, as the kernel counts them for `RLIMIT_NPROC` (getrlimit(2)): also those of
+//! other containers with the same user, which /proc does not show. The kernel does not report the number, but it
+//! refuses a process beyond a limit.
 
 use std::io;
 

@@ -1,3 +1,5 @@
+//! Tests of cuts and summaries.
+
 use serde_json::json;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 

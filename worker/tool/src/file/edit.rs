@@ -1,3 +1,5 @@
+//! The tool `file.edit`.
+
 use std::io::Read;
 
 use futures_util::future::BoxFuture;

@@ -1,3 +1,5 @@
+//! The tool `file.list`.
+
 use futures_util::future::BoxFuture;
 use globset::{GlobBuilder, GlobMatcher};
 use schemars::{JsonSchema, schema_for};

@@ -1,4 +1,4 @@
-//! Why a text is not in a file, as far as that can be seen.
+//! The most similar part of a file, for an edit whose text was not found.
 
 /// The longest line that is shown.
 const MAX_SHOWN_BYTES: usize = 300;

@@ -1,3 +1,5 @@
+//! The lines of a file as a model reads them.
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 

@@ -1,3 +1,5 @@
+//! The tool `file.write`.
+
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;

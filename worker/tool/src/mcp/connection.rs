@@ -1,4 +1,4 @@
-//! One server, from the handshake to the leave-taking.
+//! A connection to one MCP server, from the handshake to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::exit_report;
-use super::tool_import::MAX_LISTED;
 use super::program::Program;
 use super::response_only_transport::ResponseOnlyTransport;
 use super::service::{self, Unreached};
+use super::tool_import::MAX_LISTED;
 use crate::context::ToolContext;
 
 /// Pages of a list of tools that are read.
@@ -207,7 +207,9 @@ async fn shake_hands<T: Transport<RoleClient> + 'static>(
 ) -> Result<RunningService<RoleClient, ClientConfig>, Unopened> {
     let this = Implementation::new("skillet", env!("CARGO_PKG_VERSION"));
     let config = ClientConfig::new(ClientCapabilities::default(), this);
-    match serve_client_with_lifecycle(config, ResponseOnlyTransport::new(transport), lifecycle).await {
+    match serve_client_with_lifecycle(config, ResponseOnlyTransport::new(transport), lifecycle)
+        .await
+    {
         Ok(service) => Ok(service),
         Err(ClientInitializeError::JsonRpcError(error)) => {
             let words = format!("it refused the handshake: {}", refusal(&error));

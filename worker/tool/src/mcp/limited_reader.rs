@@ -67,12 +67,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_an_end_is_read_no_further_than_it_may_be_long() {
-        let long = LimitedReader::new(repeat(b'x')).read_to_end(&mut Vec::new()).await;
+        let long = LimitedReader::new(repeat(b'x'))
+            .read_to_end(&mut Vec::new())
+            .await;
         assert_eq!(long.unwrap_err().to_string(), "a message is too large");
         let mut lines = vec![b'x'; MAX_MESSAGE_BYTES];
         lines.push(b'\n');
         lines.extend_from_within(..);
-        let read = LimitedReader::new(&*lines).read_to_end(&mut Vec::new()).await;
+        let read = LimitedReader::new(&*lines)
+            .read_to_end(&mut Vec::new())
+            .await;
         assert_eq!(read.unwrap(), lines.len());
     }
 

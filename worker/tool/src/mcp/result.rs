@@ -1,4 +1,4 @@
-//! What the model is told of a server's result: its texts; files for all that is none.
+//! The result of an MCP tool as the model reads it: text, and files for everything else.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

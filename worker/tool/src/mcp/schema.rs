@@ -1,4 +1,4 @@
-//! Which schemas of strangers are safe to check arguments with.
+//! Schemas of MCP tools that are safe to check arguments with.
 //!
 //! References are what makes a small schema a large one: definitions that each name the next one twice double the
 //! work with each, and one that leads back to itself multiplies it by all that the arguments hold.

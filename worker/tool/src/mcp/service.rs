@@ -44,7 +44,9 @@ pub(super) fn open(
         .reinit_on_expired_session(true);
     config.retry_config = Arc::new(resumption);
     let transport = HttpTransport::new(http, host);
-    Ok(StreamableHttpClientTransport::with_client(transport, config))
+    Ok(StreamableHttpClientTransport::with_client(
+        transport, config,
+    ))
 }
 
 /// Header fields with the values of secrets.

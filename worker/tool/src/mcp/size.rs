@@ -1,5 +1,4 @@
-//! How large a message of a stranger may be: in bytes, and in values, each of which takes a hundred times its bytes
-//! when it is read.
+//! Size limits of an MCP message: in bytes, and in values, each of which can take a hundred times its bytes in memory.
 
 /// The longest message.
 pub(super) const MAX_MESSAGE_BYTES: usize = 10 * 1024 * 1024;

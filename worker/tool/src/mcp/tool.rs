@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use shared::schema::Schema;
 
 use super::ImportedTool;
-use super::connection::{McpCallError, Connection};
+use super::connection::{Connection, McpCallError};
 use super::result;
 use crate::call::{Call, Done, Tool, ToolError};
 use worker_model::ToolSpec;

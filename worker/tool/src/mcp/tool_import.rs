@@ -1,4 +1,4 @@
-//! Which of a server's tools a model gets, and as what. All of it is a stranger's words.
+//! Import of a server's tools: the checks, the limits, and the definitions that the model sees.
 
 use std::collections::HashSet;
 
@@ -95,7 +95,11 @@ pub(super) fn choose(
 }
 
 /// The tool as the model gets it, or why it does not.
-fn judge(server: &McpServer, tool: &Tool, redactor: Option<&Redactor>) -> Result<ToolImport, String> {
+fn judge(
+    server: &McpServer,
+    tool: &Tool,
+    redactor: Option<&Redactor>,
+) -> Result<ToolImport, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     let name = &*tool.name;
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_plain) {
@@ -227,7 +231,10 @@ mod tests {
             tool("silent", "", object),
         ];
         let (imports, warning) = choose(&server(json!({})), listed, None, &mut Room::default());
-        assert_eq!(names(&imports), ["mcp.srv.good/one.a-b_C", "mcp.srv.silent"]);
+        assert_eq!(
+            names(&imports),
+            ["mcp.srv.good/one.a-b_C", "mcp.srv.silent"]
+        );
         assert_eq!(imports[0].spec.description, "does it");
         assert!(
             imports[1]

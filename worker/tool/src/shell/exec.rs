@@ -1,3 +1,5 @@
+//! The tool `shell.exec`.
+
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;

@@ -1,3 +1,5 @@
+//! The tool `execute_bash`.
+
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;

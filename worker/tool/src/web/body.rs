@@ -1,3 +1,5 @@
+//! Response bodies, decoded within a limit.
+
 use std::io::Write;
 
 use flate2::write::MultiGzDecoder;

@@ -1,3 +1,5 @@
+//! The tool `web.fetch`.
+
 use std::fmt::Write;
 use std::time::Duration;
 

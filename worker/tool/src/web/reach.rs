@@ -1,3 +1,5 @@
+//! The hosts that the tools of a job may request.
+
 use reqwest::Url;
 use shared::host::HostName;
 use shared::skill::Network;

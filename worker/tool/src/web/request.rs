@@ -1,3 +1,5 @@
+//! The tool `http.request`.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What of an event a job has written, or may have had a hand in.
+//! Redaction of events and results.
 
 use shared::event::EventData;
 use shared::job::JobResult;

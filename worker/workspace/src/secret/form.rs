@@ -1,4 +1,4 @@
-//! How a secret's value can look in a text.
+//! The encodings in which a secret's value can occur in a text.
 
 use std::collections::BTreeSet;
 

@@ -1,3 +1,5 @@
+//! Redaction of secrets in text, in JSON, and across the chunks of a stream.
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 

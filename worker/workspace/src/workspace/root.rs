@@ -1,4 +1,4 @@
-//! Where a process makes its workspaces, beside other processes with the same data directory.
+//! The folder of a worker process for workspaces, beside those of other processes with the same data directory.
 
 use std::fs::{self, File, Permissions};
 use std::io;

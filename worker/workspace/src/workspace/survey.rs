@@ -1,4 +1,4 @@
-//! What is in a workspace, without following anything.
+//! A survey of the files of a workspace, without following links.
 
 use std::fs::File;
 use std::io;

@@ -1,3 +1,5 @@
+//! Tests of replies of the Messages API.
+
 use std::sync::Arc;
 
 use shared::message::Tokens;

@@ -1,3 +1,5 @@
+//! Tests of requests to the Messages API.
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -55,7 +57,7 @@ fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Valu
         model_id: "claude-x",
         name: "anthropic/x",
         names: &ToolNames::of(tools),
-        accepted_media: takes(),
+        takes: takes(),
     };
     render(&request, &to)
 }

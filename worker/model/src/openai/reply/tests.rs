@@ -1,3 +1,5 @@
+//! Tests of replies of Chat Completions.
+
 use std::sync::Arc;
 
 use serde_json::json;

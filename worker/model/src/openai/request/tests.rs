@@ -1,3 +1,5 @@
+//! Tests of requests to Chat Completions.
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -68,7 +70,7 @@ fn render_for(request: &ModelRequest<'_>, dialect: Dialect) -> Value {
         model_id: "gpt-x",
         name: "openai/x",
         names: &ToolNames::of(request.tools),
-        accepted_media: dialect.accepted_media,
+        takes: dialect.takes,
     };
     render(request, &to, dialect)
 }
@@ -214,9 +216,9 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
         ),
     ] {
         let expected = json!({ "role": "user", "content": [expected] });
-        assert_eq!(user(&[&file(name, content_type)], accepted_media), Some(expected));
+        assert_eq!(user(&[&file(name, content_type)], takes), Some(expected));
     }
     let named =
         json!({ "role": "user", "content": "[file in/a.ogg (audio/ogg) is in the workspace]" });
-    assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], accepted_media), Some(named));
+    assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], takes), Some(named));
 }

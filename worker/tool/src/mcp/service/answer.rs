@@ -1,4 +1,4 @@
-//! What a server answers, read no further than an answer may be large.
+//! Responses of an MCP server, read within a size limit.
 
 use std::collections::VecDeque;
 

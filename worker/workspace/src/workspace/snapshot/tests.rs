@@ -1,3 +1,5 @@
+//! Tests of snapshots.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
