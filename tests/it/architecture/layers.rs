@@ -1,6 +1,6 @@
 //! The layers: which crate may depend on which, and where SQL may be.
 
-use super::source::{CRATES, code, read, sources};
+use super::source::{CRATES, Source, code, read, sources};
 
 /// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know about the
 /// layer above.
@@ -31,11 +31,17 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("bench", &["api", "cli", "shared", "tests", "worker"]),
 ];
 
-/// Crates that contain SQL, or that set databases up for tests and benchmarks.
-const SQL: [&str; 3] = ["shared", "tests", "bench"];
+/// Crates that set databases up for tests and benchmarks, with SQL of their own.
+const SQL_FOR_TESTS: [&str; 2] = ["tests", "bench"];
 
-/// What a query or a type of the database driver looks like.
-const SQL_MARKS: [&str; 5] = ["query!(", "query_as!(", "query_scalar!(", "sqlx::", "use sqlx"];
+/// The calls of the database driver that take SQL.
+const QUERIES: [&str; 5] = [
+    "query!(",
+    "query_as!(",
+    "query_scalar!(",
+    "sqlx::query",
+    "sqlx::raw_sql",
+];
 
 #[test]
 fn crates_depend_on_lower_layers_only() {
@@ -78,28 +84,32 @@ fn every_crate_has_a_layer() {
 #[test]
 fn sql_is_in_the_module_of_the_database_only() {
     let mut faults = Vec::new();
-    for (folder, _) in CRATES {
-        if folder != "shared" && SQL.contains(&folder) {
-            continue;
-        }
-        for source in sources(folder) {
-            let path = &source.path;
+    let folders = CRATES.iter().map(|(folder, _)| *folder);
+    for folder in folders.filter(|folder| !SQL_FOR_TESTS.contains(folder)) {
+        for Source { path, text } in sources(folder) {
             if path.starts_with("shared/src/db/") || path == "shared/src/db.rs" {
                 continue;
             }
-            for (number, line) in code(&source.text).lines().enumerate() {
-                // Types that a column holds say so in their derive.
-                let line = line.replace("sqlx::Type", "");
-                if SQL_MARKS.iter().any(|mark| line.contains(mark)) {
-                    faults.push(format!(
-                        "{path}:{}: move the query to shared/src/db, and use `db::Result` and `db::Error`",
-                        number + 1
-                    ));
+            for (number, line) in code(&text).lines().enumerate() {
+                if QUERIES.iter().any(|query| line.contains(query)) {
+                    let number = number + 1;
+                    faults.push(format!("{path}:{number}: move the query to shared/src/db"));
                 }
             }
         }
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn no_crate_of_the_worker_uses_the_database_driver() {
+    let folders = CRATES.iter().map(|(folder, _)| *folder);
+    for folder in folders.filter(|folder| folder.starts_with("worker")) {
+        assert!(
+            !read(&format!("{folder}/Cargo.toml")).contains("\nsqlx"),
+            "{folder}/Cargo.toml: use `shared::db` instead of sqlx"
+        );
+    }
 }
 
 #[test]

@@ -55,12 +55,15 @@ pub(super) fn sources(folder: &str) -> Vec<Source> {
 /// The modules of a crate by path, as `a::b`; the root is empty.
 pub(super) fn modules(folder: &str) -> BTreeMap<String, Source> {
     let prefix = format!("{folder}/src/");
+    let has_library = root().join(&prefix).join("lib.rs").exists();
     let sources = sources(folder).into_iter().filter_map(|source| {
         let inner = source.path.strip_prefix(&prefix)?.strip_suffix(".rs")?;
         let module = match inner {
             "lib" => String::new(),
-            // A binary is a crate of its own, and uses the library from outside.
-            "main" => return None,
+            // A binary beside a library is a crate of its own.
+            "main" if has_library => return None,
+            "main" => String::new(),
+            inner if inner.starts_with("bin/") => return None,
             inner => inner.replace('/', "::"),
         };
         Some((module, source))

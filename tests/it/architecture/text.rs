@@ -28,14 +28,16 @@ fn every_file_begins_with_a_header_that_names_its_content() {
     });
 }
 
+/// Code is broken by rustfmt, which leaves comments and strings as they are.
 #[test]
-fn no_line_has_more_than_120_columns() {
+fn no_comment_has_more_than_120_columns() {
     check(|source| {
         let lines = source.text.lines().enumerate();
-        let long = lines.filter(|(_, line)| line.chars().count() > MAX_COLUMNS);
+        let comments = lines.filter(|(_, line)| line.trim_start().starts_with("//"));
+        let long = comments.filter(|(_, line)| line.chars().count() > MAX_COLUMNS);
         long.map(|(number, _)| {
             let line = number + 1;
-            format!("{}:{line}: break the line, it has more than {MAX_COLUMNS} columns", source.path)
+            format!("{}:{line}: break the comment, it has more than {MAX_COLUMNS} columns", source.path)
         })
         .collect()
     });

@@ -15,8 +15,10 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::at;
-use super::namespace::USER;
 use crate::spec::{Setup, SetupFailed, SetupStep};
+
+/// What the command's user is called inside.
+pub(super) const USER: u32 = 1000;
 
 /// Where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";

@@ -14,9 +14,6 @@ use rustix::thread::{
 use super::{at, filesystem};
 use crate::spec::{SetupFailed, SetupStep};
 
-/// What the command's user is called inside.
-pub(super) const USER: u32 = 1000;
-
 /// Becomes that user and nobody else, for good.
 pub(super) fn become_user(id: u32) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
