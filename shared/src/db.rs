@@ -9,7 +9,6 @@ pub mod chore;
 pub mod claim;
 mod connection;
 pub mod conversation;
-pub mod depth;
 pub mod event;
 pub mod event_week;
 pub mod idempotency;

@@ -85,7 +85,7 @@ pub type Claim = Result<Claimed, Box<UnreadableJob>>;
 /// the one of the lowest rank. Where several tenants have jobs, there may be more to take than it took: ask again
 /// until it brings nothing.
 ///
-/// The statement is a function of the database (`migrations/0018_unrunnable.sql`, which says why).
+/// The statement is a function of the database (`migrations/0003_claim.sql` says why).
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,

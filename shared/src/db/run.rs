@@ -193,25 +193,30 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Up to 1,000 conversations in which a job is blocked although no job before it is unfinished. It comes to that when
-/// one job joins in the very moment in which the one before it ends.
+/// Up to 1,000 conversations with a blocked job and no unfinished job before it. This happens when a job joins at the
+/// moment at which the job before it ends, and the API is killed before it admits the job.
 ///
-/// With `accepted_within`, only jobs count that were accepted no longer ago. So it does not matter how many wait; a job
-/// that was overlooked when it was accepted is found in the first of the calls that follow.
+/// With `accepted_within`, reads only jobs that were accepted within that time, and of these the newest 1,000. So the
+/// cost does not grow with the number of jobs that wait.
 async fn list_stalled(
     db: impl PgExecutor<'_>,
     accepted_within: Option<Duration>,
 ) -> sqlx::Result<Vec<ConversationId>> {
     sqlx::query_scalar!(
         r#"select distinct conversation_id as "id!: ConversationId"
-           from run
-           where state = 'blocked'
-             and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
-             and not exists (
-                 select from run as before
-                 where before.conversation_id = run.conversation_id
-                   and before.state in ('scheduled', 'ready', 'running', 'waiting')
-             )
+           from (
+               select conversation_id
+               from run
+               where state = 'blocked'
+                 and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
+               order by job_id desc
+               limit case when $1 is not null then 1000 end
+           ) as blocked
+           where not exists (
+               select from run as before
+               where before.conversation_id = blocked.conversation_id
+                 and before.state in ('scheduled', 'ready', 'running', 'waiting')
+           )
            limit 1000"#,
         accepted_within.map(|age| age.as_secs_f64()),
     )
@@ -219,9 +224,9 @@ async fn list_stalled(
     .await
 }
 
-/// Makes the next job of each conversation ready that is blocked although no job before it is unfinished. With
-/// `accepted_within`, only jobs are looked at that were accepted no longer ago. Returns how many there were; bounded, so
-/// call it again while it is not 0.
+/// Makes blocked jobs ready that have no unfinished job before them in their conversation. With `accepted_within`, reads
+/// only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready; bounded,
+/// so call it again while it is not 0.
 pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
     let stalled = list_stalled(db, accepted_within).await?;
     if stalled.is_empty() {
