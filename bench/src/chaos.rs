@@ -1,4 +1,4 @@
-//! `bench chaos`: whether anything is lost while a service is killed, stopped, cut off and restarted.
+//! `bench chaos`: checks that nothing is lost while a service is killed, stopped, cut off and restarted.
 
 use std::io::Write;
 use std::path::PathBuf;

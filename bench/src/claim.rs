@@ -1,7 +1,7 @@
-//! What a claim reads: it must not grow with the backlog or the tenants, nor with what was dequeued before.
+//! Pages that a claim reads. The number must not grow with the queue, the tenants or earlier claims.
 //!
-//! Counted are the buffers of tables and indexes, as `explain (analyze, buffers)` does, by the statistics that
-//! Postgres keeps of each relation: so it is the claim that workers run which is measured, whatever it looks like.
+//! Counts the buffers of tables and indexes from the statistics of Postgres, as `explain (analyze, buffers)`
+//! does. So it measures the claim that workers really run.
 
 use std::time::Instant;
 

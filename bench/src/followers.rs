@@ -1,4 +1,4 @@
-//! Following jobs: how soon an event is there, and what a follower keeps in memory.
+//! Followers of jobs: the latency of an event, and the memory of a follower.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Clients that send jobs and wait for their end.
+//! Clients that submit jobs and wait for their end.
 
 use std::time::{Duration, Instant};
 

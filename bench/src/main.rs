@@ -1,4 +1,4 @@
-//! Measures Skillet: every figure that it promises, beside what this machine and its Postgres can do at best.
+//! Benchmarks of Skillet: each figure beside its target and the limit of this machine and its Postgres.
 //!
 //! `cargo run --release -p bench -- --help`
 

@@ -1,4 +1,4 @@
-//! The queue alone, without HTTP and without the loop: through the functions that API and workers call.
+//! The queue alone, without HTTP and the loop: through the functions that the API and workers call.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How much is measured.
+//! The size of a benchmark run.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How soon a job that was accepted begins: through the queue alone.
+//! The latency from accepting a job to its start, without HTTP.
 
 use std::collections::HashMap;
 use std::sync::Arc;
