@@ -1,4 +1,4 @@
-//! The queue favours nobody: turns, caps, pauses, and what a claim costs.
+//! Fair scheduling: order of tenants, caps, pauses, and the cost of a claim.
 
 mod cap;
 mod cost;

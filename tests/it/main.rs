@@ -1,4 +1,4 @@
-//! The whole system, from the outside: real processes, a real database, a scripted model.
+//! Integration tests of the whole system: real processes, a real database, a scripted model.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 

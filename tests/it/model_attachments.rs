@@ -1,4 +1,4 @@
-//! Files that the model looks at itself: scaled down where they must be, and named where it cannot.
+//! Files attached for the model: scaled images, and files that are only named.
 
 use serde_json::{Value, json};
 use tests::model_server::{Reply, Request};

@@ -1,5 +1,6 @@
-//! Random conversations, with a worker lost in the middle of them: the scripted server refuses every
-//! request that a provider would refuse, and every one that changes what was said before.
+//! Random conversations with a worker that is lost in the middle.
+//!
+//! The scripted server refuses requests that a provider would refuse, and requests that change the history.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! When the model's provider is busy, breaks off, refuses or is silent.
+//! Errors of model providers: overload, broken streams, refusals and silence.
 
 use std::time::Duration;
 

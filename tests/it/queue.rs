@@ -1,4 +1,4 @@
-//! The queue: who runs what and when, and how a job is stopped.
+//! The queue: slots, priorities, crashes and cancellation.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A service of its own for each test.
+//! Support for tests: a service for each test, and tools to look at it.
 
 mod database;
 mod gate;

@@ -1,4 +1,4 @@
-//! Skills that tenants upload: stored in versions, run by jobs, and nothing but files whatever the archive is.
+//! Uploaded skills: versions, jobs, and hostile archives.
 
 mod archive;
 mod claimed;

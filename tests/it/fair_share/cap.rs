@@ -1,3 +1,5 @@
+//! Caps on the running jobs of a tenant.
+
 use std::time::{Duration, Instant};
 
 use chrono::Utc;

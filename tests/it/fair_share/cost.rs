@@ -1,3 +1,5 @@
+//! Pages that claims and maintenance read, whatever the size of the queue.
+
 use std::time::Duration;
 
 use serde_json::Value;
@@ -105,12 +107,12 @@ async fn looking_for_stalled_conversations_costs_no_more_with_many_jobs_that_wai
     for (age, bound) in [("1 hour", 50), ("0", 6_000)] {
         // In each conversation one job waits for a person, and 99 for that one.
         sqlx::query(
-            "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, place)
+            "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, position)
              select
                  (left(first_job_id(now() - $2::interval)::text, 14) || substr(gen_random_uuid()::text, 15))::uuid, $1,
-                 case when place = 1 then 'waiting'::run_state else 'blocked' end, now(), now(), 1, conversation, place
+                 case when position = 1 then 'waiting'::run_state else 'blocked' end, now(), now(), 1, conversation, position
              from (select gen_random_uuid() as conversation from generate_series(1, 200)) as conversation
-             cross join generate_series(1, 100) as place",
+             cross join generate_series(1, 100) as position",
         )
         .bind(tenant.0)
         .bind(age)
@@ -135,7 +137,7 @@ async fn counting_the_queue_costs_no_more_with_a_longer_queue() {
     for jobs in [12_000, 48_000] {
         sqlx::query(
             "insert into run (job_id, tenant_id, skill, state, rank, run_at, last_seq)
-             select first_job_id(clock_timestamp() + n * interval '1 ms'), $1, 'shell', 'ready', now(), now(), 1
+             select first_job_id(now() + ($2 + n) * interval '1 ms'), $1, 'shell', 'ready', now(), now(), 1
              from generate_series(1, $2) as n",
         )
         .bind(tenant.0)

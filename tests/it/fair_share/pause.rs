@@ -1,3 +1,5 @@
+//! Pauses of the queue and of skills.
+
 use serde_json::{Value, json};
 use tests::model_server::Reply;
 

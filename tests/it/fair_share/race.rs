@@ -1,3 +1,5 @@
+//! Races between closing a lane and adding jobs to it.
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -60,7 +62,7 @@ async fn a_lane_that_was_closed_by_mistake_is_found_and_opened() {
     let field = Field::new().await;
     let tenant = field.tenant("forgotten").await;
     field.enqueue(tenant, 1).await;
-    sqlx::query("update tenant set lane = 'idle'")
+    sqlx::query("update tenant set lane = 'empty'")
         .execute(field.pool())
         .await
         .unwrap();

@@ -1,3 +1,5 @@
+//! The order of tenants.
+
 use std::time::Duration;
 
 use serde_json::json;

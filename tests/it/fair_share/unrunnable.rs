@@ -1,4 +1,4 @@
-//! Lanes whose jobs no worker can run are closed, and open again when one can.
+//! Lanes whose jobs no worker can run: closed, and opened again when one can.
 
 use shared::db;
 use shared::id::TenantId;
@@ -59,7 +59,7 @@ async fn a_lane_opens_when_a_worker_with_its_skill_comes() {
     add_worker(field.pool(), &["pdf"]).await;
     assert_eq!(lane(&field, tenant).await, "unrunnable");
     let able = add_worker(field.pool(), &["html"]).await;
-    assert_eq!(lane(&field, tenant).await, "open");
+    assert_eq!(lane(&field, tenant).await, "ready");
     assert_eq!(claim(field.pool(), able, 10).await.len(), 1);
 }
 
@@ -85,7 +85,7 @@ async fn a_lane_opens_when_a_worker_with_a_network_comes() {
 async fn a_lane_opens_when_a_worker_finds_the_programs_that_it_needs() {
     let field = Field::new().await;
     let tenant = stuck(&field, "needs = '{convert|magick,ffmpeg}'").await;
-    for (found, stands) in [("ffmpeg", "unrunnable"), ("magick", "open")] {
+    for (found, stands) in [("ffmpeg", "unrunnable"), ("magick", "ready")] {
         let found = [found.to_owned()];
         let added = db::worker::add_programs(field.pool(), field.worker, &found);
         added.await.unwrap();
@@ -134,7 +134,7 @@ async fn a_lane_stays_open_while_another_worker_can_run_its_jobs() {
     for _ in 0..3 {
         pass_by(&field).await;
     }
-    assert_eq!(lane(&field, tenant).await, "open");
+    assert_eq!(lane(&field, tenant).await, "ready");
     db::worker::drain(field.pool(), leaving).await.unwrap();
     db::worker::stop(field.pool(), able).await.unwrap();
     pass_by(&field).await;

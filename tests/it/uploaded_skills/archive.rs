@@ -1,4 +1,4 @@
-//! Archives byte by byte, since the tools that make them refuse to make what a service has to refuse.
+//! Archives byte by byte, because tools refuse to make invalid ones.
 
 use std::io::Write;
 

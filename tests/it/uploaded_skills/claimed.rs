@@ -1,4 +1,4 @@
-//! Which workers take jobs of uploaded skills.
+//! The workers that claim jobs of uploaded skills.
 
 use serde_json::{Value, json};
 use shared::db;

@@ -1,4 +1,4 @@
-//! What a job of an uploaded skill has, and what it has not.
+//! Jobs of uploaded skills.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

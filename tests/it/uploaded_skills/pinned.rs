@@ -1,5 +1,6 @@
-//! A job has the version that it was accepted with, whatever happens meanwhile, and a version lasts as long as a
-//! job has it.
+//! Pinned versions: a job keeps the version with which it was accepted.
+//!
+//! A version exists as long as a job has it.
 
 use reqwest::Method;
 use serde_json::{Value, json};

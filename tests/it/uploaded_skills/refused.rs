@@ -1,4 +1,4 @@
-//! Archives that are refused, each with what is wrong and where; and nothing of them is kept.
+//! Refused archives: each error names the file, and nothing is kept.
 
 use std::io::Write;
 
