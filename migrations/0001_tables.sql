@@ -16,9 +16,9 @@ create type approval_status as enum ('pending', 'approved', 'denied', 'expired',
 
 -- The state of a lane, which is the part of the queue that belongs to one tenant.
 create type lane_state as enum (
-    'idle',      -- no ready job
-    'open',      -- may have a job to claim
-    'full',      -- as many jobs run as the tenant's cap allows
+    'empty',     -- no ready job
+    'ready',     -- may have a job to claim
+    'at_cap',    -- as many jobs run as the tenant's cap allows
     'unrunnable' -- has ready jobs, but their skill is paused or no live worker has what they need
 );
 
@@ -30,7 +30,7 @@ create table tenant (
     weight integer not null default 1 constraint tenant_weight check (weight between 1 and 1000),
     -- How many of its jobs may run at once. Null means no cap.
     max_running integer constraint tenant_max_running check (max_running >= 0),
-    lane lane_state not null default 'idle',
+    lane lane_state not null default 'empty',
     -- The logarithm of the worker time that it used recently, divided by its weight, plus the clock. Use decays by a
     -- factor e in a minute. All tenants decay alike, so the order of those that use nothing does not change, and their
     -- rows need no update.
@@ -39,8 +39,8 @@ create table tenant (
     charged_at timestamptz not null default '-infinity'
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 
-create index tenant_open on tenant (virtual_time, charged_at) where lane = 'open';
-create index tenant_full on tenant (id) where lane = 'full';
+create index tenant_ready on tenant (virtual_time, charged_at) where lane = 'ready';
+create index tenant_at_cap on tenant (id) where lane = 'at_cap';
 
 create table api_key (
     id uuid primary key,
@@ -157,7 +157,7 @@ create table conversation (
     agent text not null,
     metadata json not null,
     -- The position of the newest job. A job that joins locks this row, so positions are in the order of the commits.
-    last_place integer not null default 0,
+    last_position integer not null default 0,
     created_at timestamptz not null default now()
 );
 
@@ -179,19 +179,19 @@ create table job (
     agent_version integer,
     conversation_id uuid,
     -- Its position among the jobs of the conversation, in the order in which they were accepted.
-    place integer,
+    position integer,
     model text not null,
     request json not null,
     metadata json not null,
     retry_of uuid,
     created_at timestamptz not null,
     constraint job_skill_xor_agent check ((skill is null) <> (agent is null)),
-    constraint job_place check ((conversation_id is null) = (place is null)),
+    constraint job_position check ((conversation_id is null) = (position is null)),
     constraint job_skill_version foreign key (tenant_id, skill, skill_version) references skill_version
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 
 create index job_tenant on job (tenant_id, id desc);
-create unique index job_conversation on job (conversation_id, place) where conversation_id is not null;
+create unique index job_conversation on job (conversation_id, position) where conversation_id is not null;
 create index job_skill_version on job (tenant_id, skill, skill_version) where skill_version is not null;
 
 -- The result of a job. A row of its own, because an update of the wide `job` row took most of the time of ending a job
@@ -216,7 +216,7 @@ create table run (
     -- Whether its commands may reach hosts, so that only workers with a network claim it.
     needs_network boolean not null default false,
     conversation_id uuid,
-    place integer,
+    position integer,
     state run_state not null,
     -- run_at minus a minute for each step of priority: the order of the claim, which ages without updates.
     rank timestamptz not null,
@@ -241,9 +241,9 @@ create table run (
     -- job of the newer release waits for a worker that can read it.
     unreadable smallint not null default 0,
     -- Whether the tenant has a limit on queued jobs. Only such runs are in the index that is counted.
-    counted boolean not null default false,
+    counts_toward_limit boolean not null default false,
     constraint run_worker check ((state = 'running') = (worker_id is not null)),
-    constraint run_place check ((conversation_id is null) = (place is null))
+    constraint run_position check ((conversation_id is null) = (position is null))
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
 
 -- Jobs of one kind need the same of a worker. A queue has few kinds and may have very many jobs of each.
@@ -255,13 +255,13 @@ create index run_running on run (tenant_id, worker_id) where state = 'running';
 create index run_waiting on run (job_id) where state = 'waiting';
 -- `db::run::list_stalled` reads the newest of them each second.
 create index run_blocked on run (job_id) where state = 'blocked';
-create index run_line on run (conversation_id, place) where conversation_id is not null;
+create index run_conversation on run (conversation_id, position) where conversation_id is not null;
 -- At most one run of a conversation is not blocked.
-create unique index run_turn on run (conversation_id)
+create unique index run_active_in_conversation on run (conversation_id)
     where conversation_id is not null and state in ('scheduled', 'ready', 'running', 'waiting');
 -- Jobs that were cancelled while their worker released them, in any state.
 create index run_missed_cancellation on run (job_id) where state <> 'running' and cancel_requested;
-create index run_counted on run (tenant_id) where counted;
+create index run_submit_limit on run (tenant_id) where counts_toward_limit;
 
 -- Tool calls that need the approval of a person. The job's log has the question and the decision; this table finds it.
 create table approval (
@@ -359,7 +359,7 @@ create table submit_limit (
     per_minute integer check (per_minute > 0),
     burst integer check (burst > 0),
     -- When a whole burst is allowed again. Each job moves it by its share of a minute.
-    full_at timestamptz not null default now(),
+    burst_full_at timestamptz not null default now(),
     -- Jobs that may be accepted before the next count. The end of a job only adds to it.
     room integer not null default 0 check (room >= 0),
     -- When the last count found too little room.
@@ -381,12 +381,12 @@ create table paused_skill (
     paused_at timestamptz not null default now()
 );
 
--- Maintenance that one worker does for all. A worker that starts a task moves `begun_at`; the others skip it then.
-create table chore (
+-- Maintenance that one worker does for all. A worker that starts a task moves `started_at`; the others skip it then.
+create table maintenance (
     name text primary key,
-    begun_at timestamptz not null default 'epoch',
+    started_at timestamptz not null default 'epoch',
     -- The next part of the work, for tasks that do one part at a time.
     position integer not null default 0
 );
 
-insert into chore (name) values ('upkeep'), ('retention'), ('blobs');
+insert into maintenance (name) values ('cleanup'), ('retention'), ('blob_gc');

@@ -16,7 +16,7 @@ create table job_event (
 create table job_event_other partition of job_event default;
 
 -- Logs of deleted jobs. They go with the partition of their week, or one by one if it has to stay because of others.
-create table forgotten_log (
+create table expired_log (
     job_id uuid primary key
 );
 

@@ -107,14 +107,14 @@ begin
         array_agg(distinct kind.tenant_id), array_agg(kind), max(virtual_time),
         (
             select count(*) = 1 and count(max_running) = 0
-            from (select max_running from tenant where lane = 'open' limit 2) as open
+            from (select max_running from tenant where lane = 'ready' limit 2) as ready
         )
     into lanes, kinds, furthest, is_alone
     from (
         select virtual_time, found.kinds
         from tenant
         cross join lateral runnable_kinds(id, skills, programs, has_network) as found (kinds)
-        where lane = 'open' and found.kinds is not null and room(id, max_running, 1) > 0
+        where lane = 'ready' and found.kinds is not null and free_capacity(id, max_running, 1) > 0
         order by virtual_time, charged_at
         limit slots
     ) as lane
@@ -123,7 +123,7 @@ begin
     if not is_alone then
         -- The only locks that this function waits for come first, so a claim that holds one waits for nothing else.
         perform from tenant where id = any(lanes) order by id for no key update;
-        perform close_lanes(
+        perform update_passed_lanes(
             coalesce(lanes, '{}'), case when cardinality(lanes) = slots then furthest else 'infinity' end,
             row(skills, programs, has_network)::worker_ability
         );
@@ -144,12 +144,12 @@ begin
             for update skip locked
         );
     elsif is_alone then
-        heads := next_in_turn(lanes, kinds, slots, price);
+        heads := next_jobs(lanes, kinds, slots, price);
     else
         price := 1;
-        heads := next_in_turn(lanes, kinds, slots, price);
+        heads := next_jobs(lanes, kinds, slots, price);
         update tenant set
-            virtual_time = charged(virtual_time, mine.jobs * price / weight),
+            virtual_time = virtual_time_after(virtual_time, mine.jobs * price / weight),
             charged_at = now()
         from (select tenant_id, count(*) as jobs from run where job_id = any(heads) group by tenant_id) as mine
         where id = mine.tenant_id;

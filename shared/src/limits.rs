@@ -1,9 +1,11 @@
+//! Limits of a job.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::money::Usd;
 
-/// What a job may use up.
+/// The limits of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Limits {
     /// Seconds for the whole loop, over all attempts. The skill says the default.
@@ -23,7 +25,7 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub max_total_tokens: Option<u64>,
-    /// What all replies may cost.
+    /// The most that all replies may cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<Usd>,
 }
@@ -34,7 +36,7 @@ fn default_approval_timeout() -> u32 {
 }
 
 impl Limits {
-    /// What a job gets that asks for nothing else.
+    /// The defaults.
     pub const DEFAULT: Self = Self {
         timeout_seconds: 180,
         max_iterations: 10,

@@ -1,4 +1,4 @@
-//! JSON Schemas that are compiled once, and what is wrong with a value in words.
+//! JSON Schemas: compiled once, with readable errors.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Secrets: what a tenant's skills may know and nobody else reads again.
+//! Secrets of tenants: write-only values that skills may use.
 
 mod master_keys;
 mod name;

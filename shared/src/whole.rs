@@ -1,4 +1,4 @@
-//! Whole numbers as JSON writes them.
+//! Whole numbers in JSON.
 
 use std::fmt;
 

@@ -1,4 +1,6 @@
-use crate::job::OutputKind;
+//! Detection of content types, and the kind of an output.
+
+use super::OutputKind;
 
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";

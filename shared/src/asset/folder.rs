@@ -1,4 +1,4 @@
-//! The store's folder, as the file system has it: `object_store` does not list the files that it has not finished.
+//! The store's folder on the file system, with unfinished files, which `object_store` does not list.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,8 +8,11 @@ use std::time::SystemTime;
 use chrono::{DateTime, Utc};
 
 use super::failure::StoreError;
-use super::scratch::WORKSPACES;
-use super::store::INCOMING;
+
+/// The folder of uploads whose hash is not known yet.
+pub(super) const INCOMING: &str = "incoming";
+/// The folder of saved workspaces.
+pub(super) const WORKSPACES: &str = "workspaces";
 
 /// The root of a store in a folder.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! A connection of its own, for a task that sends the same few statements all the time.
+//! A dedicated connection, for a task that sends a few statements all the time.
 
 use std::time::Duration;
 

@@ -1,18 +1,18 @@
-use super::{JobResult, Output, Presumptions, Usage};
-use crate::event::{AssetCreated, EventData};
+use super::{AssetCreated, EventData, EventKind};
+use crate::job::{JobResult, Output, Presumptions, Usage};
 use crate::message::{AssistantMessage, Tokens};
 
 /// The most outputs of a job.
 const MAX_OUTPUTS: usize = 50;
 
-/// What a job has come to so far: what its log adds up to, and its result if it ended now.
+/// The result of a job so far: what its log adds up to.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// The last text of the assistant that was not empty.
     pub text: Option<String>,
-    /// What it has used.
+    /// The usage so far.
     pub usage: Usage,
-    /// What counts as used beside that. While an attempt runs, its budget has it.
+    /// Unconfirmed usage. While an attempt runs, its budget tracks it.
     pub presumptions: Presumptions,
     /// The files that it has made, each path once.
     pub outputs: Vec<AssetCreated>,
@@ -21,13 +21,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The types of events that add to it, but for `tool.completed`, which are only counted.
-    pub const TYPES: [&str; 5] = [
-        "message.completed",
-        "asset.created",
-        "conversation.compacted",
-        "budget.reserved",
-        "budget.settled",
+    /// The types of events that add to it. Events of the type `tool.completed` are only counted.
+    pub const TYPES: [EventKind; 5] = [
+        EventKind::MessageCompleted,
+        EventKind::AssetCreated,
+        EventKind::ConversationCompacted,
+        EventKind::BudgetReserved,
+        EventKind::BudgetSettled,
     ];
 
     /// Adds what an event of one of those types says.
@@ -105,9 +105,8 @@ mod tests {
     use chrono::Utc;
 
     use super::*;
-    use crate::asset::Asset;
+    use crate::asset::{Asset, OutputKind};
     use crate::id::AssetId;
-    use crate::job::OutputKind;
 
     fn created(path: &str, size: i64) -> AssetCreated {
         let id = AssetId::new();

@@ -1,3 +1,5 @@
+//! Errors of jobs.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

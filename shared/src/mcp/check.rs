@@ -1,4 +1,4 @@
-//! What a server's settings have to be like.
+//! Validation of the settings of MCP servers.
 
 use std::collections::BTreeMap;
 

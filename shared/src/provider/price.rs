@@ -1,4 +1,4 @@
-//! What models cost.
+//! Prices of models.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::message::Tokens;
 use crate::model_name::ModelName;
 use crate::money::Usd;
 
-/// What a model costs: millionths of a dollar for a million tokens of each kind.
+/// The price of a model: millionths of a dollar for a million tokens of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
     input: u64,
@@ -43,7 +43,7 @@ const HIGHEST: u64 = 1_000_000;
 const PER_NANO: u128 = 1_000;
 
 impl Price {
-    /// What costs nothing.
+    /// A price of zero.
     pub const FREE: Self = Self {
         input: 0,
         output: 0,
@@ -51,7 +51,7 @@ impl Price {
         cache_write: 0,
     };
 
-    /// What these tokens cost, rounded up.
+    /// The cost of these tokens, rounded up.
     pub fn cost(&self, tokens: &Tokens) -> Usd {
         let cached = tokens
             .cache_read_tokens
