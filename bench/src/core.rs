@@ -99,7 +99,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Runs what ends so many jobs.
+/// Runs the statements that end this many jobs.
 async fn timed(
     server: &Server,
     jobs: usize,

@@ -82,7 +82,7 @@ async fn insert(pool: &Pool, ids: &[Uuid]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How often a second so many clients get it done.
+/// The rate per second with this many clients.
 async fn per_second<T, F>(
     clients: u32,
     run: Duration,

@@ -80,7 +80,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Fills the queue with so many jobs.
+    /// Adds this many jobs to the queue.
     pub(crate) async fn fill(&self, count: usize) -> anyhow::Result<()> {
         let mut all = stream::iter(0..count.div_ceil(THOUSAND))
             .map(|_| self.enqueue_thousand())

@@ -78,7 +78,7 @@ async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
     }
 }
 
-/// Claims when told to, as a worker does, and says when each job's handler begins.
+/// Claims on notification, as a worker does, and records when each job begins.
 async fn handle(
     queue: Queue,
     mut listener: Listener,

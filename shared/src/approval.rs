@@ -33,7 +33,7 @@ pub struct Approval {
     /// When it was answered, or ended without an answer.
     #[schema(required)]
     pub resolved_at: Option<DateTime<Utc>>,
-    /// What the person said; a denial's reason is told to the model.
+    /// The reason that the person gave. The model receives the reason of a denial.
     #[schema(required)]
     pub reason: Option<String>,
     /// The name of the key with which it was answered.

@@ -99,7 +99,7 @@ impl TenantBudget {
         }
     }
 
-    /// When the next month begins, and with it the budget anew.
+    /// When the next month begins and the budget is renewed.
     pub fn renewed_at(&self) -> DateTime<Utc> {
         let next = self.month.checked_add_months(Months::new(1));
         // The calendar ends in the year 262142.

@@ -56,7 +56,7 @@ pub struct Job {
     pub model: ModelName,
     /// The number of attempts that have started.
     pub attempt: i32,
-    /// The job of which this is a retry.
+    /// The job that this job retries.
     #[schema(required)]
     pub retry_of: Option<JobId>,
     /// When it was accepted.

@@ -33,7 +33,7 @@ pub struct SecretNeed {
     pub name: SecretName,
     /// Whether jobs of the skill are refused without it.
     pub required: bool,
-    /// Secrets of which one is enough in its place.
+    /// Alternative secrets; one of them is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<SecretName>,
 }

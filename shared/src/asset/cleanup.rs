@@ -26,7 +26,7 @@ impl Cleanup {
         }
     }
 
-    /// Runs a task to its end, whoever waits for it.
+    /// Runs a task to its end in the background.
     pub(super) fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,

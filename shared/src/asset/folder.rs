@@ -81,7 +81,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Removes the files of a folder that nobody has written since, if their name is such.
+/// Deletes the files of a folder that were not written since then and whose names match.
 fn remove_old(
     folder: &Path,
     before: SystemTime,

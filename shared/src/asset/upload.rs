@@ -109,7 +109,7 @@ impl Upload {
         })
     }
 
-    /// Removes what has been uploaded. To drop it does the same, but nobody waits for it.
+    /// Deletes the uploaded bytes. Dropping the upload does the same in the background.
     pub async fn abort(self) -> Result<(), StoreError> {
         self.body.remove().await
     }
@@ -142,7 +142,7 @@ impl Sealed {
         }
     }
 
-    /// Removes the bytes, which nobody needs. To drop them does the same, but nobody waits for it.
+    /// Deletes the bytes. Dropping them does the same in the background.
     pub async fn discard(self) -> Result<(), StoreError> {
         self.body.remove().await
     }

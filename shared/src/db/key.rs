@@ -43,7 +43,7 @@ pub struct Presented {
     pub scopes: Vec<Scope>,
     /// Whether the tenant has a budget.
     pub has_budget: bool,
-    /// Whether the tenant may hand in only so many jobs.
+    /// Whether the tenant has submit limits.
     pub has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub has_skills: bool,

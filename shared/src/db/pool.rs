@@ -82,7 +82,7 @@ impl Pool {
         self.connections.size()
     }
 
-    /// Open connections that nobody uses.
+    /// Idle connections.
     pub fn num_idle(&self) -> usize {
         self.connections.num_idle()
     }

@@ -84,7 +84,7 @@ impl ToolCompleted {
 pub enum ToolOutcome {
     /// It did what it should.
     Ok,
-    /// It failed, and the model was told why.
+    /// It failed, and the model received the error.
     Error,
     /// Its time ran out.
     Timeout,

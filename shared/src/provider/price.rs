@@ -34,7 +34,7 @@ pub struct ModelPrice {
 )]
 pub struct NotAPrice;
 
-/// Millionths in a dollar; as many decimals may be given.
+/// Millionths in a dollar. A price may have six decimals.
 const MICROS: u64 = 1_000_000;
 const DECIMALS: usize = 6;
 /// The highest price, in dollars for a million tokens. Beyond it is a slip of the hand.
@@ -65,7 +65,7 @@ impl Price {
         ])
     }
 
-    /// The most that so many tokens can cost, whichever of those that are read are cached.
+    /// The most that these tokens can cost, whichever input tokens are cached.
     pub fn most(&self, input: u64, output: u64) -> Usd {
         sum(&[(input, self.dearest_input()), (output, self.output)])
     }

@@ -34,7 +34,7 @@ pub struct NewJob {
     pub request: JobRequest,
     /// Data that the client attached.
     pub metadata: Map<String, Value>,
-    /// The job of which this is a retry.
+    /// The job that this job retries.
     pub retry_of: Option<JobId>,
     /// The earliest start; now if `None` or past, so that an early date is no priority.
     pub run_at: Option<DateTime<Utc>>,
