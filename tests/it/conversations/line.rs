@@ -48,7 +48,7 @@ async fn of_many_jobs_at_once_each_begins_when_the_one_before_it_has_ended() {
         })
         .await;
         let order = sqlx::query_scalar::<_, uuid::Uuid>(
-            "select id from job where conversation_id = $1::uuid order by place",
+            "select id from job where conversation_id = $1::uuid order by position",
         );
         let order = order.bind(conversation.parse::<uuid::Uuid>().unwrap());
         let order = order.fetch_all(&service.pool).await.unwrap();
