@@ -73,7 +73,7 @@ macro_rules! schema_of {
     };
 }
 
-macro_rules! events {
+macro_rules! event_data {
     ($($(#[$doc:meta])* $variant:ident($data:ty $(, $schema:ty)?) = $name:literal,)*) => {
         /// The data of an event, by type.
         #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ macro_rules! events {
     };
 }
 
-events! {
+event_data! {
     /// The job was accepted.
     JobQueued(JobQueued) = "job.queued",
     /// A worker began an attempt.
