@@ -1,4 +1,4 @@
-//! The API, from the outside.
+//! HTTP client of the API.
 
 mod follow;
 mod resolver;

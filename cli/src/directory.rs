@@ -1,4 +1,4 @@
-//! Where things are on this machine (XDG Base Directory Specification; system directories for root).
+//! Paths on this machine (XDG Base Directory Specification; system directories for root).
 
 use std::fs::{self, Permissions};
 use std::io;

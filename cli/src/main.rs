@@ -1,4 +1,4 @@
-//! The one binary.
+//! The binary.
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -1,4 +1,4 @@
-//! The keys of secrets: those that are configured, or those in a file of the data directory.
+//! The master keys of secrets: from the configuration, or from a file in the data directory.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The embedded default: a private Postgres that Skillet starts, adopts and stops by itself.
+//! The embedded Postgres: a private server that Skillet starts, adopts and stops.
 //!
 //! It listens on a Unix socket in a private directory and nowhere else, so whoever can open
 //! the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived

@@ -1,4 +1,4 @@
-//! What a job does, for someone who watches a terminal.
+//! Progress of a job on a terminal.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! The service and its parts, wired together.
+//! The components of the service, wired together.
 
 mod lock;
 mod place;
@@ -226,7 +226,7 @@ impl Service {
                 // A part that ends now says why.
                 if self.worker.is_finished() || self.api.is_finished() {
                     self.wait().await?;
-                    anyhow::bail!("a part ended at once");
+                    anyhow::bail!("a part of the service ended at its start");
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

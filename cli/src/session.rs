@@ -1,4 +1,4 @@
-//! The service that a client command speaks to: one that is named, one that runs here, or its own.
+//! The service that a client command uses: a named one, the local one, or a temporary one.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Where spans go: to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names, by OTLP over HTTP. Without it there
+//! Export of spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, by OTLP over HTTP. Without it there
 //! are none.
 //!
 //! The exporter never stands in anybody's way: spans wait in a bounded queue, on a thread of its own, and are thrown
@@ -63,7 +63,7 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
         "OTEL_EXPORTER_OTLP_PROTOCOL",
     ]);
     if let Some(other) = protocol.filter(|it| it != "http/protobuf") {
-        anyhow::bail!("the protocol {other} is not spoken here; http/protobuf is");
+        anyhow::bail!("the protocol {other} is not supported; use http/protobuf");
     }
     let courier = Courier {
         runtime: runtime.clone(),

@@ -126,7 +126,8 @@ pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Applies the migrations. Several processes may call it at once. A migration has no timeout, because its duration depends
+/// Applies the migrations. Several processes may call it at once. A migration has no timeout, because its duration
+/// depends
 /// on the number of rows.
 pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     let own = PgPoolOptions::new()

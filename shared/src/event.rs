@@ -8,7 +8,6 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
@@ -38,7 +37,7 @@ pub struct Event {
     /// The attempt that wrote it; 0 before the first.
     pub attempt: i32,
     /// The data of that type.
-    pub data: Box<RawValue>,
+    pub data: Box<serde_json::value::RawValue>,
 }
 
 /// A type of events, with the schema of its data.
@@ -192,7 +191,7 @@ impl EventData {
         #[derive(Deserialize)]
         struct Stored<'a> {
             #[serde(borrow)]
-            data: &'a RawValue,
+            data: &'a serde_json::value::RawValue,
         }
         let json = serde_json::to_string(self).expect("events have string keys");
         let stored: Stored = serde_json::from_str(&json).expect("an event is {type, data}");
@@ -317,8 +316,7 @@ pub struct ConversationCompacted {
     pub usage: Tokens,
 }
 
-/// An entry of a job's log, and with it all before it: in that log, and in those of earlier jobs of the
-/// conversation.
+/// An entry of a job's log, with all entries before it, also those of earlier jobs of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogPlace {
     /// The job.

@@ -93,7 +93,8 @@ impl ToolPattern {
     }
 }
 
-/// Whether a name is like the pattern. Takes at most the product of both lengths in steps: only the last `*` is ever tried again.
+/// Whether a name is like the pattern. Takes at most the product of both lengths in steps: only the last `*` is ever
+/// tried again.
 pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
     let mut star = None;

@@ -12,7 +12,8 @@ const MAX_FAULTS: usize = 20;
 /// The longest that one fault is said at: its words may repeat the value.
 const MAX_FAULT_BYTES: usize = 300;
 
-/// What one pattern may come to when it is compiled, and how often it may turn back: a short one can mean a lot of work.
+/// What one pattern may come to when it is compiled, and how often it may turn back: a short one can mean a lot of
+/// work.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
 const MAX_BACKTRACKS: usize = 100_000;
 

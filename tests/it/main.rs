@@ -6,6 +6,7 @@ mod support;
 
 mod agents;
 mod approvals;
+mod architecture;
 mod assets;
 mod auth;
 mod bad_input;

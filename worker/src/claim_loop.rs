@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let work = Arc::new(Notify::new());
     let running = RunningJobs::default();
     let mut beside = JoinSet::new();
-    beside.spawn(shared::clock::keep(context.pool.clone()));
+    beside.spawn(shared::clock::sync::keep(context.pool.clone()));
     beside.spawn(maintenance::run(context.clone(), keep));
     beside.spawn(notifications::listen(
         context.pool.clone(),
@@ -151,7 +151,8 @@ impl Registration<'_> {
         report(self.charge(), "cannot charge tenants").await;
     }
 
-    /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims nothing: it
+    /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims
+    /// nothing: it
     /// would get the jobs that it just handed back.
     async fn claim(&mut self) -> db::Result<()> {
         while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
@@ -330,7 +331,8 @@ async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'stat
     }
 }
 
-/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap gets
+/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap
+/// gets
 /// all free slots at once, and is charged nothing in advance.
 fn takes_turns(claim: &Claim) -> bool {
     let prepaid = match claim {

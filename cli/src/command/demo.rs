@@ -1,4 +1,4 @@
-//! `skillet demo`: real jobs on made-up files, with a model that needs no key.
+//! `skillet demo`: jobs on invented files, with a model that needs no key.
 
 mod bakery;
 mod page;
@@ -34,11 +34,9 @@ Or as a service, with its API at http://127.0.0.1:8420/docs:
 pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit> {
     let how_many = steps(options).len();
     print(&format!(
-        "Skillet demo: {how_many} real jobs. The model is script/bash, which needs no key: it runs the commands",
+        "Skillet demo: {how_many} jobs. The model is script/bash, which needs no key: it runs the commands in the",
     ));
-    print(
-        "that stand in the prompt. All else is the real thing: database, queue, worker, workspace, files.\n",
-    );
+    print("prompt. Everything else is real: database, queue, worker, sandbox, files.\n");
     let bakery = options.all.then(|| Bakery::open(BOOKS).ok()).flatten();
     let opened: Vec<_> = bakery.iter().map(|it| IpNet::from(it.address)).collect();
     let run = async |session: &Session, interrupt: &mut Signal| {
@@ -119,9 +117,9 @@ fn lacking(
     if skill["available"] != true {
         Some(format!("this machine lacks {}", skill["missing"]))
     } else if step.asks_bakery && !session.is_own() {
-        Some("a service that runs already may not ask an API of this demo".to_owned())
+        Some("a running service may not call the API of this demo".to_owned())
     } else if step.asks_bakery && bakery.is_none() {
-        Some("this machine cannot be reached by its own name".to_owned())
+        Some("this machine cannot be reached under its own name".to_owned())
     } else {
         None
     }

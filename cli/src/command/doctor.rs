@@ -1,3 +1,5 @@
+//! `skillet doctor`.
+
 mod found;
 
 use serde_json::json;
@@ -85,7 +87,7 @@ fn show_skills(skills: &[SkillFound]) {
             print(line.trim_end());
         } else {
             let missing = missing.join(", ");
-            print(&format!("– skill {name:11} it lacks {missing}"));
+            print(&format!("– skill {name:11} missing: {missing}"));
         }
     }
     if skills.iter().any(|skill| !skill.missing.is_empty()) {
@@ -125,6 +127,6 @@ fn describe(isolation: Isolation) -> &'static str {
         Isolation::Landlocked => {
             "✓ sandbox: Landlock, tested; without namespaces there is no network for skills"
         }
-        Isolation::Off => "! sandbox: off, as was asked for: commands run as the worker's own user",
+        Isolation::Off => "! sandbox: off, as configured: commands run as the user of the worker",
     }
 }

@@ -1,3 +1,5 @@
+//! `skillet queue`.
+
 use serde_json::Value;
 
 use super::{print, print_json};
@@ -28,11 +30,11 @@ fn print_queue(queue: &Value, json: bool) -> anyhow::Result<()> {
         print(&format!("{:<10}since {since}", "oldest"));
     }
     if queue["paused"] == true {
-        print("paused: no job is begun");
+        print("paused: no job starts");
     }
     for skill in queue["paused_skills"].as_array().into_iter().flatten() {
         let skill = skill.as_str().unwrap_or_default();
-        print(&format!("paused: no job of the skill {skill} is begun"));
+        print(&format!("paused: no job of the skill {skill} starts"));
     }
     Ok(())
 }

@@ -1,3 +1,5 @@
+//! `skillet run`.
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -126,7 +128,7 @@ async fn watch_with(client: &Client, job: JobId, mut progress: Progress) -> anyh
 }
 
 /// Saves outputs under their names, numbered where several have the same; returns where. Nothing is saved if
-/// a file is there already.
+/// a file exists already.
 pub(super) async fn save(
     client: &Client,
     outputs: &[Output],
@@ -144,7 +146,7 @@ pub(super) async fn save(
         let path = free_path(directory, &file_name(&asset.name), &paths);
         if !overwrite && path.exists() {
             bail!(
-                "{} is there already; use --force to overwrite it, or -o for another directory",
+                "{} exists already; use --force to overwrite it, or -o for another directory",
                 path.display()
             );
         }

@@ -1,3 +1,5 @@
+//! `skillet secrets`.
+
 mod rotate;
 
 use std::io::{IsTerminal, Read};
@@ -34,7 +36,7 @@ pub(super) async fn set(options: &OneSecret, config: &Config) -> anyhow::Result<
 fn read_value() -> anyhow::Result<String> {
     let input = std::io::stdin();
     if input.is_terminal() {
-        eprintln!("Type the value, which will show, and then Ctrl-D; or pipe it in.");
+        eprintln!("Type the value (it is visible) and press Ctrl-D, or pipe it in.");
     }
     let mut value = String::new();
     input

@@ -1,3 +1,5 @@
+//! `skillet up`, `skillet api`, `skillet worker` and `skillet migrate`.
+
 use std::net::TcpListener;
 
 use anyhow::Context;
@@ -43,7 +45,7 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
         ended = service.wait() => ended,
         () = shutdown.drain.cancelled() => Ok(()),
     };
-    eprintln!("stopping; once more to hurry");
+    eprintln!("stopping; interrupt again to stop at once");
     let stopped = service.stop().await;
     signals.abort();
     ended.and(stopped)?;

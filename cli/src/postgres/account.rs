@@ -1,4 +1,4 @@
-//! The operating system's user whom the server's programs run as.
+//! The user of the operating system that runs the server.
 
 use std::fs::{self, Permissions};
 use std::io;

@@ -1,4 +1,4 @@
-//! The directory that one process manages, and where things are in it.
+//! The directory of a cluster, and the paths in it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -103,7 +103,8 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing it is not enough: a child that is just being started has the same file open until it runs its program.
+        // Closing it is not enough: a child that is just being started has the same file open until it runs its
+        // program.
         let _ = self.lock.unlock();
     }
 }

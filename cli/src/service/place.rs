@@ -1,3 +1,5 @@
+//! The file `service.json`: the address of a running service and its key.
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -49,6 +51,6 @@ impl Place {
 
     pub(super) fn write(&self, file: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
-        directory::write_private(file, &text).context("cannot say where the service is")
+        directory::write_private(file, &text).context("cannot write the address of the service")
     }
 }

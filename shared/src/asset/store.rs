@@ -20,8 +20,6 @@ use super::bucket::Bucket;
 use super::cleanup::Cleanup;
 use super::failure::{StoreError, describe};
 use super::folder::{Folder, INCOMING};
-use super::{Scratch, Upload};
-use crate::id::JobId;
 
 /// The folder of blobs.
 const BLOBS: &str = "sha256";
@@ -35,12 +33,12 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct AssetStore {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// Saved workspaces of unfinished jobs. Losing one costs work, and no stored result.
-    scratch: Arc<dyn ObjectStore>,
-    place: Arc<Place>,
+    pub(super) scratch: Arc<dyn ObjectStore>,
+    pub(super) place: Arc<Place>,
     pub(super) cleanup: Cleanup,
 }
 
-enum Place {
+pub(super) enum Place {
     Folder(Folder),
     Bucket(Bucket),
 }
@@ -120,25 +118,6 @@ impl AssetStore {
         self.cleanup.finish().await;
     }
 
-    /// The saved workspace of an unfinished job.
-    pub fn scratch(&self, job: JobId) -> Scratch {
-        let folder = match &*self.place {
-            Place::Folder(folder) => Some(folder.clone()),
-            Place::Bucket(_) => None,
-        };
-        Scratch::new(self.scratch.clone(), folder, job)
-    }
-
-    /// The jobs that have something there.
-    pub async fn list_scratch(&self) -> Result<Vec<JobId>, StoreError> {
-        Scratch::list(&*self.scratch).await
-    }
-
-    /// Begins to store bytes whose hash is not known yet.
-    pub fn upload(&self) -> Upload {
-        Upload::new(self.clone())
-    }
-
     /// Streams a blob, or a range of it.
     pub async fn read(
         &self,
@@ -215,7 +194,8 @@ impl AssetStore {
     }
 }
 
-/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock of the
+/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock
+/// of the
 /// store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is removed.
 fn earliest_now() -> DateTime<Utc> {
     crate::clock::now().min(Utc::now())

@@ -42,6 +42,13 @@ pub struct Sealed {
     pub head: Vec<u8>,
 }
 
+impl AssetStore {
+    /// Begins to store bytes whose hash is not known yet.
+    pub fn upload(&self) -> Upload {
+        Upload::new(self.clone())
+    }
+}
+
 impl Upload {
     pub(super) fn new(store: AssetStore) -> Self {
         Self {

@@ -161,7 +161,8 @@ struct Row {
     resolved: Option<Json<Box<RawValue>>>,
 }
 
-/// The part of `approval.requested` that an approval shows. A worker never takes a call without an id for one of its own.
+/// The part of `approval.requested` that an approval shows. A worker never takes a call without an id for one of its
+/// own.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Requested {

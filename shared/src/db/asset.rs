@@ -34,7 +34,8 @@ pub enum StoreAssetError {
 /// maintenance deletes it after an hour, unless it is an output of a running job.
 ///
 /// The row is committed first, under a lock that the deletion of blobs takes, too. So the bytes are not deleted while
-/// they are written, which happens without the lock and without a connection. The bytes of a visible asset always exist.
+/// they are written, which happens without the lock and without a connection. The bytes of a visible asset always
+/// exist.
 pub async fn store(
     db: &Pool,
     assets: &AssetStore,

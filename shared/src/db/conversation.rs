@@ -154,7 +154,8 @@ pub async fn delete(
     Ok(Deleted::Gone(workspace.map(|saved| saved.job)))
 }
 
-/// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the last
+/// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the
+/// last
 /// that was looked at.
 pub async fn delete_empty(
     db: &mut Connection,

@@ -70,7 +70,8 @@ pub enum Next {
 /// happened: events numbered and inserted, announced assets visible, approvals requested and resolved, the run moved or
 /// deleted, the result stored, the next job of its conversation admitted. For the others nothing has.
 ///
-/// Of two leases of one job at most one is valid; the append of the other is left out. There is one notification a call,
+/// Of two leases of one job at most one is valid; the append of the other is left out. There is one notification a
+/// call,
 /// however many jobs it has.
 #[expect(
     clippy::too_many_lines,

@@ -1,3 +1,5 @@
+//! The progress of a job, folded from its events.
+
 use super::{AssetCreated, EventData, EventKind};
 use crate::job::{JobResult, Output, Presumptions, Usage};
 use crate::message::{AssistantMessage, Tokens};

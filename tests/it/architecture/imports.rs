@@ -1,6 +1,7 @@
 //! Import cycles between the files of a crate.
 //!
-//! An import leads to the file that defines the item: a `pub use` of a submodule is looked through. A submodule may import
+//! An import leads to the file that defines the item: a `pub use` of a submodule is looked through. A submodule may
+//! import
 //! from the modules that contain it, because it is a part of them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +86,10 @@ impl Crate {
             .expect("every crate has a root");
         let (name, module) = module;
         if let Some(item) = path.get(length)
-            && let Some(import) = module.imports.iter().find(|it| it.is_public && it.name == *item)
+            && let Some(import) = module
+                .imports
+                .iter()
+                .find(|it| it.is_public && it.name == *item)
             && let Some(target) = self.absolute(name, &import.path)
             && target.len() > length
         {
@@ -115,7 +119,9 @@ impl Crate {
             };
             targets.extend(absolute.map(|path| self.resolve(&path)));
         }
-        let contains = |outer: &str| outer.is_empty() || format!("{name}::").starts_with(&format!("{outer}::"));
+        let contains = |outer: &str| {
+            outer.is_empty() || format!("{name}::").starts_with(&format!("{outer}::"))
+        };
         targets.retain(|target| !contains(target));
         targets
     }
@@ -169,7 +175,9 @@ impl Module {
         for line in code.lines() {
             let trimmed = line.trim();
             let is_import = trimmed.starts_with("use ")
-                || (trimmed.starts_with("pub") && trimmed.contains(" use ") && !trimmed.contains("fn "));
+                || (trimmed.starts_with("pub")
+                    && trimmed.contains(" use ")
+                    && !trimmed.contains("fn "));
             match &mut statement {
                 None if is_import => statement = Some(trimmed.to_owned()),
                 None => {
@@ -192,18 +200,26 @@ impl Module {
             Some(name.to_owned())
         });
         let children: Vec<_> = children.collect();
-        imports.extend(children.into_iter().map(|name| Import {
-            // Declared and not imported: it counts where it is used.
-            is_public: true,
-            path: ["crate".to_owned()].into_iter().chain(parents.iter().cloned()).chain([name.clone()]).collect(),
-            name,
+        imports.extend(children.into_iter().map(|name| {
+            Import {
+                // Declared and not imported: it counts where it is used.
+                is_public: true,
+                path: ["crate".to_owned()]
+                    .into_iter()
+                    .chain(parents.iter().cloned())
+                    .chain([name.clone()])
+                    .collect(),
+                name,
+            }
         }));
         Self { body, imports }
     }
 }
 
 fn import(path: &str, is_public: bool) -> Option<Import> {
-    let (path, name) = path.split_once(" as ").map_or((path, None), |(path, name)| (path, Some(name)));
+    let (path, name) = path
+        .split_once(" as ")
+        .map_or((path, None), |(path, name)| (path, Some(name)));
     let path = path.strip_suffix("::self").unwrap_or(path);
     let path = segments(path);
     let name = name.or_else(|| path.last().map(String::as_str))?.to_owned();
@@ -235,7 +251,10 @@ fn expand(tree: &str) -> Vec<String> {
         parts.last_mut().unwrap().push(letter);
     }
     let parts = parts.iter().filter(|part| !part.trim().is_empty());
-    parts.flat_map(|part| expand(part.trim())).map(|path| format!("{}{path}", prefix.trim())).collect()
+    parts
+        .flat_map(|part| expand(part.trim()))
+        .map(|path| format!("{}{path}", prefix.trim()))
+        .collect()
 }
 
 /// The paths of two and more segments in code that begin with a module.
@@ -243,18 +262,26 @@ fn paths(body: &str) -> Vec<Segments> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = body.split(|letter| !is_path(letter));
     let words = words.map(|word| word.trim_matches(':'));
-    let words = words.filter(|word| word.contains("::") && word.starts_with(|it: char| it.is_lowercase()));
+    let words =
+        words.filter(|word| word.contains("::") && word.starts_with(|it: char| it.is_lowercase()));
     words.map(segments).collect()
 }
 
 fn has_word(body: &str, word: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     // Its declaration is no use.
-    let lines = body.lines().filter(|line| !line.trim().ends_with(&format!("mod {word};")));
-    lines.flat_map(|line| line.split(|letter| !is_word(letter))).any(|it| it == word)
+    let lines = body
+        .lines()
+        .filter(|line| !line.trim().ends_with(&format!("mod {word};")));
+    lines
+        .flat_map(|line| line.split(|letter| !is_word(letter)))
+        .any(|it| it == word)
 }
 
 fn segments(path: &str) -> Segments {
-    let parts = path.split("::").map(str::trim).filter(|part| !part.is_empty());
+    let parts = path
+        .split("::")
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
     parts.map(str::to_owned).collect()
 }

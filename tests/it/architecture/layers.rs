@@ -2,7 +2,8 @@
 
 use super::source::{CRATES, Source, code, read, sources};
 
-/// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know about the
+/// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know
+/// about the
 /// layer above.
 const ALLOWED: [(&str, &[&str]); 11] = [
     ("shared", &[]),
@@ -12,7 +13,13 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("worker/workspace", &["shared", "worker-sandbox"]),
     (
         "worker/tool",
-        &["shared", "worker-egress", "worker-model", "worker-sandbox", "worker-workspace"],
+        &[
+            "shared",
+            "worker-egress",
+            "worker-model",
+            "worker-sandbox",
+            "worker-workspace",
+        ],
     ),
     (
         "worker",
@@ -50,7 +57,9 @@ fn crates_depend_on_lower_layers_only() {
         let manifest = read(&format!("{folder}/Cargo.toml"));
         let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
         let dependencies = dependencies.split("\n[").next().unwrap_or_default();
-        let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+        let names = dependencies
+            .lines()
+            .filter_map(|line| line.split(['.', ' ', '=']).next());
         for name in names.filter(|name| CRATES.iter().any(|(_, package)| package == name)) {
             if !allowed.contains(&name) {
                 faults.push(format!(

@@ -3,7 +3,9 @@
 use super::source::{CRATES, Source, sources};
 
 /// A header is a noun phrase and not a question.
-const QUESTIONS: [&str; 8] = ["What", "Which", "How", "Whose", "Who", "Where", "When", "Why"];
+const QUESTIONS: [&str; 8] = [
+    "What", "Which", "How", "Whose", "Who", "Where", "When", "Why",
+];
 const MAX_COLUMNS: usize = 120;
 const MAX_LINES: usize = 400;
 
@@ -37,7 +39,10 @@ fn no_comment_has_more_than_120_columns() {
         let long = comments.filter(|(_, line)| line.chars().count() > MAX_COLUMNS);
         long.map(|(number, _)| {
             let line = number + 1;
-            format!("{}:{line}: break the comment, it has more than {MAX_COLUMNS} columns", source.path)
+            format!(
+                "{}:{line}: break the comment, it has more than {MAX_COLUMNS} columns",
+                source.path
+            )
         })
         .collect()
     });
@@ -60,5 +65,10 @@ fn no_file_has_more_than_400_lines() {
 fn check(faults_of: impl Fn(&Source) -> Vec<String>) {
     let sources = CRATES.iter().flat_map(|(folder, _)| sources(folder));
     let faults: Vec<_> = sources.flat_map(|source| faults_of(&source)).collect();
-    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }

@@ -91,7 +91,7 @@ async fn run_takes_files_and_saves_what_was_made_without_overwriting() {
     assert!(
         refused
             .err
-            .contains("made/here/out.csv is there already; use --force"),
+            .contains("made/here/out.csv exists already; use --force"),
         "{refused:?}"
     );
     assert_eq!(terminal.read("made/here/out.csv"), "mine");

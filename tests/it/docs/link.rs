@@ -1,31 +1,31 @@
 //! Links between the documents.
 
+use std::collections::BTreeSet;
+
 use super::{PAGES, path, read};
 
-/// Documents beside the pages.
-const OTHERS: [&str; 10] = [
+/// Documents beside the pages and the READMEs of folders.
+const OTHERS: [&str; 5] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
     "llms.txt",
-    "api/README.md",
-    "deploy/README.md",
-    "examples/clients/README.md",
-    "worker/README.md",
-    "shared/README.md",
 ];
 
 #[test]
 fn every_link_leads_to_a_file_and_a_heading() {
     let mut broken = Vec::new();
-    for document in PAGES.iter().chain(&OTHERS) {
+    let documents = PAGES.iter().chain(&OTHERS).map(|name| (*name).to_owned());
+    let documents: BTreeSet<_> = documents.chain(readmes()).collect();
+    assert!(documents.contains("api/README.md"), "{documents:?}");
+    for document in &documents {
         let text = read(document);
         let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
         for target in targets(&text) {
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
             let file = match file {
-                "" => (*document).to_owned(),
+                "" => document.clone(),
                 file => format!("{folder}/{file}")
                     .trim_start_matches('/')
                     .to_owned(),
@@ -37,6 +37,36 @@ fn every_link_leads_to_a_file_and_a_heading() {
         }
     }
     assert!(broken.is_empty(), "these links lead nowhere: {broken:#?}");
+}
+
+/// The READMEs of folders and of the folders in them.
+fn readmes() -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in folders("") {
+        let below = folders(&folder);
+        for folder in below.into_iter().chain([folder]) {
+            let readme = format!("{folder}/README.md");
+            if path(&readme).exists() {
+                found.push(readme);
+            }
+        }
+    }
+    found
+}
+
+/// The folders in a folder, without what is generated or hidden.
+fn folders(parent: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(path(parent)).unwrap().map(Result::unwrap);
+    let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
+    let names = folders.map(|entry| entry.file_name().into_string().unwrap());
+    let names = names.filter(|name| name != "target" && !name.starts_with('.'));
+    names
+        .map(|name| {
+            format!("{parent}/{name}")
+                .trim_start_matches('/')
+                .to_owned()
+        })
+        .collect()
 }
 
 /// What the links and images of a document lead to within the repository.

@@ -72,7 +72,8 @@ async fn a_cap_is_exact_with_three_workers_at_once() {
     assert_eq!(finished, JOBS);
 }
 
-/// Two claims begin while another tenant is alone, which needs no lock, and read the queue when the capped one is there, too.
+/// Two claims begin while another tenant is alone, which needs no lock, and read the queue when the capped one is
+/// there, too.
 #[tokio::test]
 async fn a_cap_is_exact_when_its_tenant_comes_while_another_is_alone() {
     let field = Field::new().await;

@@ -29,7 +29,7 @@ async fn up_says_which_models_can_be_asked() {
     let ran = Ran::of(up).await;
     let models = "Models: anthropic ✗ (set ANTHROPIC_API_KEY), openai ✓, script ✓";
     assert!(ran.out.lines().any(|line| line == models), "{ran:?}");
-    let expected = ["creating a PostgreSQL", "stopping; once more to hurry"];
+    let expected = ["creating a PostgreSQL", "stopping; interrupt again"];
     let said = ran.err.lines();
     let unexpected = said.filter(|line| !expected.iter().any(|start| line.starts_with(start)));
     assert_eq!(Vec::from_iter(unexpected), [""; 0], "nothing else is said");

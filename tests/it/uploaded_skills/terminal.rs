@@ -37,7 +37,7 @@ async fn check_says_what_a_folder_or_an_archive_is_or_what_is_wrong_with_it() {
         [
             "  tools: execute_bash",
             "  network: none",
-            "! the instructions name scripts/more.py, which is not there"
+            "! the instructions name scripts/more.py, which does not exist"
         ]
     );
 

@@ -137,7 +137,8 @@ async fn refuse(policy: &Policy, client: TcpStream, error: &ProxyRequestError) {
     answer(client, status, &format!("{error}. {}", policy.allowed())).await;
 }
 
-/// Answers and hangs up. `Proxy-Status` (RFC 9209) tells the answer from one of the host's own. What the client still sends is read, since a connection that is closed with
+/// Answers and hangs up. `Proxy-Status` (RFC 9209) tells the answer from one of the host's own. What the client still
+/// sends is read, since a connection that is closed with
 /// bytes unread is reset, and the answer with it.
 async fn answer(mut client: TcpStream, status: &str, text: &str) {
     let length = text.len() + 1;

@@ -36,7 +36,8 @@ use self::name::ToolNames;
 
 /// A model that can be asked. Dropping the stream ends the call.
 pub trait Model: Send + Sync {
-    /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or an error as the last.
+    /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or
+    /// an error as the last.
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,

@@ -16,7 +16,8 @@ use crate::remove::remove_tree;
 /// How long the rest of a command may delay the removal of its files.
 const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The directory of one job: its workspace and its `/tmp`. They are created on first use, because many jobs have no files,
+/// The directory of one job: its workspace and its `/tmp`. They are created on first use, because many jobs have no
+/// files,
 /// and removed when this is dropped.
 pub struct JobDirectory {
     path: PathBuf,

@@ -26,7 +26,8 @@ pub struct RunningCommand {
 }
 
 impl RunningCommand {
-    /// Starts a command in a sandbox that waits for one. `owner` is the user that it runs as, if it is not the worker's own.
+    /// Starts a command in a sandbox that waits for one. `owner` is the user that it runs as, if it is not the
+    /// worker's own.
     pub(super) async fn start(
         sandbox: IdleSandbox,
         order: &Order,
@@ -81,7 +82,8 @@ impl RunningCommand {
         self.output.take().expect("output is taken once")
     }
 
-    /// The sockets that listen inside. They are to be served no longer than this is held: the next command has them, too.
+    /// The sockets that listen inside. They are to be served no longer than this is held: the next command has them,
+    /// too.
     pub fn take_listeners(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.listeners)
     }

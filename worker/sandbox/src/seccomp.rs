@@ -258,7 +258,8 @@ fn all_of(
 
 /// What the list cannot say, before it.
 ///
-/// fallocate(2) takes gigabytes of the disk in no time; without it programs write. Under x32 every call has a second number, which a list of numbers would miss. And the flags of clone3(2) are
+/// fallocate(2) takes gigabytes of the disk in no time; without it programs write. Under x32 every call has a second
+/// number, which a list of numbers would miss. And the flags of clone3(2) are
 /// in memory, where no filter can look: C libraries take clone(2) when they are told that it is not there.
 fn prologue() -> BpfProgram {
     const X32_BIT: u32 = 0x4000_0000;

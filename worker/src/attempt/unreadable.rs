@@ -14,7 +14,8 @@ use super::partial_result::PartialResult;
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
-/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take almost
+/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take
+/// almost
 /// two hours.
 const MAX_UNREADABLE: i16 = 20;
 /// The pause after the first, doubled each time up to the longest.

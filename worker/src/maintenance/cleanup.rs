@@ -56,7 +56,8 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     }
 }
 
-/// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before the
+/// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before
+/// the
 /// last of a conversation.
 async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     let saved = assets.list_scratch().await?;

@@ -26,7 +26,8 @@ const JOINED_LATELY: Duration = Duration::from_secs(60);
 /// Workers that may die with a job before the job counts as the cause.
 const MAX_CRASHES: i16 = 3;
 
-/// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker fell
+/// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker
+/// fell
 /// silent or reports that it `lost` them. Returns whether there is a job to claim now.
 pub(crate) async fn run(
     context: &WorkerContext,

@@ -21,7 +21,8 @@ const MAX_NAME_BYTES: usize = 100;
 /// How long a worker is left alone before it asks programs for their versions: those who start one wait for jobs.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the worker has said.
+/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the
+/// worker has said.
 pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known: Vec<String>) {
     let mut asking = JoinSet::new();
     let first = known.iter().filter_map(|name| Program::parse(name).ok());

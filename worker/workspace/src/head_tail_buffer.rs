@@ -1,4 +1,4 @@
-//! What a command printed, as much of it as a model should read: the head and the tail.
+//! A buffer for the head and the tail of a stream, as much of it as a model should read.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! An API to ask, on this machine, for as long as the demo runs.
+//! A local HTTP API for the demo of `httpapi`.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Mutex;

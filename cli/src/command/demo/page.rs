@@ -1,4 +1,4 @@
-//! The page that shows what all jobs made.
+//! The HTML page with the results of all jobs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What there is: in the service that runs, or else on this machine.
+//! The state that `skillet doctor` reports: of the running service, or else of this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 

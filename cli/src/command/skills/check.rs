@@ -1,3 +1,5 @@
+//! `skillet skills check`.
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -89,10 +91,10 @@ fn warnings(skill: &Skill) -> Vec<String> {
     let named: BTreeSet<_> = named.collect();
     let mut warnings: Vec<_> = named
         .into_iter()
-        .map(|path| format!("the instructions name {path}, which is not there"))
+        .map(|path| format!("the instructions name {path}, which does not exist"))
         .collect();
     if skill.tools.is_empty() {
-        warnings.push("`allowed-tools` is empty: the model can do nothing but talk".to_owned());
+        warnings.push("`allowed-tools` is empty: the model can only answer with text".to_owned());
     }
     warnings
 }

@@ -16,7 +16,8 @@ pub struct TakenSeat {
     pub is_blocked: bool,
 }
 
-/// Assigns positions to jobs that are about to be inserted, in order, each in its conversation; `None` for a conversation
+/// Assigns positions to jobs that are about to be inserted, in order, each in its conversation; `None` for a
+/// conversation
 /// that does not exist. Other jobs that join these conversations wait until the caller commits.
 pub async fn join(
     db: &mut Connection,

@@ -143,7 +143,8 @@ pub async fn list_old_inputs(
     )
     .fetch(db);
     let mut assets = Vec::new();
-    // One at a time: a request may be large. Read here, since `->` fails for all rows if one of them has a NUL in a text.
+    // One at a time: a request may be large. Read here, since `->` fails for all rows if one of them has a NUL in a
+    // text.
     while let Some(row) = rows.try_next().await? {
         let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
         let ids = begins.inputs.iter().filter_map(|input| input.id);

@@ -7,7 +7,8 @@ use super::{Append, Lease};
 use crate::event::EventData;
 use crate::id::JobId;
 
-/// Returns the leases of those appends, each given with its attempt, that are written. Compares the last events as text,
+/// Returns the leases of those appends, each given with its attempt, that are written. Compares the last events as
+/// text,
 /// because a worker that takes a job over also writes under its last attempt.
 pub async fn list_written(
     db: impl PgExecutor<'_>,

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use super::PathError;
 use super::capped::TooMuch;
-use super::collect::{
+use super::limits::{
     MAX_FILE_BYTES, MAX_FILES, MAX_PACKED_BYTES, MAX_SKILL_FILE_BYTES, MAX_TOTAL_BYTES,
 };
 

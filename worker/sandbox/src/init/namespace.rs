@@ -11,6 +11,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
+use super::filesystem::USER;
 use super::{at, filesystem};
 use crate::spec::{SetupFailed, SetupStep};
 

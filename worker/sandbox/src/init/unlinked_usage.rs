@@ -41,7 +41,8 @@ pub(super) fn measure(processes: &[Process], family: ProcessSet) -> UnlinkedUsag
     sum
 }
 
-/// Whether a process does not let itself be looked at, as if it were of another user. `shell` is the first of a command:
+/// Whether a process does not let itself be looked at, as if it were of another user. `shell` is the first of a
+/// command:
 /// until it becomes bash it is like the one that looks after it.
 pub(super) fn is_hidden(process: &Process, shell: Pid) -> bool {
     let is_denied = |thread| {

@@ -1,4 +1,4 @@
-//! What is left of a program that ended: how, and its last words on standard error.
+//! The exit report of an MCP program: how it ended, and the end of its standard error.
 
 use std::sync::Arc;
 use std::time::Duration;

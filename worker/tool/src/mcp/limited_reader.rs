@@ -1,3 +1,5 @@
+//! A reader that limits how much an MCP server may print in an attempt.
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

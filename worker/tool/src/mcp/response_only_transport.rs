@@ -1,3 +1,5 @@
+//! A transport that passes nothing but responses from an MCP server.
+
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;

@@ -1,5 +1,6 @@
 //! A SELECT as a request to PostgREST, which is what Supabase answers with: its query language has no joins and no
-//! expressions, and nothing that writes. Source: <https://docs.postgrest.org/en/stable/references/api/tables_views.html>.
+//! expressions, and nothing that writes. Source:
+//! <https://docs.postgrest.org/en/stable/references/api/tables_views.html>.
 
 mod filter;
 

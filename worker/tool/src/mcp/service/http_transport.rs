@@ -1,3 +1,5 @@
+//! The HTTP transport to an MCP server. It follows no redirect.
+
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
