@@ -53,7 +53,8 @@ impl SecretNeed {
         })
     }
 
-    /// Reads a declaration that may also be `ONE|OTHER`: at least one of them is required. Returns a need for each name.
+    /// Reads a declaration that may also be `ONE|OTHER`: at least one of them is required.
+    /// Returns a need for each name.
     pub fn parse_alternatives(word: &str) -> Result<Vec<Self>, SecretNameError> {
         let mut names = word.split('|');
         let mut first = Self::parse(names.next().unwrap_or_default())?;

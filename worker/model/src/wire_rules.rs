@@ -13,7 +13,10 @@ use crate::{Message, ModelRequest, ToolSpec};
 pub(crate) fn client() -> reqwest::Client {
     // Another test may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().no_proxy().build().unwrap()
+    reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .expect("a client without a proxy can be built")
 }
 
 /// A wire, with the model that renders for it.
