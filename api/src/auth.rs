@@ -1,4 +1,4 @@
-//! Who asks: the key of a request, looked up before anything else is looked at.
+//! Authentication: the key of a request, checked before anything else.
 
 use std::future::{Ready, ready};
 

@@ -1,4 +1,4 @@
-//! What no route takes: a path that there is not, an id that is none, or a method that its path does not know.
+//! Answers to requests that no route takes: unknown paths, malformed ids, and other methods.
 
 use std::collections::BTreeMap;
 

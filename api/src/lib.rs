@@ -5,6 +5,7 @@ mod body;
 mod connection;
 mod cursor;
 mod doorbell;
+mod event_schema;
 mod fallback;
 mod follower;
 mod form;
@@ -94,7 +95,7 @@ pub async fn run(
         threads,
     } = settings;
     // Before the first id is made.
-    db::through_outage(|| shared::clock::read(&pool)).await?;
+    db::through_outage(|| shared::clock::sync::read(&pool)).await?;
     ensure_event_weeks(&pool).await;
     metrics.watch("api", &pool);
     let meters = Meters::new(&metrics);
@@ -105,7 +106,7 @@ pub async fn run(
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
-    background.spawn(shared::clock::keep(pool.clone()));
+    background.spawn(shared::clock::sync::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(doorbell.clone().run(pool.clone()));
     background.spawn(keys.clone().run(pool.clone()));

@@ -1,4 +1,4 @@
-//! What people call a key or a tenant.
+//! Names of keys and tenants.
 
 use crate::problem::FieldError;
 

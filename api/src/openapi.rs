@@ -3,20 +3,10 @@
 mod parameter;
 mod union;
 
-use std::borrow::Cow;
-
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpResponse};
-use serde_json::json;
-use shared::event::EventData;
-use utoipa::openapi::schema::{
-    Discriminator, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type,
-};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{
-    ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Schema,
-};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_actix_web::AppExt;
 
 const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the work, download what it made.\n\n\
@@ -72,88 +62,4 @@ pub(crate) async fn get_document(document: Data<Rendered>) -> HttpResponse {
     HttpResponse::Ok()
         .content_type("application/json")
         .body(document.0.clone())
-}
-
-/// The schema of an event as it is replayed: a union told apart by `type`.
-pub(crate) struct EventSchema;
-
-impl PartialSchema for EventSchema {
-    fn schema() -> RefOr<Schema> {
-        let mut union = OneOfBuilder::new().description(Some("An entry of a job's log."));
-        let mut discriminator = Discriminator::new("type");
-        for event in EventData::TYPES {
-            let reference = Ref::from_schema_name(event_name(event.name));
-            discriminator
-                .mapping
-                .insert(event.name.to_owned(), reference.ref_location.clone());
-            union = union.item(reference);
-        }
-        union.discriminator(Some(discriminator)).into()
-    }
-}
-
-impl ToSchema for EventSchema {
-    fn name() -> Cow<'static, str> {
-        "Event".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        for event in EventData::TYPES {
-            (event.collect_schemas)(schemas);
-            schemas.push((
-                event_name(event.name),
-                envelope(event.name, &(event.data_schema)()),
-            ));
-        }
-    }
-}
-
-/// `tool.started` → `ToolStartedEvent`
-fn event_name(kind: &str) -> String {
-    let words = kind.split('.').map(|word| {
-        let (first, rest) = word.split_at(1);
-        first.to_uppercase() + rest
-    });
-    words.chain(["Event".to_owned()]).collect()
-}
-
-fn envelope(kind: &str, data: &str) -> RefOr<Schema> {
-    let integer = |format, description: &str| {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .format(Some(SchemaFormat::KnownFormat(format)))
-            .description(Some(description))
-    };
-    ObjectBuilder::new()
-        .property(
-            "seq",
-            integer(KnownFormat::Int64, "Its place in the log, dense from 1"),
-        )
-        .property(
-            "type",
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .enum_values(Some([json!(kind)])),
-        )
-        .property(
-            "at",
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-                .description(Some("When it was committed")),
-        )
-        .property(
-            "attempt",
-            integer(
-                KnownFormat::Int32,
-                "The attempt that wrote it; 0 before the first",
-            ),
-        )
-        .property("data", Ref::from_schema_name(data))
-        .required("seq")
-        .required("type")
-        .required("at")
-        .required("attempt")
-        .required("data")
-        .into()
 }

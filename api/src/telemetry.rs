@@ -1,4 +1,4 @@
-//! What operators see of requests and streams: numbers, and the spans with which traces of jobs begin.
+//! Metrics of requests and streams, and the first spans of a job's trace.
 
 use std::time::{Duration, Instant};
 

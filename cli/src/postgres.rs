@@ -10,6 +10,7 @@ mod binaries;
 mod cluster;
 mod directory;
 mod error;
+mod installation;
 mod postmaster;
 mod program;
 mod server;

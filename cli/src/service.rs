@@ -16,8 +16,8 @@ use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
 use shared::telemetry::metrics::Metrics;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use worker::{Keep, Shutdown};
 
 use crate::args::{Common, Sandbox, Slots, Up};
@@ -133,8 +133,8 @@ pub(crate) struct Service {
     /// Where it is and what opens it.
     pub(crate) place: Place,
     place_file: PathBuf,
-    api: JoinHandle<anyhow::Result<()>>,
-    worker: JoinHandle<anyhow::Result<()>>,
+    api: AbortOnDropHandle<anyhow::Result<()>>,
+    worker: AbortOnDropHandle<anyhow::Result<()>>,
     stop_api: CancellationToken,
     shutdown: Shutdown,
     // Dropped in this order: the database ends before the directory is free for others.
@@ -181,17 +181,17 @@ impl Service {
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
         let parts = std::sync::Arc::new(parts);
-        let api = tokio::spawn({
+        let api = AbortOnDropHandle::new(tokio::spawn({
             let (parts, url, stop) = (parts.clone(), database_url.clone(), stop_api.clone());
             async move { parts.run_api(&url, listener, metrics_listener, stop).await }
-        });
-        let worker = tokio::spawn({
+        }));
+        let worker = AbortOnDropHandle::new(tokio::spawn({
             let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());
             async move {
                 let (slots, sandbox) = (&options.slots, &options.own.sandbox);
                 parts.run_worker(&url, slots, sandbox, shutdown).await
             }
-        });
+        }));
         let mut service = Self {
             place,
             place_file,

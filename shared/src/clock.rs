@@ -1,24 +1,16 @@
 //! The database's clock, as this process knows it.
 //!
-//! Hosts disagree about the time, and what is stored is ordered, kept and removed by the time of the database. So ids are
-//! made by that time, too. Between two readings it is carried on by this machine's steady clock, which nobody sets.
+//! The clocks of hosts differ, and stored rows are ordered, kept and deleted by the time of the database. So
+//! ids use that time, too. Between two readings the monotonic clock of this machine continues it.
+
+pub mod sync;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use tokio::time::{sleep, timeout};
 use uuid::{ContextV7, Timestamp, Uuid};
 
-use crate::db::{self, Pool};
-
-/// How often the database is asked. For as long the time may be wrong after the database's clock was set, or after this
-/// machine slept.
-const READ_INTERVAL: Duration = Duration::from_secs(10);
-/// An answer that takes longer says too little about the time.
-const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// A clock of this machine that is further off is worth a warning.
-const WORTH_A_WARNING: TimeDelta = TimeDelta::minutes(1);
 /// Ids stay in order when a reading sets the clock back by less, which is what readings differ by.
 const JITTER: TimeDelta = TimeDelta::seconds(5);
 
@@ -35,41 +27,9 @@ pub(crate) fn new_id() -> Uuid {
     lock().new_id()
 }
 
-/// Reads the database's clock.
-pub async fn read(pool: &Pool) -> sqlx::Result<()> {
-    let asked_at = Instant::now();
-    let answer = timeout(READ_TIMEOUT, db::now(pool)).await;
-    let read = answer.map_err(|_| sqlx::Error::PoolTimedOut)??;
-    // The answer is from somewhere between.
-    let read_at = asked_at + asked_at.elapsed() / 2;
-    lock().set(read, read_at);
-    Ok(())
-}
-
-/// Goes on reading it until it is dropped.
-pub async fn keep(pool: Pool) {
-    let mut was_off = false;
-    loop {
-        match read(&pool).await {
-            Ok(()) => {
-                let ahead = Utc::now() - now();
-                let is_off = ahead.abs() > WORTH_A_WARNING;
-                if is_off && !was_off {
-                    let seconds = ahead.num_seconds();
-                    tracing::warn!(
-                        seconds,
-                        "this machine's clock is wrong: it is ahead of the database's by so many seconds"
-                    );
-                }
-                was_off = is_off;
-            }
-            Err(error) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::debug!(error, "cannot read the database's clock");
-            }
-        }
-        sleep(READ_INTERVAL).await;
-    }
+/// Takes a reading of the database's clock.
+fn set(read: DateTime<Utc>, at: Instant) {
+    lock().set(read, at);
 }
 
 fn lock() -> MutexGuard<'static, Clock> {
@@ -77,7 +37,7 @@ fn lock() -> MutexGuard<'static, Clock> {
 }
 
 struct Clock {
-    /// What the database said, and when.
+    /// The last reading of the database's clock, and when it was taken.
     read: Option<(DateTime<Utc>, Instant)>,
     /// Keeps ids in order within a millisecond and when the time goes back.
     ids: ContextV7,
@@ -102,7 +62,7 @@ impl Clock {
         let before = self.now();
         self.read = Some((read, at));
         if before - self.now() > JITTER {
-            // Or ids would stay at the wrong time until the right one comes to it.
+            // Otherwise ids would keep the wrong time until the right one reaches it.
             self.ids = ContextV7::new();
         }
     }

@@ -1,4 +1,4 @@
-//! Identifiers. All are UUIDv7, so they sort by the time they were made, by the database's clock.
+//! Identifiers. All are UUIDv7 by the database's clock, so they sort by creation time.
 
 use std::fmt;
 use std::str::FromStr;

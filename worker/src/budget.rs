@@ -1,43 +1,44 @@
-//! What an attempt may still use up. Before each model call the most that it can take is reserved, and a call
-//! that would not fit is not made; its reply says what it did take.
+//! The budget of an attempt. Before each model call the most that it can use is reserved, and a call that does not fit
+//! is not made. The usage of the reply replaces the reservation.
 //!
 //! What was reserved and never said so counts as used: a stream that broke, a reply that nobody waited for, a
 //! provider that does not count. The log has each reservation before its call, so a later attempt knows.
 
-mod bound;
 mod fit;
+mod input_upper_bound;
 mod tenant;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shared::db;
 use shared::db::budget::ReservationId;
-use shared::db::claim::Claimed;
 use shared::event::{BudgetSettled, EventData};
 use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
 use shared::message::Tokens;
-use shared::provider::{Price, SCRIPT, UnknownPrice};
+use shared::model_name::ModelName;
+use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
 
-use crate::log::JobLog;
-use crate::run_loop::{LoopError, Question};
-use crate::shop::Shop;
+use worker_tool::{EventSink, LeaseLost};
+
+use crate::question::Question;
 use crate::transcript::Transcript;
-use bound::{Known, input_bound};
-use fit::{Call, Left};
-use tenant::Tenant;
+use fit::{PlannedCall, Remaining};
+use input_upper_bound::{KnownCounts, input_upper_bound};
+pub(crate) use tenant::Tenant;
 
 /// What an attempt may still use up.
 pub(crate) struct Budget<'a> {
-    log: &'a JobLog,
+    log: &'a dyn EventSink,
     limits: Limits,
     price: Option<Price>,
     /// Whether the model is one that uses anything up.
     is_real: bool,
-    tenant: Tenant<'a>,
+    tenant: Option<Tenant<'a>>,
     /// Whether the tenant has a budget. It may get one any time.
     has_tenant_budget: &'a AtomicBool,
     /// Messages that were there before this attempt.
-    taken_over: usize,
+    inherited_messages: usize,
     window: Option<u32>,
     state: Mutex<State>,
 }
@@ -50,48 +51,80 @@ struct State {
     /// Why the reply's cap is lower than it was to be.
     lowered: Option<LoopStop>,
     /// Why a call was not made again.
-    refusal: Option<Result<LoopStop, LoopError>>,
+    refusal: Option<Result<LoopStop, BudgetError>>,
 }
 
-/// How much a call matters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// The loop ends without it: it waits for what others give back, and does with a shorter reply.
-    Needed,
-    /// The loop goes on without it.
-    Useful,
+/// The result of a reservation.
+pub(crate) enum Reserved {
+    /// The most tokens of the reply, which may be fewer than asked for.
+    Granted(u32),
+    /// The limit that does not allow the call.
+    Refused(LoopStop),
 }
 
-impl<'a> Budget<'a> {
-    /// The budget of an attempt whose transcript is as the attempts before have left it.
-    pub(crate) fn open(
-        shop: &'a Shop,
-        claimed: &Claimed,
-        log: &'a JobLog,
-        has_tenant_budget: &'a AtomicBool,
-        transcript: &mut Transcript,
+/// The reason why a reservation could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BudgetError {
+    #[error(transparent)]
+    LeaseLost(#[from] LeaseLost),
+    #[error("the database failed")]
+    Database(#[from] db::Error),
+}
+
+/// The limits that a budget keeps, and the prices by which it counts.
+pub(crate) struct BudgetTerms {
+    pub(crate) limits: Limits,
+    pub(crate) price: Option<Price>,
+    /// Whether calls of the model use anything up.
+    pub(crate) is_real: bool,
+    /// The context window of the model in tokens.
+    pub(crate) window: Option<u32>,
+}
+
+impl BudgetTerms {
+    /// The terms of a job. A cost limit needs a model with a known price.
+    pub(crate) fn new(
+        model: &ModelName,
+        limits: Limits,
+        providers: &Providers,
     ) -> Result<Self, JobError> {
-        let (model, providers) = (&claimed.job.model, &shop.providers);
-        let limits = claimed.request.limits;
         let price = providers.price(model);
         if limits.max_cost_usd.is_some() && price.is_none() {
             let unknown = UnknownPrice(model.clone());
             return Err(JobErrorCode::ModelNotConfigured.with(unknown.to_string()));
         }
         Ok(Self {
-            log,
             limits,
             price,
             is_real: model.provider() != SCRIPT,
-            tenant: Tenant::of(claimed, &shop.pool),
-            has_tenant_budget,
-            taken_over: transcript.messages().len(),
             window: providers.context_window(model),
+        })
+    }
+}
+
+impl<'a> Budget<'a> {
+    /// The budget of an attempt whose transcript is as the attempts before have left it.
+    pub(crate) fn open(
+        terms: BudgetTerms,
+        log: &'a dyn EventSink,
+        tenant: Option<Tenant<'a>>,
+        has_tenant_budget: &'a AtomicBool,
+        transcript: &mut Transcript,
+    ) -> Self {
+        Self {
+            log,
+            limits: terms.limits,
+            price: terms.price,
+            is_real: terms.is_real,
+            tenant,
+            has_tenant_budget,
+            inherited_messages: transcript.messages().len(),
+            window: terms.window,
             state: Mutex::new(State {
                 presumptions: std::mem::take(&mut transcript.progress.presumptions),
                 ..State::default()
             }),
-        })
+        }
     }
 
     /// Whether a reply that is not waited for counts.
@@ -104,29 +137,25 @@ impl<'a> Budget<'a> {
     /// What all jobs of the tenant share, if it has a budget.
     fn shared(&self) -> Option<&Tenant<'a>> {
         let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
-        has_one.then_some(&self.tenant)
+        self.tenant.as_ref().filter(|_| has_one)
     }
 
-    /// What calls that never said so are taken to have used, in this attempt and those before.
+    /// What calls that never said so are reservation_id to have used, in this attempt and those before.
     pub(crate) fn presumptions(&self) -> Presumptions {
         self.state().presumptions
     }
 
-    /// Reserves what the question may take. Returns the cap of its reply, which may be lower than asked for, or
-    /// why it cannot be asked.
-    pub(crate) async fn reserve(
-        &self,
-        question: &Question<'_>,
-    ) -> Result<Result<u32, LoopStop>, LoopError> {
+    /// Reserves the most that the question can use.
+    pub(crate) async fn reserve(&self, question: &Question<'_>) -> Result<Reserved, BudgetError> {
         if !self.applies() {
-            return Ok(Ok(question.request.max_tokens));
+            return Ok(Reserved::Granted(question.request.max_tokens));
         }
         let urgency = question.urgency;
         let mut call = self.call(question);
         let mut lowered = None;
         for (left, stop) in self.left(&question.used) {
-            match call.fitted(left, urgency) {
-                None => return Ok(Err(stop)),
+            match call.fits(left, urgency) {
+                None => return Ok(Reserved::Refused(stop)),
                 Some(cap) if cap < call.cap => {
                     call.cap = cap;
                     lowered = Some(stop);
@@ -134,34 +163,35 @@ impl<'a> Budget<'a> {
                 Some(_) => {}
             }
         }
-        let taken = match self.shared() {
+        let reservation_id = match self.shared() {
             None => None,
-            Some(tenant) => match tenant.take(&call, urgency).await? {
-                None => return Ok(Err(LoopStop::TenantBudget)),
-                Some((cap, taken)) => {
+            Some(tenant) => match tenant.reserve_fitting(&call, urgency).await? {
+                None => return Ok(Reserved::Refused(LoopStop::TenantBudget)),
+                Some((cap, reservation_id)) => {
                     if cap < call.cap {
                         call.cap = cap;
                         lowered = Some(LoopStop::TenantBudget);
                     }
-                    Some(taken)
+                    Some(reservation_id)
                 }
             },
         };
         self.state().lowered = lowered;
-        self.enter(call.reservation(), taken).await?;
-        Ok(Ok(call.cap))
+        self.record_reservation(call.reservation(), reservation_id)
+            .await?;
+        Ok(Reserved::Granted(call.cap))
     }
 
-    fn call(&self, question: &Question<'_>) -> Call {
+    fn call(&self, question: &Question<'_>) -> PlannedCall {
         let measured = question.measured;
-        let known = Known {
+        let known = KnownCounts {
             measured,
-            is_same_head: measured.is_some_and(|it| it.messages > self.taken_over),
+            is_same_head: measured.is_some_and(|it| it.messages > self.inherited_messages),
             window: self.window,
         };
-        Call {
+        PlannedCall {
             price: self.price,
-            input: input_bound(&question.request, known),
+            input: input_upper_bound(&question.request, known),
             cap: question.request.max_tokens,
         }
     }
@@ -172,7 +202,7 @@ impl<'a> Budget<'a> {
         // Of nothing that was counted nothing is known, unless it costs nothing anyway.
         let price = price.filter(|price| used.total() > 0 || *price == Price::FREE);
         used.cost_usd = price.map(|price| price.cost(used));
-        let Some((reservation, taken)) = self.state().call.take() else {
+        let Some((reservation, reservation_id)) = self.state().call.take() else {
             return;
         };
         if used.total() > reservation.tokens {
@@ -183,31 +213,32 @@ impl<'a> Budget<'a> {
             );
         }
         let counted = used.is_counted().then_some(&*used);
-        self.give_back(taken, counted).await;
+        self.give_back(reservation_id, counted).await;
     }
 
     /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
     /// should the attempt be interrupted.
-    pub(crate) fn note(&self, used: &Tokens) {
+    pub(crate) fn record(&self, used: &Tokens) {
         self.state().presumptions.settle(used);
     }
 
     /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.
     pub(crate) async fn fail(&self, may_be_billed: bool, is_last: bool, used: Usage) -> bool {
         let call = self.state().call;
-        let Some((reservation, taken)) = call.filter(|_| may_be_billed || is_last) else {
+        let Some((reservation, reservation_id)) = call.filter(|_| may_be_billed || is_last) else {
             return true;
         };
         self.state().call = None;
         if !may_be_billed {
             self.state().presumptions.release();
-            self.give_back(taken, Some(&Tokens::default())).await;
+            self.give_back(reservation_id, Some(&Tokens::default()))
+                .await;
             let usage = Tokens::default();
             let settled = EventData::BudgetSettled(BudgetSettled { usage });
             self.log.append(settled).await;
             return true;
         }
-        self.give_back(taken, None).await;
+        self.give_back(reservation_id, None).await;
         if is_last {
             return true;
         }
@@ -224,40 +255,40 @@ impl<'a> Budget<'a> {
         &self,
         reservation: Reservation,
         used: &Usage,
-    ) -> Result<Option<LoopStop>, LoopError> {
+    ) -> Result<Option<LoopStop>, BudgetError> {
         for (left, stop) in self.left(used) {
             if !left.covers(reservation) {
                 return Ok(Some(stop));
             }
         }
-        let taken = match self.shared() {
+        let reservation_id = match self.shared() {
             None => None,
-            Some(tenant) => match tenant.take_exactly(reservation).await? {
+            Some(tenant) => match tenant.reserve(reservation).await? {
                 None => return Ok(Some(LoopStop::TenantBudget)),
-                taken => taken,
+                reservation_id => reservation_id,
             },
         };
-        self.enter(reservation, taken).await?;
+        self.record_reservation(reservation, reservation_id).await?;
         Ok(None)
     }
 
     /// Writes down what is reserved, so that it is known whatever comes of the call.
-    async fn enter(
+    async fn record_reservation(
         &self,
         reservation: Reservation,
-        taken: Option<ReservationId>,
-    ) -> Result<(), LoopError> {
+        reservation_id: Option<ReservationId>,
+    ) -> Result<(), BudgetError> {
         {
             let mut state = self.state();
             state.presumptions.reserve(reservation);
-            state.call = Some((reservation, taken));
+            state.call = Some((reservation, reservation_id));
         }
         let reserved = EventData::BudgetReserved(reservation);
         Ok(self.log.commit(reserved).await?)
     }
 
     /// Why the last request was given up, if that was for want of budget.
-    pub(crate) fn refusal(&self) -> Option<Result<LoopStop, LoopError>> {
+    pub(crate) fn refusal(&self) -> Option<Result<LoopStop, BudgetError>> {
         self.state().refusal.take()
     }
 
@@ -270,7 +301,7 @@ impl<'a> Budget<'a> {
     }
 
     /// What is left of the job's own limits, each with the word for its end.
-    fn left(&self, used: &Usage) -> [(Left, LoopStop); 2] {
+    fn left(&self, used: &Usage) -> [(Remaining, LoopStop); 2] {
         let presumed = self.presumptions().total();
         let Limits {
             max_total_tokens,
@@ -282,11 +313,11 @@ impl<'a> Budget<'a> {
         let cost = used.tokens.cost_usd;
         let cost = cost.or_else(|| Some(self.price?.cost(&used.tokens)));
         let cost = cost.unwrap_or_default() + presumed.cost;
-        let tokens = Left {
+        let tokens = Remaining {
             tokens: max_total_tokens.map(|most| most.saturating_sub(tokens)),
             cost: None,
         };
-        let cost = Left {
+        let cost = Remaining {
             tokens: None,
             cost: max_cost_usd.map(|most| most.saturating_sub(cost)),
         };
@@ -296,9 +327,9 @@ impl<'a> Budget<'a> {
         ]
     }
 
-    async fn give_back(&self, taken: Option<ReservationId>, used: Option<&Tokens>) {
-        if let Some(id) = taken {
-            self.tenant.give_back(id, used).await;
+    async fn give_back(&self, reservation_id: Option<ReservationId>, used: Option<&Tokens>) {
+        if let (Some(id), Some(tenant)) = (reservation_id, &self.tenant) {
+            tenant.give_back(id, used).await;
         }
     }
 

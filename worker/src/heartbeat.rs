@@ -1,22 +1,24 @@
-//! Saying that the worker lives, from a thread of its own: a busy runtime is not a dead worker.
+//! The heartbeat of a worker, on a thread of its own: a busy runtime is not a dead worker.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use shared::db::{self, Steady};
 use shared::id::WorkerId;
 
-/// Into how many parts the time for which a worker may be silent is divided. It renews after each, and one that
-/// could not renew ends its own work when there is one part left: before others may take it.
+/// The number of parts of the time for which a worker may be silent. It renews after each part. A worker that cannot
+/// renew
+/// ends its own work when one part is left, before others may take its jobs.
 const PARTS: u32 = 5;
 
-/// The thread that renews. Dropping it ends the thread.
+/// The thread that renews a worker. Dropping it tells the thread to end.
 pub(crate) struct Heartbeat {
-    stop: CancellationToken,
-    thread: Option<thread::JoinHandle<()>>,
+    stop: DropGuard,
+    ended: oneshot::Receiver<()>,
 }
 
 impl Heartbeat {
@@ -29,30 +31,31 @@ impl Heartbeat {
     ) -> anyhow::Result<Self> {
         let stop = CancellationToken::new();
         let stopped = stop.clone();
+        let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let thread = thread::Builder::new()
+        thread::Builder::new()
             .name("heartbeat".to_owned())
             .spawn(move || {
                 runtime
                     .block_on(stopped.run_until_cancelled(renew_while_alive(db, worker, silence)));
                 dead.cancel();
+                // Nobody may be waiting for it.
+                let _ = end.send(());
             })?;
         Ok(Self {
-            stop,
-            thread: Some(thread),
+            stop: stop.drop_guard(),
+            ended,
         })
     }
-}
 
-impl Drop for Heartbeat {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(thread) = self.thread.take() {
-            // It sleeps or waits for one bounded try; a panic there has nothing left to break.
-            let _ = thread.join();
-        }
+    /// Ends the thread, and waits for the one bounded try that it may be making.
+    pub(crate) async fn stop(self) {
+        let Self { stop, ended } = self;
+        drop(stop);
+        // It panicked, and has ended too.
+        let _ = ended.await;
     }
 }
 
@@ -81,6 +84,6 @@ async fn renew_while_alive(mut db: Steady, worker: WorkerId, silence: Duration) 
     tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
 }
 
-async fn renew(db: &mut Steady, worker: WorkerId) -> sqlx::Result<bool> {
+async fn renew(db: &mut Steady, worker: WorkerId) -> db::Result<bool> {
     db::worker::renew(db.get().await?, worker).await
 }

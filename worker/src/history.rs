@@ -11,7 +11,7 @@ use shared::tool::ToolName;
 
 use crate::transcript::Transcript;
 
-pub(crate) use earlier::recall;
+pub(crate) use earlier::load_earlier_jobs;
 
 /// Events that are read at once: each may hold a whole reply.
 const PAGE: i64 = 50;
@@ -92,7 +92,7 @@ impl History {
             }
             match event {
                 EventData::MessageCompleted(reply) => {
-                    transcript.give_turn();
+                    transcript.end_with_user_turn();
                     transcript.add_reply(reply);
                     is_unsaved = false;
                 }
@@ -103,9 +103,9 @@ impl History {
                     transcript.progress.add_settled(&settled.usage);
                 }
                 EventData::ToolStarted(call) => {
-                    let verdict = transcript.verdict(&call.call_id);
+                    let decision = transcript.decision(&call.call_id);
                     // One that was denied has not run, whatever came of its worker.
-                    if verdict.is_none_or(|verdict| verdict.approved) {
+                    if decision.is_none_or(|decision| decision.approved) {
                         started.insert(call.call_id, call.tool);
                     }
                 }
@@ -114,7 +114,7 @@ impl History {
                     transcript.add_result(completed.output, completed.outcome != ToolOutcome::Ok);
                     is_unsaved = true;
                 }
-                EventData::ApprovalResolved(verdict) => transcript.add_verdict(verdict),
+                EventData::ApprovalResolved(decision) => transcript.add_decision(decision),
                 EventData::AssetCreated(created) => {
                     transcript.progress.add_output(created);
                 }
@@ -122,7 +122,7 @@ impl History {
                 EventData::WorkspaceSaved(_) | EventData::JobWaiting(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
                     transcript.progress.add_summary(&compacted.usage);
-                    transcript.distrust_counts();
+                    transcript.invalidate_token_counts();
                 }
                 _ => {}
             }
@@ -154,7 +154,7 @@ async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> 
 }
 
 /// Some of those entries, after one.
-async fn read_page(pool: &Pool, job: JobId, after: i64) -> sqlx::Result<Vec<Event>> {
+async fn read_page(pool: &Pool, job: JobId, after: i64) -> db::Result<Vec<Event>> {
     db::event::list(pool, job, after, &TYPES.map(str::to_owned), PAGE).await
 }
 
@@ -199,7 +199,7 @@ mod tests {
     use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
     use super::*;
-    use crate::model::{Message, Part};
+    use worker_model::{Message, Part};
 
     fn reply(calls: &[&str]) -> EventData {
         let call = |id: &&str| {
@@ -268,7 +268,7 @@ mod tests {
             restart: None,
         };
         let entries = history.replay(&mut transcript);
-        transcript.give_turn();
+        transcript.end_with_user_turn();
         (transcript, entries)
     }
 

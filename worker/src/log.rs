@@ -4,53 +4,50 @@
 //! belongs together merges in it; so the database sets the pace.
 
 mod batch;
-mod curtain;
 mod position;
+mod redaction;
 mod refused;
 mod writer;
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
+use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::secret::Redactor;
 use crate::telemetry::LogMeters;
-use curtain::Curtain;
-use position::Position;
+use position::LogPosition;
+use redaction::EventRedactor;
 use shared::db::Pool;
 use shared::db::log::{Lease, Next};
 use shared::event::EventData;
-use writer::Writer;
+use worker_tool::{EventSink, LeaseLost};
+use worker_workspace::Redactor;
+use writer::BatchWriter;
 
 /// Commands that wait for the writer before those who bring more have to wait themselves.
 const QUEUE_LENGTH: usize = 1024;
 
-/// Another worker has the job, or it has ended: nothing that this one writes is seen.
-#[derive(Debug, thiserror::Error)]
-#[error("the lease is lost")]
-pub(crate) struct LeaseLost;
-
 /// Opens logs.
 #[derive(Clone)]
 pub(crate) struct LogWriter {
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<LogCommand>,
 }
 
 /// The log of a job under one lease.
 pub(crate) struct JobLog {
     lease: Lease,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<LogCommand>,
     lost: CancellationToken,
-    /// Drawn when the job turns out to have secrets.
-    curtain: OnceLock<Curtain>,
+    /// Set when the job turns out to have secrets.
+    redaction: OnceLock<EventRedactor>,
 }
 
-enum Command {
+enum LogCommand {
     Open {
         lease: Lease,
-        position: Position,
+        position: LogPosition,
     },
     Write {
         lease: Lease,
@@ -66,7 +63,7 @@ impl LogWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
     pub(crate) fn new(pool: &Pool, meters: LogMeters) -> (Self, impl Future<Output = ()> + use<>) {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
-        (Self { commands }, Writer::new(pool, meters).run(queue))
+        (Self { commands }, BatchWriter::new(pool, meters).run(queue))
     }
 
     /// Opens the log of a job. `lost` is cancelled when the lease turns out to be lost.
@@ -77,7 +74,7 @@ impl LogWriter {
         attempt: i32,
         lost: CancellationToken,
     ) -> JobLog {
-        let position = Position {
+        let position = LogPosition {
             last_seq,
             attempt,
             lost: lost.clone(),
@@ -86,9 +83,9 @@ impl LogWriter {
             lease,
             commands: self.commands.clone(),
             lost,
-            curtain: OnceLock::new(),
+            redaction: OnceLock::new(),
         };
-        log.send(Command::Open { lease, position }).await;
+        log.send(LogCommand::Open { lease, position }).await;
         log
     }
 }
@@ -97,18 +94,18 @@ impl JobLog {
     /// Keeps these secrets out of all that is appended from now on.
     pub(crate) fn hide(&self, redactor: Arc<Redactor>) {
         // Who does it twice hides the same: an attempt has one set of secrets.
-        let _ = self.curtain.set(Curtain::new(redactor));
+        let _ = self.redaction.set(EventRedactor::new(redactor));
     }
 
     /// What finds the job's secrets; `None` if it has none.
     pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
-        self.curtain.get().map(|curtain| curtain.redactor.clone())
+        self.redaction.get().map(|events| events.redactor.clone())
     }
 
     /// The text without the job's secrets, for what is shown elsewhere than in the log.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.curtain.get() {
-            Some(curtain) => curtain.redactor.redact(text),
+        match self.redaction.get() {
+            Some(events) => events.redactor.redact(text),
             None => Cow::Borrowed(text),
         }
     }
@@ -124,7 +121,7 @@ impl JobLog {
     }
 
     /// Appends the last events of this lease, and waits until they are committed.
-    pub(crate) async fn close(self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
+    pub(crate) async fn finish(self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
         self.commit_all(events, next).await
     }
 
@@ -135,15 +132,15 @@ impl JobLog {
     }
 
     async fn write(&self, events: Vec<EventData>, next: Next, written: Option<Written>) {
-        let (events, next) = match self.curtain.get() {
-            Some(curtain) => (curtain.pass(events), curtain.pass_next(next)),
+        let (events, next) = match self.redaction.get() {
+            Some(redaction) => (redaction.redact(events), redaction.redact_transition(next)),
             None => (events, next),
         };
         if events.is_empty() && written.is_none() {
             // All of it is held back for now.
             return;
         }
-        self.send(Command::Write {
+        self.send(LogCommand::Write {
             lease: self.lease,
             events,
             next,
@@ -152,10 +149,24 @@ impl JobLog {
         .await;
     }
 
-    async fn send(&self, command: Command) {
+    async fn send(&self, command: LogCommand) {
         if self.commands.send(command).await.is_err() {
             // The writer ends after all logs, unless the process is going down.
             self.lost.cancel();
         }
+    }
+}
+
+impl EventSink for JobLog {
+    fn append(&self, event: EventData) -> BoxFuture<'_, ()> {
+        self.append(event).boxed()
+    }
+
+    fn commit(&self, event: EventData) -> BoxFuture<'_, Result<(), LeaseLost>> {
+        self.commit(event).boxed()
+    }
+
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        self.redactor()
     }
 }

@@ -1,4 +1,4 @@
-//! What commands find on this machine: programs, and modules of interpreters.
+//! Programs and interpreter modules that commands find on this machine.
 
 mod search;
 mod version;
@@ -13,7 +13,7 @@ use anyhow::Context;
 use shared::skill::Program;
 use tokio::time::timeout;
 
-use crate::sandbox::{NODE_PATH, Sandbox};
+use worker_sandbox::{NODE_PATH, Sandbox};
 
 pub(crate) use search::search;
 pub use version::versions;

@@ -1,15 +1,13 @@
-//! What the model is told before it begins.
+//! Prompts: the system prompt and the first message of a job.
 
-mod retelling;
 mod system;
 
 use serde_json::{Map, Value};
 
-use crate::model::Part;
-use crate::sight::Sight;
+use crate::attachment::Attachment;
 use crate::staging::Staged;
+use worker_model::Part;
 
-pub(crate) use retelling::retell;
 pub(crate) use system::system;
 
 /// The first message: the person's words, then what comes with them.
@@ -27,9 +25,9 @@ pub(crate) fn first_message(
     }
     if !inputs.is_empty() {
         let lines = inputs.iter().map(|input| {
-            let not_shown = match &input.sight {
-                Sight::Told(Some(why)) => format!(", not shown here: {why}"),
-                Sight::Told(None) | Sight::Shown(_) => String::new(),
+            let not_shown = match &input.attachment {
+                Attachment::PathOnly(Some(why)) => format!(", not shown here: {why}"),
+                Attachment::PathOnly(None) | Attachment::Inline(_) => String::new(),
             };
             format!(
                 "- {} ({}, {} bytes{not_shown})",
@@ -42,9 +40,9 @@ pub(crate) fn first_message(
             list.join("\n")
         )));
     }
-    parts.extend(inputs.iter().filter_map(|input| match &input.sight {
-        Sight::Shown(file) => Some(Part::Media(file.clone())),
-        Sight::Told(_) => None,
+    parts.extend(inputs.iter().filter_map(|input| match &input.attachment {
+        Attachment::Inline(file) => Some(Part::Media(file.clone())),
+        Attachment::PathOnly(_) => None,
     }));
     parts
 }

@@ -13,26 +13,23 @@ use shared::skill::{Files, Skill};
 use shared::stored::UnreadableRow;
 use tokio::time::timeout;
 
-use crate::shop::Shop;
-use crate::workspace::Workspace;
+use crate::worker_context::WorkerContext;
+use worker_tool::SKILL_FOLDER;
+use worker_workspace::Workspace;
 
-/// Where a skill's files are in the workspace.
-pub(crate) const FOLDER: &str = "skill";
-/// Where programs are that a skill brings, and that its commands find before others of the same name.
-pub(crate) const PROGRAMS: &str = "skill/bin";
 /// How long the store may take for a skill; then another attempt is due.
 const LOAD_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The skill of a job; `None` if it runs an agent.
-pub(crate) async fn load(shop: &Shop, job: &Job) -> anyhow::Result<Option<Arc<Skill>>> {
+pub(crate) async fn load(context: &WorkerContext, job: &Job) -> anyhow::Result<Option<Arc<Skill>>> {
     let Some(name) = &job.skill else {
         return Ok(None);
     };
     let skill = match job.skill_version {
-        None => shop.catalog.get(name).cloned(),
+        None => context.catalog.get(name).cloned(),
         Some(_) => {
             let digest = job.skill_digest.as_deref().unwrap_or_default();
-            let loading = timeout(LOAD_PATIENCE, load_version(shop, name, digest));
+            let loading = timeout(LOAD_PATIENCE, load_version(context, name, digest));
             Some(loading.await.context("the asset store takes too long")??)
         }
     };
@@ -41,8 +38,12 @@ pub(crate) async fn load(shop: &Shop, job: &Job) -> anyhow::Result<Option<Arc<Sk
         .map(Some)
 }
 
-async fn load_version(shop: &Shop, name: &str, digest: &str) -> anyhow::Result<Arc<Skill>> {
-    let chunks = shop.assets.read(digest, None).await?;
+async fn load_version(
+    context: &WorkerContext,
+    name: &str,
+    digest: &str,
+) -> anyhow::Result<Arc<Skill>> {
+    let chunks = context.assets.read(digest, None).await?;
     let packed: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
     let name = name.to_owned();
     let reading = move || {
@@ -59,19 +60,21 @@ async fn load_version(shop: &Shop, name: &str, digest: &str) -> anyhow::Result<A
     Ok(Arc::new(skill))
 }
 
-/// Writes the files that lie beside the `SKILL.md` into a workspace that has no [`FOLDER`] yet. Blocks.
+/// Writes the files that lie beside the `SKILL.md` into a workspace that has no [`SKILL_FOLDER`] yet. Blocks.
 pub(crate) fn stage(files: &Files, workspace: &Workspace) -> io::Result<()> {
     let mut made = BTreeSet::new();
     for (path, file) in files.beside() {
-        let folders = path.folders().map(|folder| format!("{FOLDER}/{folder}"));
-        for folder in std::iter::once(FOLDER.to_owned()).chain(folders) {
+        let folders = path
+            .folders()
+            .map(|folder| format!("{SKILL_FOLDER}/{folder}"));
+        for folder in std::iter::once(SKILL_FOLDER.to_owned()).chain(folders) {
             if made.insert(folder.clone()) {
                 workspace.create_directory(&folder, 0o755)?;
             }
         }
         // Writable, so that copies of them are.
         let mode = if file.is_executable { 0o755 } else { 0o644 };
-        let mut staged = workspace.create_file(&format!("{FOLDER}/{path}"), mode)?;
+        let mut staged = workspace.create_file(&format!("{SKILL_FOLDER}/{path}"), mode)?;
         staged.write_all(&file.content)?;
     }
     Ok(())

@@ -12,13 +12,13 @@ use shared::asset::{HEAD_BYTES, Upload, content_type_of, file_name};
 use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
-use crate::attempt::Fault;
-use crate::fetch::{self, FetchError};
-use crate::shop::Shop;
-use crate::sight::{self, Sight};
-use crate::workspace::Workspace;
+use crate::attachment::{self, Attachment};
+use crate::attempt_error::AttemptError;
+use crate::worker_context::WorkerContext;
 use kept::KeptInputs;
 use shared::db::claim::Claimed;
+use worker_egress::net::{self, FetchError};
+use worker_workspace::Workspace;
 
 /// An input in the workspace.
 pub(crate) struct Staged {
@@ -28,67 +28,73 @@ pub(crate) struct Staged {
     /// Bytes.
     pub(crate) size: u64,
     /// What the model sees of it.
-    pub(crate) sight: Sight,
+    pub(crate) attachment: Attachment,
 }
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
 /// Writes all inputs under names of their own, each once, and none under `reserved`.
 pub(crate) async fn stage(
-    shop: &Shop,
+    context: &WorkerContext,
     claimed: &Claimed,
     workspace: &Workspace,
     reserved: Option<&str>,
-) -> Result<Vec<Staged>, Fault> {
+) -> Result<Vec<Staged>, AttemptError> {
     let mut taken: HashSet<_> = reserved.into_iter().map(str::to_owned).collect();
     let mut staged = Vec::new();
-    let mut view = sight::View::among(claimed.request.inputs.len());
+    let mut selection = attachment::AttachmentSelection::of(claimed.request.inputs.len());
     let job = &claimed.job;
-    let kept = KeptInputs::open(&shop.assets, job.id, job.attempt).await;
-    let mut kept = kept.map_err(Fault::Ours)?;
+    let kept = KeptInputs::open(&context.assets, job.id, job.attempt).await;
+    let mut kept = kept.map_err(AttemptError::Internal)?;
     for (place, input) in claimed.request.inputs.iter().enumerate() {
         let mut copy = None;
         let (claimed_name, chunks) = match input {
-            Input::Asset { id } => open_asset(shop, claimed, *id).await?,
-            Input::Url { url, name } => match kept.get(place).await.map_err(Fault::Ours)? {
-                Some(kept) => kept,
-                None => {
-                    copy = Some(kept.copy());
-                    open_url(shop, url, name.as_deref()).await?
+            Input::Asset { id } => open_asset(context, claimed, *id).await?,
+            Input::Url { url, name } => {
+                match kept.get(place).await.map_err(AttemptError::Internal)? {
+                    Some(kept) => kept,
+                    None => {
+                        copy = Some(kept.copy());
+                        open_url(context, url, name.as_deref()).await?
+                    }
                 }
-            },
+            }
         };
         let name = unique(&file_name(&claimed_name), &mut taken);
-        staged.push(write(workspace, name, chunks, &mut view, copy.as_mut()).await?);
+        staged.push(write(workspace, name, chunks, &mut selection, copy.as_mut()).await?);
         if let Some(copy) = copy {
             let keeping = kept.keep(place, claimed_name, copy);
-            keeping.await.map_err(Fault::Ours)?;
+            keeping.await.map_err(AttemptError::Internal)?;
         }
     }
-    kept.close().await.map_err(Fault::Ours)?;
+    kept.close().await.map_err(AttemptError::Internal)?;
     Ok(staged)
 }
 
 async fn open_asset(
-    shop: &Shop,
+    context: &WorkerContext,
     claimed: &Claimed,
     id: AssetId,
-) -> Result<(String, Chunks), Fault> {
-    let asset = shared::db::asset::get(&shop.pool, claimed.tenant, id)
+) -> Result<(String, Chunks), AttemptError> {
+    let asset = shared::db::asset::get(&context.pool, claimed.tenant, id)
         .await
-        .map_err(Fault::ours)?;
+        .map_err(AttemptError::internal)?;
     let asset = asset
         .ok_or_else(|| unavailable(format!("asset {id} was deleted before the job could start")))?;
-    let chunks = shop
+    let chunks = context
         .assets
         .read(&asset.sha256, None)
         .await
-        .map_err(Fault::ours)?;
+        .map_err(AttemptError::internal)?;
     Ok((asset.name, chunks.map_err(anyhow::Error::from).boxed()))
 }
 
-async fn open_url(shop: &Shop, url: &str, name: Option<&str>) -> Result<(String, Chunks), Fault> {
-    let fetched = fetch::get(&shop.fetch, url)
+async fn open_url(
+    context: &WorkerContext,
+    url: &str,
+    name: Option<&str>,
+) -> Result<(String, Chunks), AttemptError> {
+    let fetched = net::get(&context.fetch, url)
         .await
         .map_err(|error| not_fetched(url, &error))?;
     let name = name.map_or(fetched.name, str::to_owned);
@@ -111,35 +117,37 @@ async fn write(
     workspace: &Workspace,
     name: String,
     mut chunks: Chunks,
-    view: &mut sight::View,
+    selection: &mut attachment::AttachmentSelection,
     mut copy: Option<&mut Upload>,
-) -> Result<Staged, Fault> {
-    let mut file = workspace.create_file(&name, 0o644).map_err(Fault::ours)?;
+) -> Result<Staged, AttemptError> {
+    let mut file = workspace
+        .create_file(&name, 0o644)
+        .map_err(AttemptError::internal)?;
     let mut size = 0;
     // The first bytes tell the type; all of them are kept while the model may want to see the file.
     let mut kept = BytesMut::new();
     let mut keep_all = true;
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(Fault::from_input)?;
-        file.write_all(&chunk).map_err(Fault::ours)?;
+        let chunk = chunk.map_err(AttemptError::from_input)?;
+        file.write_all(&chunk).map_err(AttemptError::internal)?;
         size += chunk.len() as u64;
         if let Some(copy) = &mut copy {
-            copy.push(&chunk).await.map_err(Fault::ours)?;
+            copy.push(&chunk).await.map_err(AttemptError::internal)?;
         }
         if keep_all {
             kept.extend_from_slice(&chunk);
             keep_all = kept.len() < HEAD_BYTES
-                || sight::may_be_shown(&content_type_of(&name, &kept), size);
+                || attachment::may_be_inline(&content_type_of(&name, &kept), size);
         }
     }
     let content_type = content_type_of(&name, &kept);
     let content = keep_all.then(|| kept.freeze());
-    let sight = view.add(&name, &content_type, content).await;
+    let attachment = selection.add(&name, &content_type, content).await;
     Ok(Staged {
         name,
         content_type,
         size,
-        sight,
+        attachment,
     })
 }
 

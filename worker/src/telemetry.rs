@@ -1,4 +1,4 @@
-//! What operators see of a worker's work: numbers, and spans of the traces that jobs belong to.
+//! Metrics of a worker, and spans of the traces of its jobs.
 
 mod meters;
 mod model_call;

@@ -1,8 +1,8 @@
-//! What was said and done in a job so far, and in those of its conversation before it: the state of its
-//! loop, and nothing else is.
+//! The transcript of a job and of the jobs before it in its conversation: the state of the loop.
 
 mod cut;
 mod measured;
+mod render;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,8 +11,10 @@ use shared::id::JobId;
 use shared::job::{LoopStop, Progress};
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
-use crate::model::{Message, Part, ToolResult};
+pub(crate) use cut::Cut;
 pub(crate) use measured::Measured;
+pub(crate) use render::render_as_text;
+use worker_model::{Message, Part, ToolResult};
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
@@ -26,7 +28,7 @@ const ASK_TO_GO_ON: &str = "Go on.";
 pub(crate) struct Transcript {
     messages: Vec<Message>,
     /// The jobs of which they are; the last is the one that runs.
-    chapters: Vec<Chapter>,
+    segments: Vec<JobSegment>,
     /// What stands for all that is not among the messages any more.
     summary: Option<Part>,
     /// Replies before this one read more than is there now: their counts of tokens say nothing.
@@ -40,7 +42,7 @@ pub(crate) struct Transcript {
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
     /// What people said to calls that waited for them, by the call's id.
-    verdicts: HashMap<String, ApprovalResolved>,
+    decisions: HashMap<String, ApprovalResolved>,
     /// What the model is to know when it is asked next.
     notes: Vec<Part>,
     /// What the job has come to.
@@ -48,7 +50,7 @@ pub(crate) struct Transcript {
 }
 
 /// A job in the transcript.
-struct Chapter {
+struct JobSegment {
     job: JobId,
     prompt: Vec<Part>,
     /// The message that has its prompt.
@@ -67,7 +69,7 @@ impl Transcript {
     pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
             messages: Vec::new(),
-            chapters: Vec::new(),
+            segments: Vec::new(),
             summary: None,
             measured_from: 0,
             open: VecDeque::new(),
@@ -76,7 +78,7 @@ impl Transcript {
             summaries_asked: 0,
             repeated: None,
             may_repeat,
-            verdicts: HashMap::new(),
+            decisions: HashMap::new(),
             notes: Vec::new(),
             progress: Progress::default(),
         }
@@ -89,7 +91,7 @@ impl Transcript {
         }
         let before = std::mem::replace(self, Self::new(self.may_repeat));
         self.messages = before.messages;
-        self.chapters = before.chapters;
+        self.segments = before.segments;
         self.measured_from = before.measured_from;
         let parts: Vec<_> = before.summary.into_iter().chain(prompt.clone()).collect();
         match self.messages.last_mut() {
@@ -97,7 +99,7 @@ impl Transcript {
             Some(Message::User(last)) => last.extend(parts),
             _ => self.messages.push(Message::User(parts)),
         }
-        self.chapters.push(Chapter {
+        self.segments.push(JobSegment {
             job,
             prompt,
             begins_at: self.messages.len() - 1,
@@ -145,7 +147,7 @@ impl Transcript {
     }
 
     /// Makes the transcript end with our side, so that the model can be asked.
-    pub(crate) fn give_turn(&mut self) {
+    pub(crate) fn end_with_user_turn(&mut self) {
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             let text = if last.stop_reason == StopReason::Paused {
                 ASK_TO_GO_ON
@@ -179,7 +181,7 @@ impl Transcript {
         };
         self.progress.usage.tool_calls += 1;
         // An id may come again, and what was said is about this call alone.
-        self.verdicts.remove(&call.call_id);
+        self.decisions.remove(&call.call_id);
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
             format!(
                 "{text}\n\n[This is the same call with the same input {REPEATS_BEFORE_NUDGE} times in a row. Its \
@@ -200,13 +202,13 @@ impl Transcript {
     }
 
     /// Takes what was said to a call that waited.
-    pub(crate) fn add_verdict(&mut self, verdict: ApprovalResolved) {
-        self.verdicts.insert(verdict.call_id.clone(), verdict);
+    pub(crate) fn add_decision(&mut self, decision: ApprovalResolved) {
+        self.decisions.insert(decision.call_id.clone(), decision);
     }
 
     /// What was said to a call that waited; `None` if nobody was asked.
-    pub(crate) fn verdict(&self, call_id: &str) -> Option<&ApprovalResolved> {
-        self.verdicts.get(call_id)
+    pub(crate) fn decision(&self, call_id: &str) -> Option<&ApprovalResolved> {
+        self.decisions.get(call_id)
     }
 
     /// Takes the calls that have no result; the loop is over.

@@ -1,4 +1,4 @@
-//! What is wrong with a field whose JSON has another shape than it should have.
+//! Errors in the shape of a JSON body, by field.
 
 use serde_path_to_error::{Path, Segment};
 

@@ -1,3 +1,5 @@
+//! An event stream that reconnects.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 

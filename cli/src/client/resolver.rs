@@ -1,3 +1,5 @@
+//! DNS resolution on the calling thread.
+
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread;

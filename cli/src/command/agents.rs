@@ -1,3 +1,5 @@
+//! `skillet agents`.
+
 use std::io::Read;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! `skillet approvals`.
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::approval::Approval;

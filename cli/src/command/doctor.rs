@@ -1,3 +1,5 @@
+//! `skillet doctor`.
+
 mod found;
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! `skillet watch`, `skillet jobs` and `skillet cancel`.
+
 use serde_json::Value;
 use shared::job::{Job, Status};
 

@@ -1,3 +1,5 @@
+//! `skillet keys`.
+
 use anyhow::Context;
 use serde_json::{Value, json};
 use shared::db;

@@ -1,3 +1,5 @@
+//! `skillet queue`.
+
 use serde_json::Value;
 
 use super::{print, print_json};

@@ -1,3 +1,5 @@
+//! `skillet run`.
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::pin::pin;

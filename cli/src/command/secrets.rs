@@ -1,3 +1,5 @@
+//! `skillet secrets`.
+
 mod rotate;
 
 use std::io::{IsTerminal, Read};

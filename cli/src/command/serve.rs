@@ -1,3 +1,5 @@
+//! `skillet up`, `skillet api`, `skillet worker` and `skillet migrate`.
+
 use std::net::TcpListener;
 
 use anyhow::Context;

@@ -1,3 +1,5 @@
+//! `skillet skills`.
+
 mod check;
 mod push;
 

@@ -1,16 +1,21 @@
-use std::io::{IsTerminal, Stdin, stdin};
+//! Lines that a person types at a terminal.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{IsTerminal, PipeReader, Result, stdin};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use rustix::termios::{QueueSelector, tcflush};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::task::spawn_blocking;
 
 /// The longest line that a terminal hands over.
 const LINE_BYTES: usize = 4096;
 
-/// Standard input, if a person types there. It is only read when there is something to read, so that nothing
-/// hangs on it when the job ends.
-pub(super) struct Keyboard(AsyncFd<Stdin>);
+/// Standard input, if it is a terminal. It is only read when there is something to read, so that nothing hangs on it
+/// when
+/// the job ends.
+pub(super) struct Keyboard(Arc<OwnedFd>);
 
 impl Keyboard {
     /// `None` if standard input is no terminal.
@@ -19,31 +24,37 @@ impl Keyboard {
         if !stdin.is_terminal() {
             return None;
         }
-        // SAFETY: standard input is the same descriptor for as long as the process lives, and nobody closes it.
-        #[expect(unsafe_code, reason = "tokio cannot know that")]
-        let registered = unsafe { AsyncFd::register_with_interest(stdin, Interest::READABLE) };
-        registered.ok().map(Self)
+        let owned = stdin.as_fd().try_clone_to_owned().ok()?;
+        Some(Self(Arc::new(owned)))
     }
 
     /// Forgets what was typed so far.
     pub(super) fn flush(&self) {
         // Without it an old line counts as an answer, and is shown.
-        let _ = tcflush(self.0.get_ref(), QueueSelector::IFlush);
+        let _ = tcflush(&self.0, QueueSelector::IFlush);
     }
 
     /// The next line; `None` at the end of the input.
-    pub(super) async fn line(&self) -> std::io::Result<Option<String>> {
-        loop {
-            let mut ready = self.0.readable().await?;
-            let mut fds = [PollFd::new(self.0.get_ref(), PollFlags::IN)];
-            if poll(&mut fds, Some(&Timespec::default()))? == 0 {
-                ready.clear_ready();
-                continue;
-            }
-            let mut line = [0; LINE_BYTES];
-            let length = rustix::io::read(self.0.get_ref(), &mut line)?;
-            let text = String::from_utf8_lossy(&line[..length]).into_owned();
-            return Ok((length > 0).then_some(text));
-        }
+    pub(super) async fn line(&self) -> Result<Option<String>> {
+        // Closed when this future is dropped, which ends the wait of the thread.
+        let (cancelled, _cancel) = std::io::pipe()?;
+        let input = self.0.clone();
+        spawn_blocking(move || read_line(&input, &cancelled)).await?
     }
+}
+
+/// Waits for a line and reads it; `None` at the end of the input, or when the pipe is closed.
+fn read_line(input: &OwnedFd, cancelled: &PipeReader) -> Result<Option<String>> {
+    let mut fds = [
+        PollFd::new(input, PollFlags::IN),
+        PollFd::new(cancelled, PollFlags::IN),
+    ];
+    retry_on_intr(|| poll(&mut fds, None))?;
+    if !fds[1].revents().is_empty() {
+        return Ok(None);
+    }
+    let mut line = [0; LINE_BYTES];
+    let length = rustix::io::read(input, &mut line)?;
+    let text = String::from_utf8_lossy(&line[..length]).into_owned();
+    Ok((length > 0).then_some(text))
 }

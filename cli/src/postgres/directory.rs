@@ -103,7 +103,8 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing it is not enough: a child that is just being started has the same file open until it runs its program.
+        // Closing it is not enough: a child that is just being started has the same file open until it runs its
+        // program.
         let _ = self.lock.unlock();
     }
 }

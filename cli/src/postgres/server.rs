@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::account::Account;
-use super::binaries::Binaries;
 use super::directory::Directory;
 use super::error::PostgresError;
+use super::installation::Binaries;
 use super::postmaster::{self, Holder};
 use super::settings::{self, Settings};
 use super::socket::{Answer, Socket};

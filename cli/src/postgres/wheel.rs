@@ -14,8 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 
 use super::account::Account;
-use super::binaries::Binaries;
 use super::directory::{self, open_private, tail};
+use super::installation::Binaries;
 use super::program;
 
 /// The version of the programs in the wheel.

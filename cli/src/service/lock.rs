@@ -1,3 +1,5 @@
+//! The lock of a data directory.
+
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;

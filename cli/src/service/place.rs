@@ -1,3 +1,5 @@
+//! The file `service.json`: the address of a running service and its key.
+
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -19,30 +19,26 @@ use tokio::time::timeout;
 use super::bucket::Bucket;
 use super::cleanup::Cleanup;
 use super::failure::{StoreError, describe};
-use super::folder::Folder;
-use super::{Scratch, Upload};
-use crate::id::JobId;
+use super::folder::{Folder, INCOMING};
 
-/// The folder of uploads whose hash is not known yet.
-pub(super) const INCOMING: &str = "incoming";
 /// The folder of blobs.
 const BLOBS: &str = "sha256";
 /// The empty object that tells whether the store works.
 const PROBE: &str = "probe";
-/// How long the store may take to show that it works when a process starts.
+/// The timeout of the check of the store when a process starts.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The bytes of all assets.
 #[derive(Clone)]
 pub struct AssetStore {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// What unfinished jobs have in their workspaces. Losing it costs work and no promise.
-    scratch: Arc<dyn ObjectStore>,
-    place: Arc<Place>,
+    /// Saved workspaces of unfinished jobs. Losing one costs work, and no stored result.
+    pub(super) scratch: Arc<dyn ObjectStore>,
+    pub(super) place: Arc<Place>,
     pub(super) cleanup: Cleanup,
 }
 
-enum Place {
+pub(super) enum Place {
     Folder(Folder),
     Bucket(Bucket),
 }
@@ -122,25 +118,6 @@ impl AssetStore {
         self.cleanup.finish().await;
     }
 
-    /// What an unfinished job has in its workspace.
-    pub fn scratch(&self, job: JobId) -> Scratch {
-        let folder = match &*self.place {
-            Place::Folder(folder) => Some(folder.clone()),
-            Place::Bucket(_) => None,
-        };
-        Scratch::new(self.scratch.clone(), folder, job)
-    }
-
-    /// The jobs that have something there.
-    pub async fn list_scratch(&self) -> Result<Vec<JobId>, StoreError> {
-        Scratch::list(&*self.scratch).await
-    }
-
-    /// Begins to store bytes whose hash is not known yet.
-    pub fn upload(&self) -> Upload {
-        Upload::new(self.clone())
-    }
-
     /// Streams a blob, or a range of it.
     pub async fn read(
         &self,
@@ -217,7 +194,8 @@ impl AssetStore {
     }
 }
 
-/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock of the
+/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock
+/// of the
 /// store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is removed.
 fn earliest_now() -> DateTime<Utc> {
     crate::clock::now().min(Utc::now())

@@ -1,4 +1,4 @@
-//! Bytes on their way into the asset store.
+//! Uploads into the asset store.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::staged::Staged;
 use super::store::blob_path;
 use super::{AssetStore, HEAD_BYTES};
 
-/// What fits here is written in one piece; larger uploads go to a side path first.
+/// Uploads up to this size are written in one piece; larger ones go to a side path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -42,6 +42,13 @@ pub struct Sealed {
     pub head: Vec<u8>,
 }
 
+impl AssetStore {
+    /// Begins to store bytes whose hash is not known yet.
+    pub fn upload(&self) -> Upload {
+        Upload::new(self.clone())
+    }
+}
+
 impl Upload {
     pub(super) fn new(store: AssetStore) -> Self {
         Self {
@@ -53,7 +60,7 @@ impl Upload {
         }
     }
 
-    /// How many bytes there are so far.
+    /// The number of bytes so far.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -109,7 +116,7 @@ impl Upload {
         })
     }
 
-    /// Removes what has been uploaded. To drop it does the same, but nobody waits for it.
+    /// Deletes the uploaded bytes. Dropping the upload does the same in the background.
     pub async fn abort(self) -> Result<(), StoreError> {
         self.body.remove().await
     }
@@ -142,7 +149,7 @@ impl Sealed {
         }
     }
 
-    /// Removes the bytes, which nobody needs. To drop them does the same, but nobody waits for it.
+    /// Deletes the bytes. Dropping them does the same in the background.
     pub async fn discard(self) -> Result<(), StoreError> {
         self.body.remove().await
     }

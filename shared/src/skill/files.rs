@@ -1,7 +1,8 @@
-//! The files of a skill: its `SKILL.md` and what lies beside it, however they came here.
+//! The files of a skill: its `SKILL.md` and the files beside it.
 
 mod capped;
 mod collect;
+mod limits;
 mod path;
 mod refusal;
 mod tar;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-pub use collect::MAX_PACKED_BYTES;
+pub use limits::MAX_PACKED_BYTES;
 pub use path::{FilePath, PathError};
 pub use refusal::{FilesError, Refusal};
 

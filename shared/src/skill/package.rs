@@ -1,6 +1,6 @@
-use std::fmt;
+//! Debian and Python packages that skills need.
 
-use super::Program;
+use std::fmt;
 
 /// What brings a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ const PACKAGES: [(&str, Package); 29] = [
 ];
 
 /// The package that brings a program, if it is known.
-pub(super) fn of(program: &Program) -> Option<Package> {
+pub(super) fn of(program: &impl ToString) -> Option<Package> {
     let name = program.to_string();
     let found = PACKAGES.iter().find(|(known, _)| *known == name);
     found.map(|(_, package)| *package)

@@ -1,4 +1,4 @@
-//! What an answer does.
+//! Approving and denying.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

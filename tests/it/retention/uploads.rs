@@ -1,3 +1,5 @@
+//! Retention of uploads.
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -107,7 +107,8 @@ fn stop_reason(given: &Given) -> &str {
     }
 }
 
-/// Block by block, in the canonical spelling; blank texts, which the provider would not take back, and broken calls may be
+/// Block by block, in the canonical spelling; blank texts, which the provider would not take back, and broken calls
+/// may be
 /// missing.
 pub(super) fn is_given(message: &Value, given: &Given) -> bool {
     let blocks = message["content"].as_array().into_iter().flatten();

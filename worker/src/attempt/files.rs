@@ -1,5 +1,5 @@
-//! What is in a job's workspace before its loop begins or goes on: its inputs, what the job before it in its
-//! conversation left, what an earlier attempt has made.
+//! The files of a workspace before the loop runs: inputs, the files of the conversation's job before, and those of
+//! earlier attempts.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use shared::db::claim::Claimed;
 use shared::event::EventData;
 use shared::job::Input;
 
-use super::Fault;
+use crate::attempt_error::AttemptError;
 use crate::history::History;
 use crate::log::JobLog;
-use crate::shop::Shop;
-use crate::workspace::{FileSize, Snapshots, Workspace};
+use crate::worker_context::WorkerContext;
+use worker_workspace::{FileSize, Snapshots, Workspace};
 
 /// The files of a job.
 pub(super) struct Files {
@@ -27,16 +27,16 @@ pub(super) struct Files {
 impl Files {
     /// Completes a workspace that holds the inputs and nothing else.
     pub(super) async fn prepare(
-        shop: &Shop,
+        context: &WorkerContext,
         claimed: &Claimed,
         log: &JobLog,
         workspace: &Arc<Workspace>,
         history: &History,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, AttemptError> {
         let is_shared = claimed.seat.is_some();
-        let snapshots = Snapshots::begin(&shop.assets, claimed.job.id, workspace, is_shared);
+        let snapshots = Snapshots::begin(&context.assets, claimed.job.id, workspace, is_shared);
         let mut files = Self {
-            snapshots: snapshots.await.map_err(Fault::Ours)?,
+            snapshots: snapshots.await.map_err(AttemptError::Internal)?,
             at_first: Vec::new(),
             notes: Vec::new(),
         };
@@ -47,7 +47,7 @@ impl Files {
         if let Some(seat) = claimed.seat
             && history.manifest().is_none()
         {
-            files.take_over(shop, seat, log, workspace).await?;
+            files.take_over(context, seat, log, workspace).await?;
         }
         let first = match history.first_manifest() {
             Some(manifest) if is_shared => files.snapshots.list(manifest).await,
@@ -65,20 +65,20 @@ impl Files {
     /// nobody needs the other any more.
     async fn take_over(
         &mut self,
-        shop: &Shop,
+        context: &WorkerContext,
         seat: Seat,
         log: &JobLog,
         workspace: &Arc<Workspace>,
-    ) -> Result<(), Fault> {
-        let before = db::conversation::get_workspace(&shop.pool, seat)
+    ) -> Result<(), AttemptError> {
+        let before = db::conversation::get_workspace(&context.pool, seat)
             .await
-            .map_err(Fault::ours)?;
+            .map_err(AttemptError::internal)?;
         if let Some(before) = &before {
             let taken = self
                 .snapshots
                 .take_over(workspace, before.job, &before.manifest)
                 .await
-                .map_err(Fault::Ours)?;
+                .map_err(AttemptError::Internal)?;
             if let Some(lost) = taken {
                 self.notes.push(format!(
                     "[Of the files from before, these are missing: {lost}.]"
@@ -89,7 +89,7 @@ impl Files {
             Ok(None) => return Ok(()),
             Ok(Some(saved)) => {
                 let saved = EventData::WorkspaceSaved(saved);
-                log.commit(saved).await.map_err(Fault::ours)?;
+                log.commit(saved).await.map_err(AttemptError::internal)?;
             }
             Err(error) => {
                 let error = format!("{error:#}");
@@ -99,7 +99,7 @@ impl Files {
             }
         }
         if let Some(before) = before
-            && let Err(error) = shop.assets.scratch(before.job).clear().await
+            && let Err(error) = context.assets.scratch(before.job).clear().await
         {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(job = %before.job, error, "a saved workspace is left");
@@ -114,7 +114,7 @@ impl Files {
         log: &JobLog,
         workspace: &Arc<Workspace>,
         manifest: &str,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), AttemptError> {
         let note = match self.snapshots.restore(workspace, manifest).await {
             Ok(None) => return Ok(()),
             Ok(Some(lost)) => format!(
@@ -126,7 +126,7 @@ impl Files {
                     .downcast_ref()
                     .is_some_and(shared::asset::StoreError::is_outage) =>
             {
-                return Err(Fault::Ours(error));
+                return Err(AttemptError::Internal(error));
             }
             Err(error) => {
                 let error = format!("{error:#}");

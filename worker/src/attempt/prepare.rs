@@ -1,126 +1,192 @@
-//! From a claim to a loop that can run: the workspace with its inputs, and what was said so far.
+//! Preparation of an attempt: secrets, network, workspace, and the transcript so far.
 
 use std::sync::Arc;
 
 use shared::db::claim::Claimed;
 use shared::event::EventData;
-use shared::job::JobErrorCode;
+use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
+use worker_egress::Egress;
+use worker_model::Model;
+use worker_tool::SKILL_FOLDER;
+use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
-use super::Fault;
-use super::end::log_line;
+use super::decide::warning_line;
 use super::files::Files;
-use crate::egress::Egress;
-use crate::history::{History, recall};
+use crate::attempt_error::AttemptError;
+use crate::history::{History, load_earlier_jobs};
+use crate::job_profile::JobProfile;
 use crate::log::JobLog;
-use crate::model;
 use crate::prompt;
-use crate::role::Role;
-use crate::run_loop::Dialogue;
-use crate::secret::JobSecrets;
-use crate::shop::Shop;
 use crate::skill;
-use crate::staging;
-use crate::tool::Toolbox;
+use crate::staging::{self, Staged};
+use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
-use crate::workspace::Workspace;
+use crate::worker_context::WorkerContext;
 
-/// What a loop needs to begin, or to go on.
+/// Everything that a loop needs to begin or to go on.
 pub(super) struct Prepared {
     pub(super) workspace: Arc<Workspace>,
     pub(super) secrets: JobSecrets,
-    /// What its commands may reach; `None` for nothing.
+    /// The hosts that commands may reach; `None` for no host.
     pub(super) egress: Option<Arc<Egress>>,
-    pub(super) dialogue: Dialogue,
-    /// What the log needs before the loop goes on.
+    pub(super) model: Box<dyn Model>,
+    pub(super) tools: Toolbox,
+    pub(super) system: String,
+    pub(super) transcript: Transcript,
+    pub(super) snapshots: Snapshots,
+    /// The entries that the log needs before the loop goes on.
     pub(super) entries: Vec<EventData>,
 }
 
 /// Prepares a first attempt, or one that goes on where another ended.
 pub(super) async fn prepare(
-    shop: &Shop,
+    context: &WorkerContext,
     claimed: &Claimed,
-    role: &Role,
+    profile: &JobProfile,
     log: &JobLog,
-) -> Result<Prepared, Fault> {
-    let keys = shop.master_keys.as_ref();
-    let secrets = JobSecrets::load(&shop.pool, keys, claimed.tenant, &role.secrets).await?;
+) -> Result<Prepared, AttemptError> {
+    let keys = context.master_keys.as_ref();
+    let secrets = JobSecrets::load(&context.pool, keys, claimed.tenant, &profile.secrets).await?;
     if let Some(redactor) = secrets.redactor() {
         log.hide(redactor);
     }
-    let model = model::open(&shop.providers, &shop.http, &claimed.job.model)
+    let model = worker_model::open(&context.providers, &context.http, &claimed.job.model)
         .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
-    let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
+    let egress = open_egress(context, claimed, profile, &secrets)?;
+    let workspace = create_workspace(context, claimed)?;
+    let inputs = stage(context, claimed, profile, &workspace).await?;
+    let history = match claimed.job.attempt {
+        ..=1 => History::default(),
+        _ => History::read(&context.pool, claimed.job.id)
+            .await
+            .map_err(AttemptError::Internal)?,
+    };
+    let files = Files::prepare(context, claimed, log, &workspace, &history).await?;
+    let reachable = egress.as_ref().map(Egress::allowed);
+    let system = prompt::system(profile, reachable.as_deref(), &files.at_first);
+    let follows_a_script = model.follows_a_script();
+    let notes = &files.notes;
+    let (transcript, entries) = Box::pin(restore_transcript(
+        context,
+        claimed,
+        profile,
+        log,
+        Restoring {
+            history,
+            inputs: &inputs,
+            notes,
+            follows_a_script,
+        },
+    ))
+    .await?;
+    let secrets_to_send = profile.sent_secrets();
+    let definitions = &context.tool_definitions;
+    let tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
+        .map_err(AttemptError::internal)?;
+    Ok(Prepared {
+        workspace,
+        secrets,
+        // Without a network namespace a command has the machine's network.
+        egress: egress
+            .filter(|_| context.sandbox.isolation() == Isolation::Namespaced)
+            .map(Arc::new),
+        model,
+        tools,
+        // File names can contain the values of secrets.
+        system: log.redact(&system).into_owned(),
+        transcript,
+        snapshots: files.snapshots,
+        entries,
+    })
+}
+
+fn open_egress(
+    context: &WorkerContext,
+    claimed: &Claimed,
+    profile: &JobProfile,
+    secrets: &JobSecrets,
+) -> Result<Option<Egress>, JobError> {
     let find = |name: &str| {
         let mut pairs = secrets.environment();
         pairs.find_map(|(it, value)| (it == name).then(|| value.to_owned()))
     };
     let parameters = &claimed.request.parameters;
-    let egress = Egress::new(&role.network, parameters, find, shop.egress_allowed.clone());
-    let egress = egress.map_err(|error| {
+    let allowed = context.egress_allowed.clone();
+    Egress::new(&profile.network, parameters, find, allowed).map_err(|error| {
         let error = anyhow::Error::from(error);
         JobErrorCode::NetworkUnavailable.with(format!("{error:#}"))
-    })?;
-    let identity = shop.sandbox.identity().map_err(Fault::Ours)?;
-    let workspace = Workspace::new(shop.workspaces.path().join(name), identity);
-    let workspace = Arc::new(workspace);
-    if let Some(files) = role.files().cloned() {
+    })
+}
+
+fn create_workspace(
+    context: &WorkerContext,
+    claimed: &Claimed,
+) -> Result<Arc<Workspace>, AttemptError> {
+    let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
+    let identity = context.sandbox.identity().map_err(AttemptError::Internal)?;
+    let path = context.workspaces.path().join(name);
+    Ok(Arc::new(Workspace::new(path, identity)))
+}
+
+/// Writes the skill's files and the job's inputs into the workspace.
+async fn stage(
+    context: &WorkerContext,
+    claimed: &Claimed,
+    profile: &JobProfile,
+    workspace: &Arc<Workspace>,
+) -> Result<Vec<Staged>, AttemptError> {
+    if let Some(files) = profile.files().cloned() {
         let workspace = workspace.clone();
         let staging = tokio::task::spawn_blocking(move || skill::stage(&files, &workspace));
-        staging.await.map_err(Fault::ours)?.map_err(Fault::ours)?;
+        let staged = staging.await.map_err(AttemptError::internal)?;
+        staged.map_err(AttemptError::internal)?;
     }
-    let reserved = role.files().map(|_| skill::FOLDER);
-    let inputs = staging::stage(shop, claimed, &workspace, reserved).await?;
-    let history = if claimed.job.attempt > 1 {
-        History::read(&shop.pool, claimed.job.id)
-            .await
-            .map_err(Fault::Ours)?
-    } else {
-        History::default()
-    };
-    let files = Files::prepare(shop, claimed, log, &workspace, &history).await?;
-    let reachable = egress.as_ref().map(Egress::allowed);
-    let system = prompt::system(role, reachable.as_deref(), &files.at_first);
-    let mut transcript = Transcript::new(model.follows_a_script());
+    let reserved = profile.files().map(|_| SKILL_FOLDER);
+    staging::stage(context, claimed, workspace, reserved).await
+}
+
+/// What a transcript is restored from.
+struct Restoring<'a> {
+    history: History,
+    inputs: &'a [Staged],
+    /// Notes for the model about missing files.
+    notes: &'a [String],
+    follows_a_script: bool,
+}
+
+/// The transcript so far, and the entries that the log still needs.
+async fn restore_transcript(
+    context: &WorkerContext,
+    claimed: &Claimed,
+    profile: &JobProfile,
+    log: &JobLog,
+    from: Restoring<'_>,
+) -> Result<(Transcript, Vec<EventData>), AttemptError> {
+    let mut transcript = Transcript::new(from.follows_a_script);
     let mut missing = Vec::new();
     if let Some(seat) = claimed.seat
-        // A script does what stands in the prompt, and remembers nothing.
-        && !model.follows_a_script()
+        // A script does what its prompt says, and reads no earlier messages.
+        && !from.follows_a_script
     {
-        let recalled = recall(&shop.pool, claimed.tenant, seat, &history, &mut transcript);
-        missing = recalled.await.map_err(Fault::Ours)?;
-        if !role.has_tools() {
-            transcript.forget_calls();
+        let (pool, tenant) = (&context.pool, claimed.tenant);
+        missing = load_earlier_jobs(pool, tenant, seat, &from.history, &mut transcript)
+            .await
+            .map_err(AttemptError::Internal)?;
+        if !profile.has_tools() {
+            transcript.render_calls_as_text();
         }
     }
     let request = &claimed.request;
-    let first = prompt::first_message(&request.prompt, &request.parameters, &inputs);
+    let first = prompt::first_message(&request.prompt, &request.parameters, from.inputs);
     transcript.begin(claimed.job.id, first);
-    files
-        .notes
-        .iter()
-        .for_each(|note| transcript.note(&log.redact(note)));
-    missing
-        .iter()
-        .for_each(|what| transcript.note(&format!("[Note: {what}.]")));
-    let mut entries: Vec<_> = missing.into_iter().map(log_line).collect();
-    entries.extend(history.replay(&mut transcript));
-    let dialogue = Dialogue {
-        model,
-        tools: Toolbox::new(&role.tools, &role.hooks, role.sent_secrets()).map_err(Fault::ours)?,
-        // Files may be called like anything.
-        system: log.redact(&system).into_owned(),
-        transcript,
-        snapshots: files.snapshots,
-    };
-    Ok(Prepared {
-        workspace,
-        secrets,
-        // Without a network of its own a command has the machine's.
-        egress: egress
-            .filter(|_| shop.sandbox.isolation() == Isolation::Namespaced)
-            .map(Arc::new),
-        dialogue,
-        entries,
-    })
+    for note in from.notes {
+        transcript.note(&log.redact(note));
+    }
+    for what in &missing {
+        transcript.note(&format!("[Note: {what}.]"));
+    }
+    let mut entries: Vec<_> = missing.into_iter().map(warning_line).collect();
+    entries.extend(from.history.replay(&mut transcript));
+    Ok((transcript, entries))
 }

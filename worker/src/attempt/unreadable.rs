@@ -10,11 +10,12 @@ use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 use shared::stored::UnreadableRow;
 use tokio_util::sync::CancellationToken;
 
-use super::left::Left;
-use crate::shop::Shop;
+use super::partial_result::PartialResult;
 use crate::telemetry::Close;
+use crate::worker_context::WorkerContext;
 
-/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take almost
+/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take
+/// almost
 /// two hours.
 const MAX_UNREADABLE: i16 = 20;
 /// The pause after the first, doubled each time up to the longest.
@@ -23,48 +24,52 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
 /// Hands back a job whose request this release cannot read, or ends it if it was cancelled or has been handed back too
 /// often. If the lease is lost meanwhile, the job is another worker's.
-pub(crate) async fn hand_back(shop: &Shop, unreadable: UnreadableJob, lost: CancellationToken) {
+pub(crate) async fn hand_back(
+    context: &WorkerContext,
+    unreadable: UnreadableJob,
+    lost: CancellationToken,
+) {
     let UnreadableJob {
         lease,
         job,
         claimed_at,
         ..
     } = unreadable;
-    tell(&job, &unreadable.error);
+    tell_operator(&job, &unreadable.error);
     let ends = unreadable.cancel_requested || is_last(unreadable.unreadable);
-    let left = match ends {
-        true => Left::read(&shop.pool, &job).await,
-        false => Ok(Left::default()),
+    let partial = match ends {
+        true => PartialResult::read(&context.pool, &job).await,
+        false => Ok(PartialResult::default()),
     };
-    let left = match left {
-        Ok(left) => left,
+    let partial = match partial {
+        Ok(partial) => partial,
         Err(error) => {
-            // The next chore finds that nobody works on it.
+            // The reaper finds that nobody works on it.
             let error = &error as &dyn std::error::Error;
             tracing::warn!(job = %job.id, error, "a job could not be ended");
             return;
         }
     };
     let (last, next) = if unreadable.cancel_requested {
-        finish(job.clone(), Outcome::Cancelled, claimed_at, left.result)
+        finish(job.clone(), Outcome::Cancelled, claimed_at, partial.result)
     } else {
-        last_words(&job, claimed_at, unreadable.unreadable, left.result)
+        retry_or_fail(&job, claimed_at, unreadable.unreadable, partial.result)
     };
-    let mut events = left.unanswered;
+    let mut events = partial.unanswered;
     events.push(last);
     let close = Close::from(&next);
-    let log = shop
+    let log = context
         .log
         .open(lease, unreadable.last_seq, job.attempt, lost)
         .await;
-    if log.close(events, next).await.is_ok() {
-        shop.meters.closed(&job, close);
+    if log.finish(events, next).await.is_ok() {
+        context.meters.closed(&job, close);
     }
 }
 
 /// The last entry of an attempt at a job that this release cannot read, and what becomes of the job after so many
 /// earlier ones: another worker may take it, or it fails with what it has come to.
-pub(super) fn last_words(
+pub(super) fn retry_or_fail(
     job: &Job,
     now: DateTime<Utc>,
     earlier: i16,
@@ -92,9 +97,9 @@ pub(super) fn last_words(
 }
 
 /// Tells the operator.
-fn tell(job: &Job, error: &UnreadableRow) {
+fn tell_operator(job: &Job, error: &UnreadableRow) {
     let error = error as &dyn std::error::Error;
-    tracing::warn!(job = %job.id, error, "a job was written by another release");
+    tracing::warn!(job = %job.id, error, "another release wrote the job");
 }
 
 fn is_last(earlier: i16) -> bool {

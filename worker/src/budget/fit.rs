@@ -1,17 +1,17 @@
 //! Whether a model call fits into what is left.
 
-pub(super) use shared::budget::Left;
+pub(super) use shared::budget::Left as Remaining;
 use shared::job::Reservation;
 use shared::provider::Price;
 
-use super::Urgency;
+use crate::question::Urgency;
 
 /// A reply that would have to be shorter is not worth its prompt: the call is not made.
 const LEAST_REPLY_TOKENS: u32 = 256;
 
 /// A model call, by what it may take.
 #[derive(Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct PlannedCall {
     /// None if it is not known, and no limit is one of money.
     pub(super) price: Option<Price>,
     /// The most tokens that are read.
@@ -20,7 +20,7 @@ pub(super) struct Call {
     pub(super) cap: u32,
 }
 
-impl Call {
+impl PlannedCall {
     /// All that it may take.
     pub(super) fn reservation(&self) -> Reservation {
         let output = u64::from(self.cap);
@@ -31,7 +31,7 @@ impl Call {
     }
 
     /// The highest cap, up to its own, with which it fits; `None` if the reply would be too short.
-    pub(super) fn fitted(&self, left: Left, urgency: Urgency) -> Option<u32> {
+    pub(super) fn fits(&self, left: Remaining, urgency: Urgency) -> Option<u32> {
         let mut cap = u64::from(self.cap);
         if let Some(tokens) = left.tokens {
             cap = cap.min(tokens.checked_sub(self.input)?);
@@ -40,8 +40,8 @@ impl Call {
             cap = cap.min(self.price?.affordable(money, self.input)?);
         }
         let least = match urgency {
-            Urgency::Needed => self.cap.min(LEAST_REPLY_TOKENS),
-            Urgency::Useful => self.cap,
+            Urgency::Required => self.cap.min(LEAST_REPLY_TOKENS),
+            Urgency::Optional => self.cap,
         };
         u32::try_from(cap).ok().filter(|cap| *cap >= least)
     }
@@ -59,16 +59,16 @@ mod tests {
 
     use super::*;
 
-    fn call(input: u64, cap: u32) -> Call {
-        Call {
+    fn call(input: u64, cap: u32) -> PlannedCall {
+        PlannedCall {
             price: Some("3:15".parse().unwrap()),
             input,
             cap,
         }
     }
 
-    fn tokens(tokens: u64) -> Left {
-        Left {
+    fn tokens(tokens: u64) -> Remaining {
+        Remaining {
             tokens: Some(tokens),
             cost: None,
         }
@@ -76,36 +76,39 @@ mod tests {
 
     #[test]
     fn a_cap_is_lowered_to_what_fits_and_a_reply_that_is_too_short_is_none() {
-        let fitted = |left: u64| call(1_000, 4_096).fitted(tokens(left), Urgency::Needed);
-        assert_eq!(fitted(9_999), Some(4_096));
-        assert_eq!(fitted(5_096), Some(4_096));
-        assert_eq!(fitted(5_095), Some(4_095));
-        assert_eq!(fitted(1_256), Some(256));
-        assert_eq!(fitted(1_255), None);
-        assert_eq!(fitted(999), None);
+        let fits = |left: u64| call(1_000, 4_096).fits(tokens(left), Urgency::Required);
+        assert_eq!(fits(9_999), Some(4_096));
+        assert_eq!(fits(5_096), Some(4_096));
+        assert_eq!(fits(5_095), Some(4_095));
+        assert_eq!(fits(1_256), Some(256));
+        assert_eq!(fits(1_255), None);
+        assert_eq!(fits(999), None);
         // Who asks for less gets it.
         let small = call(1_000, 100);
-        assert_eq!(small.fitted(tokens(1_100), Urgency::Needed), Some(100));
-        assert_eq!(small.fitted(tokens(1_099), Urgency::Needed), None);
+        assert_eq!(small.fits(tokens(1_100), Urgency::Required), Some(100));
+        assert_eq!(small.fits(tokens(1_099), Urgency::Required), None);
         assert_eq!(
-            call(1_000, 4_096).fitted(tokens(5_000), Urgency::Useful),
+            call(1_000, 4_096).fits(tokens(5_000), Urgency::Optional),
             None
         );
-        assert_eq!(call(1, 5).fitted(Left::default(), Urgency::Needed), Some(5));
+        assert_eq!(
+            call(1, 5).fits(Remaining::default(), Urgency::Required),
+            Some(5)
+        );
     }
 
     #[test]
     fn without_a_price_nothing_fits_into_a_sum_of_money() {
-        let left = Left {
+        let left = Remaining {
             tokens: None,
             cost: Some(Usd::MILLION),
         };
-        let unknown = Call {
+        let unknown = PlannedCall {
             price: None,
             ..call(1, 1)
         };
-        assert_eq!(unknown.fitted(left, Urgency::Needed), None);
-        assert_eq!(call(1, 1).fitted(left, Urgency::Needed), Some(1));
+        assert_eq!(unknown.fits(left, Urgency::Required), None);
+        assert_eq!(call(1, 1).fits(left, Urgency::Required), Some(1));
     }
 
     proptest! {
@@ -116,9 +119,9 @@ mod tests {
             left_tokens in proptest::option::of(0..2_000_000_u64),
             left_nanos in proptest::option::of(0..10_000_000_000_u64),
         ) {
-            let left = Left { tokens: left_tokens, cost: left_nanos.map(Usd::from_nanos) };
+            let left = Remaining { tokens: left_tokens, cost: left_nanos.map(Usd::from_nanos) };
             let call = call(input, cap);
-            if let Some(cap) = call.fitted(left, Urgency::Needed) {
+            if let Some(cap) = call.fits(left, Urgency::Required) {
                 prop_assert!(left.covers(call.capped(cap).reservation()));
             } else {
                 prop_assert!(!left.covers(call.reservation()));

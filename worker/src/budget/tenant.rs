@@ -11,8 +11,8 @@ use shared::job::Reservation;
 use shared::message::Tokens;
 use tokio::time::{Instant, sleep};
 
-use super::Urgency;
-use super::fit::Call;
+use super::fit::PlannedCall;
+use crate::question::Urgency;
 
 /// How long a call waits for what others have reserved and may give back. After that it does with what is left, or
 /// is not made.
@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The tenant of a job, who has a budget.
-pub(super) struct Tenant<'a> {
+pub(crate) struct Tenant<'a> {
     pool: &'a Pool,
     id: TenantId,
     lease: Lease,
 }
 
 impl<'a> Tenant<'a> {
-    pub(super) fn of(claimed: &Claimed, pool: &'a Pool) -> Self {
+    pub(crate) fn of(claimed: &Claimed, pool: &'a Pool) -> Self {
         Self {
             pool,
             id: claimed.tenant,
@@ -38,32 +38,32 @@ impl<'a> Tenant<'a> {
 
     /// Takes what a call may use up, with its own cap or the highest that fits, and says which that was;
     /// `None` if none does.
-    pub(super) async fn take(
+    pub(super) async fn reserve_fitting(
         &self,
-        call: &Call,
+        call: &PlannedCall,
         urgency: Urgency,
-    ) -> sqlx::Result<Option<(u32, ReservationId)>> {
-        if let Some(taken) = self.take_exactly(call.reservation()).await? {
-            return Ok(Some((call.cap, taken)));
+    ) -> db::Result<Option<(u32, ReservationId)>> {
+        if let Some(reservation_id) = self.reserve(call.reservation()).await? {
+            return Ok(Some((call.cap, reservation_id)));
         }
         let until = match urgency {
-            Urgency::Needed => Instant::now() + PATIENCE,
-            Urgency::Useful => Instant::now(),
+            Urgency::Required => Instant::now() + PATIENCE,
+            Urgency::Optional => Instant::now(),
         };
         loop {
             let Some(budget) = db::budget::get(self.pool, self.id).await? else {
                 return Ok(None);
             };
-            let Some(most) = call.fitted(budget.unspent(), urgency) else {
+            let Some(most) = call.fits(budget.unspent(), urgency) else {
                 return Ok(None);
             };
             let is_patient = Instant::now() < until;
-            let now = call.fitted(budget.free(), urgency);
+            let now = call.fits(budget.free(), urgency);
             let cap = if is_patient { Some(most) } else { now };
             let Some(cap) = cap else { return Ok(None) };
             let reservation = call.capped(cap).reservation();
-            if let Some(taken) = self.take_exactly(reservation).await? {
-                return Ok(Some((cap, taken)));
+            if let Some(reservation_id) = self.reserve(reservation).await? {
+                return Ok(Some((cap, reservation_id)));
             }
             if !is_patient {
                 return Ok(None);
@@ -73,10 +73,10 @@ impl<'a> Tenant<'a> {
     }
 
     /// Takes just that; `None` if there is not so much.
-    pub(super) async fn take_exactly(
+    pub(super) async fn reserve(
         &self,
         reservation: Reservation,
-    ) -> sqlx::Result<Option<ReservationId>> {
+    ) -> db::Result<Option<ReservationId>> {
         db::budget::reserve(self.pool, self.id, self.lease, reservation).await
     }
 

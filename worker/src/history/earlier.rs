@@ -1,4 +1,4 @@
-//! What was said in the jobs of a conversation before this one.
+//! Earlier jobs of a conversation, read from their logs.
 
 use std::collections::HashSet;
 
@@ -28,7 +28,7 @@ const UNREADABLE_PROMPT: &str = "[What was asked here cannot be read any more.]"
 
 /// Fills an empty transcript with what was said before the job at that place, since the last summary.
 /// `own` is what earlier attempts at the job itself have left. Returns what is missing, in words.
-pub(crate) async fn recall(
+pub(crate) async fn load_earlier_jobs(
     pool: &Pool,
     tenant: TenantId,
     seat: Seat,
@@ -44,22 +44,22 @@ pub(crate) async fn recall(
         None => db::conversation::get_summary(pool, seat).await?,
     };
     if let Some(summary) = &summary {
-        transcript.recall(&summary.summary);
+        transcript.load_summary(&summary.summary);
     }
     let Before {
-        chapters,
+        segments,
         is_cut,
         has_gaps,
     } = Before::read(pool, seat, summary.as_ref(), MAX_BYTES).await?;
     let mut taken = HashSet::new();
-    for mut chapter in chapters {
-        let events = chapter.events.iter_mut();
+    for mut segment in segments {
+        let events = segment.events.iter_mut();
         events.for_each(|event| rename(event, &mut taken));
-        let names = names(pool, tenant, &chapter.inputs).await?;
-        let prompt = prompt::earlier_message(&chapter.prompt, &names);
-        transcript.begin(chapter.job, prompt);
+        let names = names(pool, tenant, &segment.inputs).await?;
+        let prompt = prompt::earlier_message(&segment.prompt, &names);
+        transcript.begin(segment.job, prompt);
         let history = History {
-            events: chapter.events,
+            events: segment.events,
             restart: None,
         };
         // What its log lacks is not ours to write; the transcript makes up for it.
@@ -74,14 +74,14 @@ pub(crate) async fn recall(
 /// The jobs before a place, as far as they are told again, in their order.
 #[derive(Default)]
 struct Before {
-    chapters: Vec<Chapter>,
+    segments: Vec<JobSegment>,
     /// Whether those before the first of them are left out although no summary covers them.
     is_cut: bool,
     /// Whether something in them could not be read.
     has_gaps: bool,
 }
 
-struct Chapter {
+struct JobSegment {
     job: JobId,
     prompt: String,
     inputs: Vec<Input>,
@@ -95,7 +95,7 @@ impl Before {
         mut seat: Seat,
         summary: Option<&ConversationCompacted>,
         max_bytes: usize,
-    ) -> sqlx::Result<Self> {
+    ) -> db::Result<Self> {
         let first = match summary {
             // If it covers whole jobs alone, there is none to be read.
             Some(summary) => {
@@ -118,7 +118,7 @@ impl Before {
                 break;
             }
         }
-        before.chapters.reverse();
+        before.segments.reverse();
         Ok(before)
     }
 
@@ -129,7 +129,7 @@ impl Before {
         earlier: Earlier,
         mut after: i64,
         room: &mut usize,
-    ) -> sqlx::Result<bool> {
+    ) -> db::Result<bool> {
         let (prompt, inputs) = match earlier.asked {
             Ok(asked) => (asked.prompt, asked.inputs),
             Err(error) => {
@@ -143,7 +143,7 @@ impl Before {
             let page = read_page(pool, earlier.job, after).await?;
             let Some(last) = page.last() else {
                 *room -= bytes;
-                self.chapters.push(Chapter {
+                self.segments.push(JobSegment {
                     job: earlier.job,
                     prompt,
                     inputs,
@@ -191,7 +191,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
 }
 
 /// What the inputs of a job were called, as far as they are still known.
-async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> sqlx::Result<Vec<String>> {
+async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> db::Result<Vec<String>> {
     let ids = inputs.iter().filter_map(|input| match input {
         Input::Asset { id } => Some(*id),
         Input::Url { .. } => None,

@@ -11,8 +11,8 @@ use shared::id::ApprovalId;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
 use super::*;
-use crate::model::Part;
-use crate::model::wire_rules::Wire;
+use worker_model::Part;
+use worker_model::wire_rules::Wire;
 
 const MAX_ITERATIONS: u32 = 8;
 const CLAUDE: &str = "anthropic/x";
@@ -71,7 +71,7 @@ impl Run {
             if self.transcript.stop(MAX_ITERATIONS).is_some() {
                 return Ok(());
             }
-            self.transcript.give_turn();
+            self.transcript.end_with_user_turn();
             for wire in &*WIRES {
                 let faults = wire.faults(self.transcript.messages());
                 prop_assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -86,10 +86,10 @@ impl Run {
 
     /// Has a person say yes or no to the call, which makes another worker take over.
     fn ask(&mut self, call: &ToolCall) {
-        if self.transcript.verdict(&call.call_id).is_some() {
+        if self.transcript.decision(&call.call_id).is_some() {
             return;
         }
-        let verdict = ApprovalResolved {
+        let decision = ApprovalResolved {
             approval_id: ApprovalId::new(),
             call_id: call.call_id.clone(),
             approved: call.call_id.ends_with('0'),
@@ -97,7 +97,7 @@ impl Run {
             reason: None,
             by: None,
         };
-        self.log.push(EventData::ApprovalResolved(verdict));
+        self.log.push(EventData::ApprovalResolved(decision));
         let replies = std::mem::take(&mut self.replies);
         let run = std::mem::replace(self, Self::new(Vec::new()));
         let kept = run.log.len();
@@ -106,8 +106,8 @@ impl Run {
     }
 
     fn execute(&mut self, call: &ToolCall) {
-        let verdict = self.transcript.verdict(&call.call_id);
-        let is_denied = verdict.is_some_and(|verdict| !verdict.approved);
+        let decision = self.transcript.decision(&call.call_id);
+        let is_denied = decision.is_some_and(|decision| !decision.approved);
         self.log.push(EventData::ToolStarted(ToolStarted {
             call_id: call.call_id.clone(),
             tool: call.tool.clone(),

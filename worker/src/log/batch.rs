@@ -1,3 +1,5 @@
+//! A batch of events of many jobs.
+
 use std::collections::HashMap;
 
 use shared::db::log::{Append, Lease, MAX_BATCH_JOBS, Next};
@@ -10,7 +12,7 @@ const MAX_EVENTS: usize = 5_000;
 
 /// What many jobs have to say, by lease.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct EventBatch {
     jobs: HashMap<Lease, Pending>,
     events: usize,
 }
@@ -21,7 +23,7 @@ struct Pending {
     waiting: Vec<Written>,
 }
 
-impl Batch {
+impl EventBatch {
     pub(super) fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }
@@ -124,7 +126,7 @@ mod tests {
             job: JobId::new(),
             number: 1,
         };
-        let mut batch = Batch::default();
+        let mut batch = EventBatch::default();
         for event in [
             reasoning("h"),
             reasoning("m"),
@@ -156,7 +158,7 @@ mod tests {
     fn of_two_leases_of_a_job_only_the_one_whose_log_is_open_is_appended() {
         let job = JobId::new();
         let lease = |number| Lease { job, number };
-        let mut batch = Batch::default();
+        let mut batch = EventBatch::default();
         let (late, mut answer) = tokio::sync::oneshot::channel();
         batch.add(lease(1), vec![text("late")], Next::Continue, Some(late));
         batch.add(lease(3), vec![text("good")], Next::Continue, None);

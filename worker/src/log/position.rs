@@ -1,4 +1,4 @@
-//! Where the open logs of this process stand.
+//! Positions of the open logs of this process.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use shared::id::JobId;
 use tokio_util::sync::CancellationToken;
 
 /// Where the log of a job stands.
-pub(super) struct Position {
+pub(super) struct LogPosition {
     pub(super) last_seq: i64,
     pub(super) attempt: i32,
     /// Cancelled when the lease turns out to be lost.
@@ -16,13 +16,13 @@ pub(super) struct Position {
 
 /// The open logs, at most one of a job: of two leases only the newer can be good.
 #[derive(Default)]
-pub(super) struct Positions {
-    by_job: HashMap<JobId, (Lease, Position)>,
+pub(super) struct LogPositions {
+    by_job: HashMap<JobId, (Lease, LogPosition)>,
 }
 
-impl Positions {
+impl LogPositions {
     /// Opens a log. That of an older lease of the job is closed, and its lease is lost.
-    pub(super) fn open(&mut self, lease: Lease, position: Position) {
+    pub(super) fn open(&mut self, lease: Lease, position: LogPosition) {
         let superseded = match self.by_job.get(&lease.job) {
             Some((other, _)) if other.number > lease.number => Some(position),
             _ => {
@@ -36,7 +36,7 @@ impl Positions {
     }
 
     /// Where the log of that very lease stands; `None` if it is not open.
-    pub(super) fn get(&self, lease: Lease) -> Option<&Position> {
+    pub(super) fn get(&self, lease: Lease) -> Option<&LogPosition> {
         let (open, position) = self.by_job.get(&lease.job)?;
         (*open == lease).then_some(position)
     }
@@ -81,9 +81,9 @@ mod tests {
         let job = JobId::new();
         let lease = |number| Lease { job, number };
         let lost = [1, 3, 2].map(|number| (lease(number), CancellationToken::new()));
-        let mut positions = Positions::default();
+        let mut positions = LogPositions::default();
         for (lease, lost) in &lost {
-            let position = Position {
+            let position = LogPosition {
                 last_seq: lease.number * 10,
                 attempt: 1,
                 lost: lost.clone(),

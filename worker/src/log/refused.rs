@@ -6,7 +6,7 @@ use shared::db::{self, Pool};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 
 /// Fails the job, with what its log has of it so far. Returns the job and when it ended; `None` if the lease is lost.
-pub(super) async fn fail(pool: &Pool, lease: Lease) -> sqlx::Result<Option<(Job, DateTime<Utc>)>> {
+pub(super) async fn fail(pool: &Pool, lease: Lease) -> db::Result<Option<(Job, DateTime<Utc>)>> {
     let mut transaction = pool.begin().await?;
     let Some(run) = db::run::lock_lease(&mut transaction, lease).await? else {
         return Ok(None);

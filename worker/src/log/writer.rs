@@ -6,41 +6,42 @@ use shared::db::log::{Append, Lease, Next};
 use shared::db::{self, Pool, Steady};
 use tokio::sync::mpsc;
 
-use super::batch::Batch;
-use super::position::Positions;
-use super::{Command, LeaseLost, refused};
+use super::batch::EventBatch;
+use super::position::LogPositions;
+use super::{LogCommand, refused};
 use crate::telemetry::LogMeters;
+use worker_tool::LeaseLost;
 
 /// The pause before a write is tried again after an outage; the lease ends the tries.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Writes the open logs.
-pub(super) struct Writer {
+pub(super) struct BatchWriter {
     pool: Pool,
     db: Steady,
     meters: LogMeters,
-    positions: Positions,
+    positions: LogPositions,
 }
 
-impl Writer {
+impl BatchWriter {
     pub(super) fn new(pool: &Pool, meters: LogMeters) -> Self {
         Self {
             pool: pool.clone(),
             db: Steady::of(pool),
             meters,
-            positions: Positions::default(),
+            positions: LogPositions::default(),
         }
     }
 
     /// Writes until all logs and their writer's handles are gone.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<LogCommand>) {
         while let Some(command) = queue.recv().await {
-            let mut batch = Batch::default();
+            let mut batch = EventBatch::default();
             let mut next = Some(command);
             while let Some(command) = next {
                 match command {
-                    Command::Open { lease, position } => self.positions.open(lease, position),
-                    Command::Write {
+                    LogCommand::Open { lease, position } => self.positions.open(lease, position),
+                    LogCommand::Write {
                         lease,
                         events,
                         next,
@@ -59,7 +60,7 @@ impl Writer {
         }
     }
 
-    async fn commit(&mut self, batch: Batch) {
+    async fn commit(&mut self, batch: EventBatch) {
         let last_seq = |lease| Some(self.positions.get(lease)?.last_seq);
         let (appends, waiting) = batch.into_appends(last_seq);
         let begun_at = Instant::now();
@@ -117,7 +118,7 @@ impl Writer {
         &mut self,
         appends: &[Append],
         mut may_be_written: bool,
-    ) -> sqlx::Result<Vec<Lease>> {
+    ) -> db::Result<Vec<Lease>> {
         let mut is_told = false;
         loop {
             let error = match self.append(appends, may_be_written).await {
@@ -143,11 +144,7 @@ impl Writer {
         }
     }
 
-    async fn append(
-        &mut self,
-        appends: &[Append],
-        may_be_written: bool,
-    ) -> sqlx::Result<Vec<Lease>> {
+    async fn append(&mut self, appends: &[Append], may_be_written: bool) -> db::Result<Vec<Lease>> {
         let mut good = db::log::append(self.db.get().await?, appends).await?;
         if !may_be_written {
             return Ok(good);
@@ -166,7 +163,7 @@ impl Writer {
 
     /// Ends a job whose entries the database refuses, whoever is to blame for that. Should that fail, too, the job is
     /// one that its worker has lost, and is taken over.
-    async fn refuse(&mut self, append: &Append, error: &sqlx::Error) {
+    async fn refuse(&mut self, append: &Append, error: &db::Error) {
         let job = append.lease.job;
         tracing::error!(
             %job,

@@ -1,5 +1,4 @@
-//! What a worker finds out about programs while it works already: those that an uploaded skill needs and none of
-//! the service, and the versions of all.
+//! The search for programs while the worker runs: those that only an uploaded skill needs, and the versions of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::{installed, versions};
-use crate::shop::Shop;
+use crate::worker_context::WorkerContext;
 
 /// How long an uploaded skill may have to wait until its programs are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -22,29 +21,30 @@ const MAX_NAME_BYTES: usize = 100;
 /// How long a worker is left alone before it asks programs for their versions: those who start one wait for jobs.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the worker has said.
-pub(crate) async fn search(shop: Arc<Shop>, worker: WorkerId, known: Vec<String>) {
+/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the
+/// worker has said.
+pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known: Vec<String>) {
     let mut asking = JoinSet::new();
     let first = known.iter().filter_map(|name| Program::parse(name).ok());
     let first = first.collect();
     asking.spawn({
-        let shop = shop.clone();
+        let context = context.clone();
         async move {
             sleep(SETTLING).await;
-            tell_versions(shop, worker, first).await;
+            tell_versions(context, worker, first).await;
         }
     });
     let mut known = BTreeSet::from_iter(known);
     let mut last = 0;
     loop {
         while asking.try_join_next().is_some() {}
-        match db::skill::list_needs(&shop.pool, last).await {
-            Ok(Some((newest, needs))) => match look(&shop, worker, &needs, &mut known).await {
+        match db::skill::list_needs(&context.pool, last).await {
+            Ok(Some((newest, needs))) => match look(&context, worker, &needs, &mut known).await {
                 // Where one batch ended, another may begin.
                 Ok(found) => {
                     last = newest;
                     if !found.is_empty() {
-                        asking.spawn(tell_versions(shop.clone(), worker, found));
+                        asking.spawn(tell_versions(context.clone(), worker, found));
                     }
                 }
                 Err(error) => {
@@ -62,11 +62,11 @@ pub(crate) async fn search(shop: Arc<Shop>, worker: WorkerId, known: Vec<String>
 }
 
 async fn look(
-    shop: &Shop,
+    context: &WorkerContext,
     worker: WorkerId,
     needs: &[String],
     known: &mut BTreeSet<String>,
-) -> sqlx::Result<BTreeSet<Program>> {
+) -> db::Result<BTreeSet<Program>> {
     let wanted = needs.iter().flat_map(|need| need.split('|'));
     let unknown: BTreeSet<Program> = wanted
         .filter(|name| name.len() <= MAX_NAME_BYTES && !known.contains(*name))
@@ -75,10 +75,10 @@ async fn look(
     let unknown = Vec::from_iter(unknown);
     let mut all = BTreeSet::new();
     for some in unknown.chunks(AT_ONCE) {
-        let found = installed(some, &shop.sandbox, shop.workspaces.path()).await;
+        let found = installed(some, &context.sandbox, context.workspaces.path()).await;
         let names: Vec<_> = found.iter().map(Program::to_string).collect();
         if !names.is_empty() {
-            db::worker::add_programs(&shop.pool, worker, &names).await?;
+            db::worker::add_programs(&context.pool, worker, &names).await?;
             known.extend(names);
         }
         all.extend(found);
@@ -86,18 +86,18 @@ async fn look(
     Ok(all)
 }
 
-async fn tell_versions(shop: Arc<Shop>, worker: WorkerId, programs: BTreeSet<Program>) {
-    let found = versions(&programs, &shop.sandbox, shop.workspaces.path()).await;
+async fn tell_versions(context: Arc<WorkerContext>, worker: WorkerId, programs: BTreeSet<Program>) {
+    let found = versions(&programs, &context.sandbox, context.workspaces.path()).await;
     let found: BTreeMap<_, _> = found
         .into_iter()
         .map(|(program, version)| (program.to_string(), version))
         .collect();
-    if let Err(error) = db::worker::add_versions(&shop.pool, worker, &found).await {
+    if let Err(error) = db::worker::add_versions(&context.pool, worker, &found).await {
         warn(&error);
     }
 }
 
-fn warn(error: &sqlx::Error) {
+fn warn(error: &db::Error) {
     let error = error as &dyn std::error::Error;
     tracing::warn!(error, "cannot look for programs");
 }

@@ -1,4 +1,4 @@
-//! Which versions of programs there are, as these say themselves.
+//! Versions of programs, as the programs report them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use shared::skill::Program;
 use tokio::time::timeout;
 
-use crate::sandbox::{NODE_PATH, Sandbox};
+use worker_sandbox::{NODE_PATH, Sandbox};
 
 /// Programs that are asked by one command, so that it prints no more than is read.
 const AT_ONCE: usize = 50;

@@ -6,41 +6,41 @@ use shared::hook::MCP_PREFIX;
 use shared::mcp::McpServer;
 use shared::tool::ToolName;
 
-use crate::role::{Brief, Role};
-use crate::skill;
-use crate::workspace::FileSize;
+use crate::job_profile::{Instructions, JobProfile};
+use worker_tool::SKILL_FOLDER;
+use worker_workspace::FileSize;
 
 /// Files that are named; more are only counted.
 const MAX_NAMED: usize = 50;
 
 /// The system prompt of a job. `reachable` says which hosts its commands can reach, if any; `files` are
 /// those that it begins with.
-pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
-    match &role.brief {
-        Brief::Skill(skill) if !role.has_shell() => {
+pub(crate) fn system(profile: &JobProfile, reachable: Option<&str>, files: &[FileSize]) -> String {
+    match &profile.instructions {
+        Instructions::Skill(skill) if !profile.has_shell() => {
             format!(
                 "{}\n\n# Workspace\n\nInput files are in the workspace, by relative paths. {}{}",
                 skill.instructions,
-                finish(role),
-                skill_files(role)
+                finish(profile),
+                skill_files(profile)
             )
         }
-        Brief::Skill(skill) => {
+        Instructions::Skill(skill) => {
             format!(
                 "{}\n\n# Workspace\n\nCommands run in an empty directory of this job's own that also holds the input files. \
                  Use relative paths; `/tmp` is there for what need not be kept. {} {}{}",
                 skill.instructions,
                 network(reachable),
-                finish(role),
-                skill_files(role)
+                finish(profile),
+                skill_files(profile)
             )
         }
-        Brief::Agent { soul, instructions } => {
+        Instructions::Agent { soul, instructions } => {
             let sections = [
                 soul.trim().to_owned(),
-                tools(role),
+                tools(profile),
                 instructions.trim().to_owned(),
-                workspace(role, reachable, files),
+                workspace(profile, reachable, files),
             ];
             let sections: Vec<_> = sections
                 .into_iter()
@@ -52,11 +52,11 @@ pub(crate) fn system(role: &Role, reachable: Option<&str>, files: &[FileSize]) -
 }
 
 /// The files that lie beside the instructions, which name them as if they lay at the top.
-fn skill_files(role: &Role) -> String {
-    let Some(files) = role.files() else {
+fn skill_files(profile: &JobProfile) -> String {
+    let Some(files) = profile.files() else {
         return String::new();
     };
-    let folder = skill::FOLDER;
+    let folder = SKILL_FOLDER;
     let all: Vec<_> = files.beside().collect();
     let first = all
         .first()
@@ -82,10 +82,12 @@ fn skill_files(role: &Role) -> String {
 }
 
 /// What tools there are, and when to use them.
-fn tools(role: &Role) -> String {
-    let ours = role.tools.iter();
+fn tools(profile: &JobProfile) -> String {
+    let ours = profile.tools.iter();
     let ours = ours.map(|tool| format!("\n- `{tool}` {}", purpose(*tool)));
-    let lines: String = ours.chain(role.mcp_servers.iter().map(strangers)).collect();
+    let lines: String = ours
+        .chain(profile.mcp_servers.iter().map(strangers))
+        .collect();
     if lines.is_empty() {
         lines
     } else {
@@ -137,8 +139,8 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
     text.into()
 }
 
-fn workspace(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String {
-    let shell = if role.has_shell() {
+fn workspace(profile: &JobProfile, reachable: Option<&str>, files: &[FileSize]) -> String {
+    let shell = if profile.has_shell() {
         let network = network(reachable);
         format!(" Commands run in it; `/tmp` is there for what need not be kept. {network}")
     } else {
@@ -146,7 +148,7 @@ fn workspace(role: &Role, reachable: Option<&str>, files: &[FileSize]) -> String
     };
     format!(
         "# Workspace\n\nThe workspace is a directory of your own; name its files by relative paths.{shell} {}\n\n{}",
-        finish(role),
+        finish(profile),
         list(files)
     )
 }
@@ -160,8 +162,8 @@ fn network(reachable: Option<&str>) -> String {
     }
 }
 
-fn finish(role: &Role) -> &'static str {
-    if role.outputs.is_empty() {
+fn finish(profile: &JobProfile) -> &'static str {
+    if profile.outputs.is_empty() {
         "Nobody can answer questions while you work: decide, and say what you assumed. When the work is done, answer \
          in plain text: what you did and what came of it."
     } else {
@@ -203,7 +205,7 @@ mod tests {
     fn prompt_with(tools: &[ToolName]) -> String {
         let mut settings = Agent::built_in().settings;
         settings.tools = tools.to_vec();
-        system(&Role::from(&settings), None, &[])
+        system(&JobProfile::from(&settings), None, &[])
     }
 
     #[test]
@@ -219,7 +221,7 @@ mod tests {
         settings.tools.clear();
         let server = serde_json::json!([{"name": "srv", "command": ["cat"]}]);
         settings.mcp_servers = serde_json::from_value(server).unwrap();
-        let prompt = system(&Role::from(&settings), None, &[]);
+        let prompt = system(&JobProfile::from(&settings), None, &[]);
         assert!(prompt.contains("# Tools\n\n- `mcp.srv.*` are"), "{prompt}");
         let prompt = prompt_with(&[]);
         assert!(!prompt.contains("# Tools"), "{prompt}");
@@ -230,7 +232,7 @@ mod tests {
     fn the_parts_come_in_order_and_blank_ones_do_not_come() {
         let mut settings = Agent::built_in().settings;
         settings.soul = "\nI am.\n".to_owned();
-        let prompt = system(&Role::from(&settings), None, &[]);
+        let prompt = system(&JobProfile::from(&settings), None, &[]);
         assert!(
             prompt.starts_with("I am.\n\n# Tools\n\n- `shell.exec` runs"),
             "{prompt}"
@@ -247,7 +249,7 @@ mod tests {
                 size: number,
             })
             .collect();
-        let prompt = system(&Role::from(&settings), Some("github.com"), &files);
+        let prompt = system(&JobProfile::from(&settings), Some("github.com"), &files);
         let at = |text: &str| {
             prompt
                 .find(text)

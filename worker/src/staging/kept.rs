@@ -1,3 +1,5 @@
+//! Downloaded inputs, kept for later attempts.
+
 use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, TryStreamExt};

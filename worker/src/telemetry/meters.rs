@@ -1,4 +1,4 @@
-//! What a worker counts. Labels are of few values: no job, no tenant, nothing that a client made up.
+//! Metrics of a worker. Labels have few values: no job, no tenant, nothing that a client chose.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub(crate) struct Meters {
     refused: Family<Labels<1>, Counter>,
     tool_calls: Family<Labels<2>, Counter>,
     tool_durations: Durations<Labels<1>>,
-    pub(super) models: ModelMeters,
+    pub(crate) models: ModelMeters,
     pub(crate) log: LogMeters,
     slots: Gauge,
     slots_used: Gauge,

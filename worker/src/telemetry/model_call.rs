@@ -9,14 +9,14 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use shared::message::AssistantMessage;
+use shared::model_name::ModelName;
 use shared::telemetry::metrics::{Bounded, Durations, Metrics, long};
 use shared::telemetry::trace::Span;
 
-use crate::attempt::Attempt;
-use crate::model::ModelError;
+use worker_model::ModelError;
 
 /// What is counted of model calls.
-pub(super) struct ModelMeters {
+pub(crate) struct ModelMeters {
     /// The models of which we say the name: clients may make names up.
     names: Bounded,
     calls: Family<Called, Counter>,
@@ -82,15 +82,18 @@ pub(crate) struct ModelCall<'a> {
 }
 
 impl<'a> ModelCall<'a> {
-    /// The attempt's model is about to be asked for a reply of at most so many tokens.
-    pub(crate) fn begin(attempt: &'a Attempt<'_>, max_tokens: u32) -> Self {
-        let name = &attempt.claimed.job.model;
-        let span = attempt.span.call(|| format!("chat {}", name.id()));
+    /// Begins a call of the model for a reply of at most so many tokens.
+    pub(crate) fn begin(
+        attempt: &Span,
+        meters: &'a ModelMeters,
+        name: &ModelName,
+        max_tokens: u32,
+    ) -> Self {
+        let span = attempt.call(|| format!("chat {}", name.id()));
         span.set("gen_ai.operation.name", || "chat");
         span.set("gen_ai.provider.name", || name.provider().to_owned());
         span.set("gen_ai.request.model", || name.id().to_owned());
         span.set("gen_ai.request.max_tokens", || i64::from(max_tokens));
-        let meters = &attempt.shop.meters.models;
         Self {
             meters,
             model: Model {

@@ -1,10 +1,10 @@
-//! Where a transcript that has grown too long can be cut, and what is left of it then.
+//! Cuts of a transcript that has grown too long.
 
 use shared::id::JobId;
 
-use super::{Chapter, Transcript};
-use crate::model::{Message, Part};
-use crate::prompt::retell;
+use super::render::render_as_text;
+use super::{JobSegment, Transcript};
+use worker_model::{Message, Part};
 
 /// What a file that the model looks at is taken for, in tokens; what it really is depends on the model.
 const MEDIA_TOKENS: u64 = 2_000;
@@ -12,7 +12,7 @@ const MEDIA_TOKENS: u64 = 2_000;
 const TOKEN_BYTES: u64 = 4;
 
 /// How much is told again of what was said with tools.
-const MAX_RETOLD_BYTES: usize = 200_000;
+const MAX_RENDERED_BYTES: usize = 200_000;
 
 const ABOUT_SUMMARY: &str = "[This is a summary of all that was said and done before:]";
 const AFTER_SUMMARY: &str = "[What follows is as it was said.]";
@@ -62,23 +62,23 @@ impl Transcript {
         }
         // Before the second message there is nothing but a prompt.
         let at = best.filter(|at| *at >= 2)?;
-        let number = self.chapter_of(at)?;
-        let end = self.chapters.get(number + 1);
+        let number = self.segment_of(at)?;
+        let end = self.segments.get(number + 1);
         let end = end.map_or(self.messages.len(), |next| next.begins_at);
         let replies = self.messages[at..end].iter();
         let replies = replies.filter(|message| matches!(message, Message::Assistant(_)));
         Some(Cut {
             at,
-            job: self.chapters[number].job,
+            job: self.segments[number].job,
             from_end: replies.count(),
         })
     }
 
-    fn chapter_of(&self, at: usize) -> Option<usize> {
-        let mut chapters = self.chapters.iter();
-        chapters
-            .rposition(|chapter| chapter.begins_at < at)
-            .or_else(|| self.chapters.len().checked_sub(1))
+    fn segment_of(&self, at: usize) -> Option<usize> {
+        let mut segments = self.segments.iter();
+        segments
+            .rposition(|segment| segment.begins_at < at)
+            .or_else(|| self.segments.len().checked_sub(1))
     }
 
     /// What is before the place.
@@ -88,46 +88,46 @@ impl Transcript {
 
     /// Puts a summary in the place of what is before the cut, but for the prompt of the job that it is in.
     pub(crate) fn compact(&mut self, cut: Cut, summary: &str) {
-        let number = self.chapters.iter().rposition(|it| it.job == cut.job);
-        self.chapters.drain(..number.unwrap_or(0));
+        let number = self.segments.iter().rposition(|it| it.job == cut.job);
+        self.segments.drain(..number.unwrap_or(0));
         let kept = self.messages.split_off(cut.at);
-        let first = self.chapters.first().map(|it| it.prompt.clone());
+        let first = self.segments.first().map(|it| it.prompt.clone());
         let first = std::iter::once(part(summary)).chain(first.unwrap_or_default());
         self.messages = vec![Message::User(first.collect())];
         self.messages.extend(kept);
-        for chapter in &mut self.chapters {
-            chapter.begins_at = (chapter.begins_at + 1).saturating_sub(cut.at);
+        for segment in &mut self.segments {
+            segment.begins_at = (segment.begins_at + 1).saturating_sub(cut.at);
         }
-        self.distrust_counts();
+        self.invalidate_token_counts();
     }
 
     /// Begins with a summary instead of what was said before.
-    pub(crate) fn recall(&mut self, summary: &str) {
+    pub(crate) fn load_summary(&mut self, summary: &str) {
         self.messages.clear();
-        self.chapters.clear();
+        self.segments.clear();
         self.summary = Some(part(summary));
     }
 
     /// Tells what was said before as a text, for a model that has no tools now: calls would be refused.
-    pub(crate) fn forget_calls(&mut self) {
+    pub(crate) fn render_calls_as_text(&mut self) {
         let messages = self.messages.iter();
         let mut replies = messages.filter_map(|message| match message {
             Message::Assistant(reply) => Some(reply),
             Message::User(_) => None,
         });
         if replies.any(|reply| reply.tool_calls().next().is_some()) {
-            self.recall(&retell(&self.messages, MAX_RETOLD_BYTES));
+            self.load_summary(&render_as_text(&self.messages, MAX_RENDERED_BYTES));
         }
     }
 
     /// Puts a summary in the place of all messages, but for the prompt of the job that runs.
     pub(crate) fn restart(&mut self, summary: &str) {
-        let Some(Chapter { job, prompt, .. }) = self.chapters.pop() else {
+        let Some(JobSegment { job, prompt, .. }) = self.segments.pop() else {
             return;
         };
         let first = std::iter::once(part(summary)).chain(prompt.clone());
         self.messages = vec![Message::User(first.collect())];
-        self.chapters = vec![Chapter {
+        self.segments = vec![JobSegment {
             job,
             prompt,
             begins_at: 0,
@@ -135,7 +135,7 @@ impl Transcript {
     }
 
     /// Replies so far read more than is there now.
-    pub(crate) fn distrust_counts(&mut self) {
+    pub(crate) fn invalidate_token_counts(&mut self) {
         self.measured_from = self.messages.len();
     }
 }

@@ -1,9 +1,9 @@
-//! How much of a transcript a provider has counted.
+//! The part of a transcript whose tokens a provider has counted.
 
 use shared::model_name::ModelName;
 
 use super::Transcript;
-use crate::model::Message;
+use worker_model::Message;
 
 /// What a model is known to have read and written of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Transcript {
     /// model counts otherwise.
     pub(crate) fn measured(&self, model: &ModelName) -> Option<Measured> {
         let model = model.to_string();
-        let begins_at = self.chapters.last().map_or(0, |it| it.begins_at);
+        let begins_at = self.segments.last().map_or(0, |it| it.begins_at);
         let from = self.measured_from.max(begins_at);
         let mut messages = self.messages.iter().enumerate().skip(from).rev();
         messages.find_map(|(at, message)| match message {

@@ -1,3 +1,5 @@
+//! `GET /v1/assets/{id}/content`.
+
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{

@@ -1,3 +1,5 @@
+//! `POST /v1/assets`.
+
 use actix_multipart::Field;
 use actix_web::http::header::LOCATION;
 use actix_web::web::Data;

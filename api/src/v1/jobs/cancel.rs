@@ -1,3 +1,5 @@
+//! `POST /v1/jobs/{id}/cancel`.
+
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use shared::db::{self, Pool};
@@ -11,7 +13,8 @@ use crate::problem::{ApiError, Problem};
 
 /// Cancels a job, and returns it as it stands.
 ///
-/// A queued one has ended with the answer; a running one ends soon after: its model's reply is dropped and its commands are killed. One that has ended stays as it is.
+/// A queued one has ended with the answer; a running one ends soon after: its model's reply is dropped and its
+/// commands are killed. One that has ended stays as it is.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
     (status = 200, description = "The job", body = Job),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

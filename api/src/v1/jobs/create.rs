@@ -1,3 +1,5 @@
+//! `POST /v1/jobs`.
+
 use std::time::Duration;
 
 use actix_web::http::StatusCode;

@@ -1,3 +1,5 @@
+//! `GET /v1/jobs/{id}/events`.
+
 use actix_web::get;
 use actix_web::web::{Data, Json, Path, Query};
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::find;
 use crate::auth::Caller;
-use crate::openapi::EventSchema;
+use crate::event_schema::EventSchema;
 use crate::problem::{ApiError, Problem};
 
 const MAX_LIMIT: i64 = 1000;

@@ -1,4 +1,4 @@
-//! Why a queued job is not running.
+//! The queue status of a job: what it waits for.
 
 use shared::db::queue::Obstacles;
 use shared::db::worker::Worker;

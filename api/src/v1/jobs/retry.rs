@@ -1,3 +1,5 @@
+//! `POST /v1/jobs/{id}/retry`.
+
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, post};

@@ -1,3 +1,5 @@
+//! `GET /v1/jobs/{id}/stream`.
+
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
@@ -8,10 +10,10 @@ use utoipa::IntoParams;
 
 use super::find;
 use crate::auth::Caller;
+use crate::event_schema::EventSchema;
 use crate::follower::Follower;
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
-use crate::openapi::EventSchema;
 use crate::problem::{ApiError, Problem};
 
 /// From where to follow, and what.
@@ -28,9 +30,12 @@ struct StreamJob {
 
 /// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
 ///
-/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last id it
-/// has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says that there
-/// is nothing more to come. A stream that breaks off says nothing about the job: it was cut by the network or the end of
+/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last id
+/// it
+/// has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says that
+/// there
+/// is nothing more to come. A stream that breaks off says nothing about the job: it was cut by the network or the end
+/// of
 /// the service, or because the job was deleted or the key revoked, which the next request finds out.
 #[utoipa::path(tag = "jobs",
     params(

@@ -1,3 +1,5 @@
+//! `PUT /v1/skills/{name}`.
+
 use std::time::Duration;
 
 use actix_web::http::header::LOCATION;

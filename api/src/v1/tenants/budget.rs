@@ -1,3 +1,5 @@
+//! Budgets of tenants.
+
 use actix_web::web::{Data, Json as Answer, Path};
 use actix_web::{get, put};
 use serde::Deserialize;

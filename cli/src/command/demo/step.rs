@@ -1,3 +1,5 @@
+//! Jobs of the demo.
+
 /// A job of the demo: a skill and the commands that `script/bash` runs for it.
 pub(super) struct Step {
     pub(super) skill: &'static str,

@@ -1,3 +1,5 @@
+//! `skillet secrets rotate`.
+
 use anyhow::Context;
 use shared::db::secret::SealedSecret;
 use shared::db::{self, Pool};

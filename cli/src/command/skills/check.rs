@@ -1,3 +1,5 @@
+//! `skillet skills check`.
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;

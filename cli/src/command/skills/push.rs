@@ -1,3 +1,5 @@
+//! `skillet skills push`.
+
 use anyhow::bail;
 
 use super::check::{read, words};

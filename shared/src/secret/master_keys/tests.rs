@@ -1,3 +1,5 @@
+//! Tests of master keys.
+
 use super::*;
 
 fn keys(current: u8, earlier: &[u8]) -> MasterKeys {

@@ -1,5 +1,6 @@
-//! Taking in files one by one, whoever sends them: counted as they come, and refused at the first that is wrong.
+//! Collecting the files of an upload one by one, with limits.
 
+use super::limits::{MAX_FILE_BYTES, MAX_FILES, MAX_SKILL_FILE_BYTES, MAX_TOTAL_BYTES};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
@@ -8,17 +9,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::{FilePath, Files, FilesError, PathError, Refusal, SKILL_FILE, SkillFile};
 
-/// The largest archive.
-pub const MAX_PACKED_BYTES: usize = 8 * 1024 * 1024;
-/// The most files of a skill.
-pub(super) const MAX_FILES: usize = 500;
 /// What an archive may name, folders and litter included.
 pub(super) const MAX_ENTRIES: usize = 2_000;
-/// The largest file, and all files together.
-pub(super) const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
-pub(super) const MAX_TOTAL_BYTES: usize = 32 * 1024 * 1024;
-/// The largest `SKILL.md`: a model reads all of it.
-pub(super) const MAX_SKILL_FILE_BYTES: usize = 256 * 1024;
 
 /// What an entry of an archive or a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

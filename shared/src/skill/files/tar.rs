@@ -1,4 +1,4 @@
-//! Tar archives: the ones that are sent, and the one form in which skills are stored.
+//! Tar archives: uploaded ones, and the canonical form in which skills are stored.
 
 use std::io::{Read, Write};
 
@@ -8,7 +8,8 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::capped::Capped;
-use super::collect::{Collector, EntryKind, MAX_TOTAL_BYTES};
+use super::collect::{Collector, EntryKind};
+use super::limits::MAX_TOTAL_BYTES;
 use super::{Files, FilesError, Refusal, SkillFile};
 
 /// What an archive may come to: the files, and what tar writes around each. A bomb ends here, whatever its

@@ -1,3 +1,5 @@
+//! Tests of cuts and summaries.
+
 use serde_json::json;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
@@ -139,7 +141,7 @@ fn a_job_that_ended_without_a_reply_and_the_next_speak_in_one_message() {
     assert_eq!(shown(&transcript), ["one+two", "a", "=c1+three"]);
     let cut = transcript.cut(0);
     assert_eq!(cut, None, "there is but one reply");
-    transcript.forget_calls();
+    transcript.render_calls_as_text();
     transcript.begin(JobId::new(), says("four"));
     assert_eq!(shown(&transcript), ["PERSON:+four"]);
 }

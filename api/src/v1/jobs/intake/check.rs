@@ -1,4 +1,4 @@
-//! What can be wrong with requests that make sense by themselves.
+//! Checks of well-formed requests against skills, agents, models and assets.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What a job may use up.
+//! Limits of a job, as a request gives them.
 
 use serde::{Deserialize, Serialize};
 use shared::agent::AgentLimits;

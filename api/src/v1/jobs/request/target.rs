@@ -1,4 +1,4 @@
-//! What a job is to run: a skill or an agent.
+//! The target of a job: a skill or an agent.
 
 use serde_json::{Map, Value};
 use shared::agent::{Agent, AgentSnapshot};

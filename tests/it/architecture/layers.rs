@@ -1,0 +1,136 @@
+//! The layers: which crate may depend on which, and where SQL may be.
+
+use super::source::{CRATES, Source, code, read, sources};
+
+/// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know
+/// about the
+/// layer above.
+const ALLOWED: [(&str, &[&str]); 11] = [
+    ("shared", &[]),
+    ("worker/sandbox", &["shared"]),
+    ("worker/model", &["shared"]),
+    ("worker/egress", &["shared", "worker-sandbox"]),
+    ("worker/workspace", &["shared", "worker-sandbox"]),
+    (
+        "worker/tool",
+        &[
+            "shared",
+            "worker-egress",
+            "worker-model",
+            "worker-sandbox",
+            "worker-workspace",
+        ],
+    ),
+    (
+        "worker",
+        &[
+            "shared",
+            "worker-egress",
+            "worker-model",
+            "worker-sandbox",
+            "worker-tool",
+            "worker-workspace",
+        ],
+    ),
+    ("api", &["shared"]),
+    ("cli", &["api", "shared", "worker"]),
+    ("tests", &["api", "cli", "shared", "worker"]),
+    ("bench", &["api", "cli", "shared", "tests", "worker"]),
+];
+
+/// Crates that set databases up for tests and benchmarks, with SQL of their own.
+const SQL_FOR_TESTS: [&str; 2] = ["tests", "bench"];
+
+/// The calls of the database driver that take SQL.
+const QUERIES: [&str; 5] = [
+    "query!(",
+    "query_as!(",
+    "query_scalar!(",
+    "sqlx::query",
+    "sqlx::raw_sql",
+];
+
+#[test]
+fn crates_depend_on_lower_layers_only() {
+    let mut faults = Vec::new();
+    for (folder, allowed) in ALLOWED {
+        let manifest = read(&format!("{folder}/Cargo.toml"));
+        let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or_default();
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        let names = dependencies
+            .lines()
+            .filter_map(|line| line.split(['.', ' ', '=']).next());
+        for name in names.filter(|name| CRATES.iter().any(|(_, package)| package == name)) {
+            if !allowed.contains(&name) {
+                faults.push(format!(
+                    "{folder}/Cargo.toml: `{name}` is no lower layer of `{folder}`. Move the code that needs it, or take \
+                     what it needs as an argument. The layers are in tests/it/architecture/layers.rs."
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_crate_has_a_layer() {
+    let workspace = read("Cargo.toml");
+    let members = workspace.split("members = [").nth(1).unwrap();
+    let members = members.split(']').next().unwrap();
+    let members = members.split('"').skip(1).step_by(2);
+    for member in members {
+        assert!(
+            CRATES.iter().any(|(folder, _)| *folder == member),
+            "{member}: add the crate to tests/it/architecture/source.rs"
+        );
+        assert!(
+            ALLOWED.iter().any(|(folder, _)| *folder == member),
+            "{member}: add the crate to tests/it/architecture/layers.rs"
+        );
+    }
+}
+
+#[test]
+fn sql_is_in_the_module_of_the_database_only() {
+    let mut faults = Vec::new();
+    let folders = CRATES.iter().map(|(folder, _)| *folder);
+    for folder in folders.filter(|folder| !SQL_FOR_TESTS.contains(folder)) {
+        for Source { path, text } in sources(folder) {
+            if path.starts_with("shared/src/db/") || path == "shared/src/db.rs" {
+                continue;
+            }
+            for (number, line) in code(&text).lines().enumerate() {
+                if QUERIES.iter().any(|query| line.contains(query)) {
+                    let number = number + 1;
+                    faults.push(format!("{path}:{number}: move the query to shared/src/db"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn no_crate_of_the_worker_uses_the_database_driver() {
+    let folders = CRATES.iter().map(|(folder, _)| *folder);
+    for folder in folders.filter(|folder| folder.starts_with("worker")) {
+        assert!(
+            !read(&format!("{folder}/Cargo.toml")).contains("\nsqlx"),
+            "{folder}/Cargo.toml: use `shared::db` instead of sqlx"
+        );
+    }
+}
+
+#[test]
+fn unsafe_code_is_forbidden_outside_of_the_sandbox() {
+    assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
+    for (folder, _) in CRATES {
+        let manifest = read(&format!("{folder}/Cargo.toml"));
+        let has_workspace_lints = manifest.contains("[lints]\nworkspace = true");
+        assert_eq!(
+            has_workspace_lints,
+            folder != "worker/sandbox",
+            "{folder}/Cargo.toml: all crates but worker/sandbox have `[lints] workspace = true`"
+        );
+    }
+}

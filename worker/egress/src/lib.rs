@@ -1,0 +1,208 @@
+//! The way out of a sandbox: a proxy, served through sockets that were made inside of it.
+//!
+//! A sandbox has a network of its own in which nobody answers but this process. One set of listeners
+//! belongs to one command of one job, so what a connection may reach is known by where it comes in. Each
+//! connection names a host, is judged by that name before the name is looked up, and goes to an address
+//! that was judged too.
+
+mod forward;
+mod http;
+pub mod net;
+mod policy;
+mod relay;
+mod request;
+mod rule;
+mod sni;
+mod socks;
+mod source;
+#[cfg(test)]
+mod tests;
+mod tunnel;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ipnet::IpNet;
+use serde_json::{Map, Value};
+use shared::host::HostName;
+use shared::skill::Network;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::net::AddressPolicy;
+use forward::Forward;
+use policy::{Policy, ProxyLimits};
+
+pub use source::EgressError;
+
+/// Where the proxy is, inside a sandbox.
+const PROXY_PORT: u16 = 3128;
+/// The pause after a connection could not be accepted, because this process has too many files open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What the commands of one job may reach.
+pub struct Egress {
+    policy: Arc<Policy>,
+    forwards: Vec<Forward>,
+}
+
+impl Egress {
+    /// What a skill's declaration means for a job; `None` if that is nothing. `allowed` are private
+    /// networks that the operator opened.
+    pub fn new(
+        network: &Network,
+        parameters: &Map<String, Value>,
+        secret: impl Fn(&str) -> Option<String>,
+        allowed: Arc<[IpNet]>,
+    ) -> Result<Option<Self>, EgressError> {
+        let Some(rules) = source::rules(network, parameters, secret)? else {
+            return Ok(None);
+        };
+        let policy = Policy::new(
+            rules,
+            AddressPolicy::new(allowed),
+            Arc::new(|host, port| Ok((host.as_str(), port).to_socket_addrs()?.collect())),
+            ProxyLimits::DEFAULT,
+        );
+        Ok(Some(Self::with_policy(policy)))
+    }
+
+    fn with_policy(policy: Policy) -> Self {
+        Self {
+            forwards: Forward::all(&policy.rules),
+            policy: Arc::new(policy),
+        }
+    }
+
+    /// Has a command find the way out, which `serve` then keeps open.
+    pub fn lead(&self, command: &mut worker_sandbox::Command<'_>) {
+        command.environment.extend(self.environment());
+        command.listeners = self.listeners();
+        command.hosts = self.hosts();
+    }
+
+    /// Where to listen inside the sandbox, for `serve`.
+    fn listeners(&self) -> Vec<SocketAddr> {
+        let proxy = SocketAddr::from((Ipv4Addr::LOCALHOST, PROXY_PORT));
+        let forwards = self.forwards.iter().map(|forward| forward.address);
+        std::iter::once(proxy).chain(forwards).collect()
+    }
+
+    /// The variables that lead programs to the proxy.
+    fn environment(&self) -> Vec<(String, String)> {
+        let http = format!("http://127.0.0.1:{PROXY_PORT}");
+        let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
+        let variables = [
+            ("http_proxy", http.as_str()),
+            ("https_proxy", &http),
+            ("all_proxy", &socks),
+            ("no_proxy", "localhost,127.0.0.1,::1"),
+        ];
+        variables
+            .into_iter()
+            .flat_map(|(name, value)| {
+                [name.to_owned(), name.to_ascii_uppercase()].map(|name| (name, value.to_owned()))
+            })
+            .collect()
+    }
+
+    /// Lines for the sandbox's `/etc/hosts`.
+    fn hosts(&self) -> String {
+        forward::hosts_lines(&self.forwards)
+    }
+
+    /// Serves the sockets that listen at `listeners`, in that order, until it is dropped, and with it
+    /// every connection.
+    pub async fn serve(&self, listeners: Vec<StdListener>) {
+        let places = Arc::new(Semaphore::new(self.policy.limits.connections));
+        let forwards = self.forwards.iter().cloned().map(Entrance::Forward);
+        let entrances = std::iter::once(Entrance::Proxy).chain(forwards);
+        let accepting = listeners
+            .into_iter()
+            .zip(entrances)
+            .map(|(listener, entrance)| {
+                accept(listener, self.policy.clone(), entrance, places.clone())
+            });
+        join_all(accepting).await;
+    }
+
+    /// The places that were refused since the last call, each once; at most 20.
+    pub fn refused(&self) -> Vec<String> {
+        self.policy.take_refused()
+    }
+
+    /// Whether that may be reached, by its name.
+    pub fn permits(&self, host: &HostName, port: u16) -> bool {
+        self.policy.rules.permit(host, port)
+    }
+
+    /// What may be reached, for people.
+    pub fn allowed(&self) -> String {
+        self.policy.rules.to_string()
+    }
+}
+
+/// What a connection came in by.
+#[derive(Clone)]
+enum Entrance {
+    Proxy,
+    Forward(Forward),
+}
+
+impl Entrance {
+    async fn serve(self, policy: Arc<Policy>, client: TcpStream) {
+        // As for the server's end.
+        let _ = client.set_nodelay(true);
+        match self {
+            Self::Forward(forward) => forward.serve(&policy, client).await,
+            Self::Proxy => {
+                let mut first = [0];
+                match timeout(policy.limits.greeting, client.peek(&mut first)).await {
+                    Ok(Ok(1)) if first == [socks::VERSION] => socks::serve(&policy, client).await,
+                    Ok(Ok(1)) => http::serve(&policy, client).await,
+                    // It says nothing, or went away.
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Serves what comes in at one listener. Whoever finds all places taken waits for one.
+async fn accept(
+    listener: StdListener,
+    policy: Arc<Policy>,
+    entrance: Entrance,
+    places: Arc<Semaphore>,
+) {
+    let opened = listener
+        .set_nonblocking(true)
+        .and_then(|()| TcpListener::from_std(listener));
+    let listener = match opened {
+        Ok(listener) => listener,
+        Err(error) => return tracing::warn!(%error, "a listener of a sandbox cannot be served"),
+    };
+    let mut connections = JoinSet::new();
+    loop {
+        match listener.accept().await {
+            Ok((client, _)) => {
+                let place = places.clone().acquire_owned().await;
+                let serving = entrance.clone().serve(policy.clone(), client);
+                connections.spawn(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection of a sandbox cannot be accepted");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+        // Those that ended need not be kept.
+        while connections.try_join_next().is_some() {}
+    }
+}

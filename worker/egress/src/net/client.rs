@@ -1,0 +1,120 @@
+//! HTTP clients that connect to permitted addresses only.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
+use reqwest::{Client, ClientBuilder, Request, Response, Url, redirect};
+
+use super::address::{AddressError, AddressPolicy};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The words of an error that the model reads.
+const MAX_CAUSE_BYTES: usize = 500;
+
+/// What asks servers for the jobs of this worker.
+pub struct WebClients {
+    /// For jobs that may ask any public host.
+    pub public: WebClient,
+    /// For jobs whose skill says which hosts: its commands may reach them in these networks, too.
+    pub declared: WebClient,
+    /// For MCP servers, which an agent declares like hosts.
+    mcp: WebClient,
+}
+
+/// Asks servers at permitted addresses. It follows no redirect and decodes nothing.
+pub struct WebClient {
+    http: Client,
+    policy: AddressPolicy,
+}
+
+impl WebClients {
+    /// `fetch` are private networks that the operator opened for what is fetched, `egress` those that
+    /// commands may reach.
+    pub fn new(fetch: &[IpNet], egress: &[IpNet]) -> reqwest::Result<Self> {
+        let declared: Arc<[IpNet]> = [fetch, egress].concat().into();
+        Ok(Self {
+            public: WebClient::new(fetch.into(), packed())?,
+            declared: WebClient::new(declared.clone(), packed())?,
+            mcp: WebClient::new(declared, HeaderMap::new())?,
+        })
+    }
+
+    /// What asks the MCP server at that URL, if its address is permitted. It decodes nothing and asks for nothing
+    /// packed.
+    pub fn mcp(&self, url: &Url) -> Result<Client, AddressError> {
+        self.mcp.check(url)?;
+        Ok(self.mcp.http.clone())
+    }
+}
+
+/// The builder of a client that resolves names under the policy.
+pub(super) fn guarded(policy: &AddressPolicy) -> ClientBuilder {
+    Client::builder()
+        .user_agent(concat!("skillet/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        // A proxy would resolve names outside of the policy.
+        .no_proxy()
+        .dns_resolver(policy.clone())
+}
+
+/// Nothing else can be decoded here, and a body is counted while it is.
+fn packed() -> HeaderMap {
+    HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
+}
+
+impl WebClient {
+    fn new(opened: Arc<[IpNet]>, headers: HeaderMap) -> reqwest::Result<Self> {
+        let policy = AddressPolicy::new(opened);
+        let http = guarded(&policy)
+            .default_headers(headers)
+            .redirect(redirect::Policy::none())
+            .build()?;
+        Ok(Self { http, policy })
+    }
+
+    /// Whether that URL is of the web and its address, if it names one, is permitted. Names are judged
+    /// when they are resolved.
+    pub fn check(&self, url: &Url) -> Result<(), AddressError> {
+        self.policy.permits_url(url)
+    }
+
+    /// The builder of a request.
+    pub fn http(&self) -> &Client {
+        &self.http
+    }
+
+    /// Sends a request. An error is for the model.
+    pub async fn send(&self, request: Request) -> Result<Response, String> {
+        let host = request.url().host_str().unwrap_or_default().to_owned();
+        let answer = self.http.execute(request).await;
+        answer.map_err(|error| explain(&host, error))
+    }
+}
+
+/// What went wrong, in the words of whoever noticed, without the URL: it may hold a secret.
+pub fn explain(host: &str, error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = || std::iter::successors(error.source(), |&cause| cause.source());
+    let is_ours = |cause: &(dyn Error + 'static)| {
+        matches!(
+            cause.downcast_ref::<AddressError>(),
+            Some(AddressError::NotPublic)
+        )
+    };
+    if causes().any(is_ours) {
+        return format!("{host} is refused: its address is not public");
+    }
+    let mut told = causes()
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    told.truncate(told.floor_char_boundary(MAX_CAUSE_BYTES));
+    let what = if error.is_connect() {
+        "cannot be reached"
+    } else {
+        "gave no proper answer"
+    };
+    format!("{host} {what}: {told}")
+}

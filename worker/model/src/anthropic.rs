@@ -1,0 +1,108 @@
+//! Anthropic's Messages API.
+
+mod event;
+mod reply;
+mod request;
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+use shared::provider::{MediaKind, Provider};
+
+use self::reply::AnthropicReply;
+use crate::http::{self, Events, Patience};
+use crate::media::AcceptedMedia;
+use crate::name::ToolNames;
+use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
+
+/// The files that the API has blocks for.
+const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
+
+/// A model behind Anthropic's Messages API. It has no `Debug`, as it holds the key.
+pub struct Anthropic {
+    http: reqwest::Client,
+    url: String,
+    key: String,
+    model_id: String,
+    name: String,
+    patience: Patience,
+    /// Less after a file was refused.
+    takes: Mutex<AcceptedMedia>,
+}
+
+impl Anthropic {
+    /// A model by its id at the provider and its `name` for us, `provider/id`. The client must neither
+    /// follow redirects (the key would go with them) nor limit the time of a whole call.
+    pub fn new(
+        http: reqwest::Client,
+        provider: &Provider,
+        api_key: &str,
+        model_id: &str,
+        name: String,
+    ) -> Self {
+        let base = provider.base_url.trim().trim_end_matches('/');
+        let base = base.trim_end_matches("/v1");
+        Self {
+            http,
+            url: format!("{base}/v1/messages"),
+            key: api_key.trim().to_owned(),
+            model_id: model_id.to_owned(),
+            name,
+            // Pings come while the model thinks.
+            patience: Patience::with_pings(provider.stall_seconds),
+            takes: Mutex::new(AcceptedMedia::of(&TAKES, provider.takes.as_deref())),
+        }
+    }
+
+    /// What is sent for a request.
+    pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
+        let addressee = RenderContext {
+            model_id: &self.model_id,
+            name: &self.name,
+            names: &ToolNames::of(request.tools),
+            takes: self.takes(),
+        };
+        request::render(request, &addressee)
+    }
+
+    fn takes(&self) -> AcceptedMedia {
+        *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks, and if the model cannot take a file, once more without it.
+    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
+        loop {
+            let takes = self.takes();
+            let call = self
+                .http
+                .post(&self.url)
+                .header("x-api-key", &self.key)
+                .header("anthropic-version", "2023-06-01")
+                .json(&self.body(&request));
+            let error = match http::post(call, self.patience).await {
+                Ok(events) => return Ok(events),
+                Err(error) => error,
+            };
+            let Some(corrected) = takes.corrected(&error, request.messages) else {
+                return Err(error);
+            };
+            tracing::info!(model = self.name, "asked again without what was refused");
+            *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+        }
+    }
+}
+
+impl Model for Anthropic {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let names = ToolNames::of(request.tools);
+        let fold = AnthropicReply::new(names, self.name.clone(), request.messages);
+        super::reply::stream(&self.key, self.ask(request), fold)
+    }
+}
+
+#[cfg(test)]
+mod tests;

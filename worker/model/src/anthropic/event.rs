@@ -1,0 +1,129 @@
+//! The events of the Messages API, as far as we read them.
+
+use serde::Deserialize;
+use serde_json::Value;
+use shared::message::Tokens;
+
+/// One event; unknown ones are to be ignored, says the documentation.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Event {
+    MessageStart {
+        message: MessageStart,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Value,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Delta,
+    },
+    MessageDelta {
+        delta: MessageDelta,
+        usage: Option<WireUsage>,
+    },
+    MessageStop,
+    Error {
+        error: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// The head of a reply.
+#[derive(Deserialize)]
+pub(super) struct MessageStart {
+    pub(super) usage: Option<WireUsage>,
+}
+
+/// What is known only at the end.
+#[derive(Deserialize)]
+pub(super) struct MessageDelta {
+    pub(super) stop_reason: Option<String>,
+}
+
+/// How a block begins.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Start {
+    Text {
+        #[serde(default)]
+        text: String,
+    },
+    Thinking {
+        #[serde(default)]
+        thinking: String,
+        #[serde(default)]
+        signature: String,
+    },
+    RedactedThinking,
+    ToolUse {
+        /// Some proxies have none.
+        #[serde(default)]
+        id: String,
+        name: String,
+        /// Empty, but for proxies that do not stream it.
+        #[serde(default)]
+        input: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+/// How a block goes on.
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+pub(super) enum Delta {
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "thinking_delta")]
+    Thinking { thinking: String },
+    #[serde(rename = "signature_delta")]
+    Signature { signature: String },
+    #[serde(rename = "input_json_delta")]
+    InputJson { partial_json: String },
+    #[serde(other)]
+    Other,
+}
+
+/// Running totals; each may be absent, null or, with proxies, zero until the end.
+#[derive(Default, Deserialize)]
+pub(super) struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+}
+
+impl WireUsage {
+    /// AcceptedMedia later totals over.
+    pub(super) fn update(&mut self, later: Option<Self>) {
+        let Some(later) = later else { return };
+        self.input_tokens = self.input_tokens.max(later.input_tokens);
+        self.output_tokens = self.output_tokens.max(later.output_tokens);
+        self.cache_read_input_tokens = self
+            .cache_read_input_tokens
+            .max(later.cache_read_input_tokens);
+        self.cache_creation_input_tokens = self
+            .cache_creation_input_tokens
+            .max(later.cache_creation_input_tokens);
+    }
+
+    /// In our terms, where cached tokens are part of the input.
+    pub(super) fn tokens(&self) -> Tokens {
+        let cache_read_tokens = self.cache_read_input_tokens.unwrap_or_default();
+        let cache_write_tokens = self.cache_creation_input_tokens.unwrap_or_default();
+        Tokens {
+            input_tokens: self.input_tokens.unwrap_or_default()
+                + cache_read_tokens
+                + cache_write_tokens,
+            output_tokens: self.output_tokens.unwrap_or_default(),
+            cache_read_tokens,
+            cache_write_tokens,
+            // Counted as output and not told apart.
+            reasoning_tokens: 0,
+            cost_usd: None,
+        }
+    }
+}

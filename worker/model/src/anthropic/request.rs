@@ -1,0 +1,162 @@
+//! Requests to the Messages API.
+
+use serde_json::{Value, json};
+use shared::message::{AssistantMessage, Block};
+
+use crate::call_id::WireIds;
+use crate::media::{AcceptedMedia, MediaForm};
+use crate::name::ToolNames;
+use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
+
+/// How many user messages at the end carry a cache marker: the last writes the cache, the one before
+/// finds what the call before has written. With those of the tools and of the system prompt, which
+/// other jobs may share, these are the four that the API allows.
+const MARKED_MESSAGES: usize = 2;
+
+/// Renders the body of the request.
+pub(super) fn render(request: &ModelRequest<'_>, to: &RenderContext<'_>) -> Value {
+    let mut body = json!({
+        "model": to.model_id,
+        "max_tokens": request.max_tokens,
+        "stream": true,
+        "messages": messages(request.messages, to),
+    });
+    let tools = request.tools.iter().map(|spec| tool(spec, to.names));
+    let mut tools: Vec<Value> = tools.collect();
+    tools.last_mut().into_iter().for_each(mark);
+    if !is_blank(request.system) {
+        let mut system = json!({ "type": "text", "text": request.system });
+        mark(&mut system);
+        body["system"] = json!([system]);
+    }
+    if !tools.is_empty() {
+        body["tools"] = Value::Array(tools);
+    }
+    body
+}
+
+fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
+    json!({
+        "name": names.to_wire(&spec.name),
+        "description": spec.description,
+        "input_schema": spec.input_schema,
+    })
+}
+
+fn messages(messages: &[Message], to: &RenderContext<'_>) -> Vec<Value> {
+    let ids = WireIds::of(messages, to.name);
+    let mut rendered: Vec<Value> = Vec::new();
+    for message in messages {
+        let (role, content) = match message {
+            Message::User(parts) => ("user", user(parts, &ids, to.takes)),
+            Message::Assistant(message) => ("assistant", assistant(message, &ids, to)),
+        };
+        // The API refuses a message without content; the neighbours of a missing one become one.
+        match rendered.last_mut() {
+            _ if content.is_empty() => {}
+            Some(last) if last["role"] == role => {
+                let before = last["content"].as_array_mut();
+                before
+                    .into_iter()
+                    .for_each(|blocks| blocks.extend_from_slice(&content));
+            }
+            _ => rendered.push(json!({ "role": role, "content": content })),
+        }
+    }
+    let users = rendered
+        .iter_mut()
+        .rev()
+        .filter(|message| message["role"] == "user");
+    for message in users.take(MARKED_MESSAGES) {
+        let content = message["content"].as_array_mut();
+        content
+            .into_iter()
+            .filter_map(|blocks| blocks.last_mut())
+            .for_each(mark);
+    }
+    rendered
+}
+
+/// Results come first, or the API misses them.
+fn user(parts: &[Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
+    let results = parts.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(tool_result(result, ids)),
+        _ => None,
+    });
+    let others = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => text_block(text),
+        Part::Media(file) => Some(media(file, takes)),
+        Part::ToolResult(_) => None,
+    });
+    results.chain(others).collect()
+}
+
+/// The blocks of a reply, handed back; none if only thoughts were left, which the API refuses.
+fn assistant(message: &AssistantMessage, ids: &WireIds<'_>, to: &RenderContext<'_>) -> Vec<Value> {
+    let is_own = message.model == to.name;
+    let blocks = message.content.iter().filter_map(|block| match block {
+        Block::Text { text } => text_block(text),
+        Block::Reasoning { provider, .. } => {
+            provider.clone().filter(|form| is_own && is_thought(form))
+        }
+        Block::ToolCall(call) => Some(json!({
+            "type": "tool_use",
+            "id": ids.to_wire(&call.call_id),
+            "name": to.names.to_wire(&call.tool),
+            "input": call.input,
+        })),
+    });
+    let blocks: Vec<Value> = blocks.collect();
+    if blocks.iter().all(is_thought) {
+        Vec::new()
+    } else {
+        blocks
+    }
+}
+
+/// Whether this is a thought in the form of this API.
+fn is_thought(block: &Value) -> bool {
+    block["type"] == "thinking" || block["type"] == "redacted_thinking"
+}
+
+fn tool_result(result: &ToolResult, ids: &WireIds<'_>) -> Value {
+    let id = ids.to_wire(&result.call_id);
+    let mut block = json!({ "type": "tool_result", "tool_use_id": id });
+    if !is_blank(&result.text) {
+        block["content"] = json!(result.text);
+    }
+    if result.is_error {
+        block["is_error"] = json!(true);
+    }
+    block
+}
+
+/// The API refuses blank text.
+fn text_block(text: &str) -> Option<Value> {
+    (!is_blank(text)).then(|| json!({ "type": "text", "text": text }))
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn media(file: &Media, takes: AcceptedMedia) -> Value {
+    let source =
+        |media_type| json!({ "type": "base64", "media_type": media_type, "data": file.base64() });
+    match file.form(takes) {
+        MediaForm::Image(media_type) => json!({ "type": "image", "source": source(media_type) }),
+        MediaForm::Pdf => {
+            json!({ "type": "document", "source": source("application/pdf"), "title": file.name })
+        }
+        MediaForm::Audio(_) | MediaForm::Mention => {
+            json!({ "type": "text", "text": file.mention() })
+        }
+    }
+}
+
+fn mark(block: &mut Value) {
+    block["cache_control"] = json!({ "type": "ephemeral" });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Model providers: one request, one stream of events.
+
+pub mod anthropic;
+mod arguments;
+mod call_id;
+mod failure;
+#[cfg(test)]
+mod fake_server;
+mod http;
+pub mod image_scaling;
+mod media;
+mod name;
+mod open;
+pub mod openai;
+#[cfg(test)]
+mod replay;
+mod reply;
+pub mod retry;
+mod script;
+mod surrogate;
+#[cfg(any(test, feature = "test-support"))]
+pub mod wire_rules;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+pub use open::open;
+use serde_json::Value;
+use shared::message::AssistantMessage;
+
+use self::media::AcceptedMedia;
+use self::name::ToolNames;
+
+/// A model that can be asked. Dropping the stream ends the call.
+pub trait Model: Send + Sync {
+    /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or
+    /// an error as the last.
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
+
+    /// Whether it repeats itself because it was told to, and not because it is stuck.
+    fn follows_a_script(&self) -> bool {
+        false
+    }
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy)]
+pub struct ModelRequest<'a> {
+    /// The system prompt.
+    pub system: &'a str,
+    /// The tools that it may call, by canonical name.
+    pub tools: &'a [Arc<ToolSpec>],
+    /// The transcript; user and assistant messages alternate, and a user message leads.
+    pub messages: &'a [Message],
+    /// The most tokens of the reply.
+    pub max_tokens: u32,
+}
+
+/// Whom a request is rendered for.
+struct RenderContext<'a> {
+    /// The model's id at its provider.
+    model_id: &'a str,
+    /// Its name for us: what other models have thought stays with them.
+    name: &'a str,
+    /// What the tools are called there.
+    names: &'a ToolNames,
+    /// The files that it looks at itself.
+    takes: AcceptedMedia,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// The canonical (dotted) name.
+    pub name: Cow<'static, str>,
+    /// What it does and when to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// One side's turn.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// What we said: the prompt, or the results of the calls before.
+    User(Vec<Part>),
+    /// What the model said.
+    Assistant(AssistantMessage),
+}
+
+/// A part of what we say.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// A file that the model looks at itself.
+    Media(Media),
+    /// The one result of a call.
+    ToolResult(ToolResult),
+}
+
+/// A file shown to the model.
+#[derive(Clone, Debug)]
+pub struct Media {
+    /// File name in the workspace.
+    pub name: String,
+    /// Media type, e.g. `image/png`.
+    pub content_type: String,
+    /// The content.
+    pub data: Bytes,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// What the model reads.
+    pub text: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+}
+
+/// What arrives while a model replies.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelEvent {
+    /// The model has begun to reply, and with it the provider to count.
+    Begun,
+    /// More text.
+    Text(String),
+    /// More thinking.
+    Reasoning(String),
+    /// The whole reply; nothing follows.
+    Completed(AssistantMessage),
+}
+
+/// Why there is no (whole) reply.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// 429: too many requests for this key.
+    #[error("the provider limits the rate of requests")]
+    RateLimited {
+        /// What `Retry-After` asked for.
+        retry_after: Option<Duration>,
+    },
+    /// 5xx, 529 and errors that a provider reports as overload, also in mid-stream.
+    #[error("the provider is overloaded or failing: {message}")]
+    Unavailable {
+        /// What `Retry-After` asked for.
+        retry_after: Option<Duration>,
+        /// The provider's words, capped.
+        message: String,
+    },
+    /// The connection failed, stalled or was cut.
+    #[error("no answer from the provider")]
+    Transport(#[source] reqwest::Error),
+    /// The stream stopped before its end, or was silent for too long.
+    #[error("the provider's stream broke off")]
+    BrokenStream,
+    /// Another 4xx: the request or the key is wrong, and asking again will not help.
+    #[error("the provider refused the request with status {status}: {message}")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// The provider's words, capped.
+        message: String,
+    },
+    /// The answer is not what the provider's documentation says: a proxy's page, or a line that was damaged.
+    #[error("the provider's answer cannot be read: {0}")]
+    Protocol(String),
+}
+
+impl ModelError {
+    /// Its kind in a word, for operators.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Transport(_) => "transport",
+            Self::BrokenStream => "broken_stream",
+            Self::Refused { .. } => "refused",
+            Self::Protocol(_) => "protocol",
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            // A request that cannot even be built (a bad base URL, say) never will be.
+            Self::Transport(error) => !error.is_builder(),
+            Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::BrokenStream
+            | Self::Protocol(_) => true,
+            Self::Refused { .. } => false,
+        }
+    }
+
+    /// How long the provider asked to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
+                *retry_after
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Files that a model looks at itself, and those that it only hears of.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use shared::provider::MediaKind;
+
+use crate::{Media, Message, ModelError, Part};
+
+/// What a refusal says that is about files of a kind. A model takes audio less often than PDF, and
+/// PDF less often than images: the first of them that fits is named by its path from then on.
+const WORDS: [(MediaKind, &[&str]); 3] = [
+    (MediaKind::Audio, &["audio"]),
+    (MediaKind::Pdf, &["pdf", "document", "file"]),
+    (
+        MediaKind::Image,
+        &["image", "vision", "multimodal", "multi-modal"],
+    ),
+];
+
+/// What a refusal says that may be about any file.
+const WORDS_FOR_ALL: [&str; 7] = [
+    "a string",
+    "content type",
+    "context length",
+    "modalit",
+    "too large",
+    "too long",
+    "maximum size",
+];
+
+/// The kinds of files that a model looks at itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AcceptedMedia {
+    image: bool,
+    pdf: bool,
+    audio: bool,
+}
+
+/// How a file goes to a model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum MediaForm {
+    /// With its media type.
+    Image(&'static str),
+    Pdf,
+    /// With the name of its format.
+    Audio(&'static str),
+    /// As a text that names it.
+    Mention,
+}
+
+impl AcceptedMedia {
+    /// What the wire format has, or of that only what is configured.
+    pub(super) fn of(format: &[MediaKind], configured: Option<&[MediaKind]>) -> Self {
+        let takes = |kind| {
+            format.contains(&kind) && configured.is_none_or(|configured| configured.contains(&kind))
+        };
+        Self {
+            image: takes(MediaKind::Image),
+            pdf: takes(MediaKind::Pdf),
+            audio: takes(MediaKind::Audio),
+        }
+    }
+
+    fn includes(self, kind: MediaKind) -> bool {
+        match kind {
+            MediaKind::Image => self.image,
+            MediaKind::Pdf => self.pdf,
+            MediaKind::Audio => self.audio,
+        }
+    }
+
+    fn without(self, kind: MediaKind) -> Self {
+        let keep = |other| self.includes(other) && other != kind;
+        Self {
+            image: keep(MediaKind::Image),
+            pdf: keep(MediaKind::Pdf),
+            audio: keep(MediaKind::Audio),
+        }
+    }
+
+    /// What is left to show after a refusal of files that were sent; `None` if it is about something
+    /// else. Each time there is less, so asking until there is nothing to correct ends.
+    pub(super) fn corrected(self, error: &ModelError, messages: &[Message]) -> Option<Self> {
+        let words = match error {
+            ModelError::Refused {
+                status: 400 | 404 | 413 | 415 | 422,
+                message,
+            } => message.to_lowercase(),
+            // llama.cpp says 500 to an image without the program's part for images.
+            ModelError::Unavailable { message, .. } => {
+                let words = message.to_lowercase();
+                words.contains("support").then_some(words)?
+            }
+            _ => return None,
+        };
+        let is_for_all = WORDS_FOR_ALL.iter().any(|word| words.contains(word));
+        let is_meant = |names: &[&str]| is_for_all || names.iter().any(|word| words.contains(word));
+        let mut kinds = WORDS.into_iter();
+        let (kind, _) =
+            kinds.find(|(kind, names)| is_meant(names) && self.shows(*kind, messages))?;
+        Some(self.without(kind))
+    }
+
+    fn shows(self, kind: MediaKind, messages: &[Message]) -> bool {
+        let parts = messages.iter().filter_map(|message| match message {
+            Message::User(parts) => Some(parts),
+            Message::Assistant(_) => None,
+        });
+        self.includes(kind)
+            && parts.flatten().any(|part| match part {
+                Part::Media(file) => file.kind() == Some(kind),
+                _ => false,
+            })
+    }
+}
+
+impl Media {
+    /// How it goes to a model that takes these.
+    pub(super) fn form(&self, takes: AcceptedMedia) -> MediaForm {
+        match self.best_form() {
+            MediaForm::Image(_) if !takes.image => MediaForm::Mention,
+            MediaForm::Pdf if !takes.pdf => MediaForm::Mention,
+            MediaForm::Audio(_) if !takes.audio => MediaForm::Mention,
+            form => form,
+        }
+    }
+
+    fn best_form(&self) -> MediaForm {
+        match self.essence() {
+            "image/jpeg" | "image/jpg" => MediaForm::Image("image/jpeg"),
+            "image/png" => MediaForm::Image("image/png"),
+            "image/gif" => MediaForm::Image("image/gif"),
+            "image/webp" => MediaForm::Image("image/webp"),
+            "application/pdf" => MediaForm::Pdf,
+            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => {
+                MediaForm::Audio("wav")
+            }
+            "audio/mpeg" | "audio/mp3" => MediaForm::Audio("mp3"),
+            _ => MediaForm::Mention,
+        }
+    }
+
+    fn kind(&self) -> Option<MediaKind> {
+        match self.best_form() {
+            MediaForm::Image(_) => Some(MediaKind::Image),
+            MediaForm::Pdf => Some(MediaKind::Pdf),
+            MediaForm::Audio(_) => Some(MediaKind::Audio),
+            MediaForm::Mention => None,
+        }
+    }
+
+    /// The media type without parameters.
+    fn essence(&self) -> &str {
+        self.content_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+    }
+
+    /// The content as text.
+    pub(super) fn base64(&self) -> String {
+        STANDARD.encode(&self.data)
+    }
+
+    /// The text that stands for a file which the provider cannot take.
+    pub(super) fn mention(&self) -> String {
+        format!(
+            "[file {} ({}) is in the workspace]",
+            self.name, self.content_type
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    const ALL: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
+
+    fn files(content_types: &[&str]) -> [Message; 1] {
+        let file = |content_type: &&str| {
+            Part::Media(Media {
+                name: "f".into(),
+                content_type: (*content_type).into(),
+                data: Bytes::new(),
+            })
+        };
+        [Message::User(content_types.iter().map(file).collect())]
+    }
+
+    fn refused(status: u16, message: &str) -> ModelError {
+        let message = message.to_owned();
+        ModelError::Refused { status, message }
+    }
+
+    #[test]
+    fn a_refusal_takes_away_the_kind_that_it_is_about() {
+        let (png, pdf, wav) = ("image/png", "application/pdf", "audio/wav");
+        let cases = [
+            (
+                &[png, wav][..],
+                400,
+                "Invalid value: 'input_audio'.",
+                Some(MediaKind::Audio),
+            ),
+            (
+                &[png, pdf],
+                400,
+                "A maximum of 100 PDF pages may be provided.",
+                Some(MediaKind::Pdf),
+            ),
+            (
+                &[png],
+                404,
+                "No endpoints found that support image input",
+                Some(MediaKind::Image),
+            ),
+            (
+                &[png],
+                422,
+                "messages.0.content must be a string",
+                Some(MediaKind::Image),
+            ),
+            (
+                &[png, pdf],
+                413,
+                "Request exceeds the maximum size",
+                Some(MediaKind::Pdf),
+            ),
+            (
+                &[pdf],
+                400,
+                "prompt is too long: 250000 tokens > 200000 maximum",
+                Some(MediaKind::Pdf),
+            ),
+            (&[png], 400, "Invalid value: 'input_audio'.", None),
+            (&[png, pdf, wav], 400, "no such model", None),
+            (&[png], 401, "the image key is wrong", None),
+            (&[], 400, "image", None),
+        ];
+        let all = AcceptedMedia::of(&ALL, None);
+        for (sent, status, words, expected) in cases {
+            let corrected = all.corrected(&refused(status, words), &files(sent));
+            assert_eq!(corrected, expected.map(|kind| all.without(kind)), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_server_without_eyes_is_corrected_and_a_failing_one_is_not() {
+        let all = AcceptedMedia::of(&ALL, None);
+        let failing = |message: &str| ModelError::Unavailable {
+            retry_after: None,
+            message: message.into(),
+        };
+        let eyeless = failing("image input is not supported - you may need the mmproj");
+        let image = files(&["image/png"]);
+        assert_eq!(
+            all.corrected(&eyeless, &image),
+            Some(all.without(MediaKind::Image))
+        );
+        assert_eq!(all.corrected(&failing("image worker died"), &image), None);
+        assert_eq!(all.corrected(&ModelError::BrokenStream, &image), None);
+    }
+
+    #[test]
+    fn what_is_configured_narrows_what_the_format_has() {
+        let takes = AcceptedMedia::of(
+            &[MediaKind::Image, MediaKind::Pdf],
+            Some(&[MediaKind::Pdf, MediaKind::Audio]),
+        );
+        let [Message::User(parts)] = files(&["image/png; q=1", "application/pdf", "audio/mpeg"])
+        else {
+            panic!("one message");
+        };
+        let forms = parts.iter().map(|part| match part {
+            Part::Media(file) => file.form(takes),
+            _ => panic!("no file"),
+        });
+        assert_eq!(
+            forms.collect::<Vec<_>>(),
+            [MediaForm::Mention, MediaForm::Pdf, MediaForm::Mention]
+        );
+    }
+}

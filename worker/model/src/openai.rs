@@ -1,0 +1,106 @@
+//! OpenAI's Chat Completions, which Ollama, vLLM, OpenRouter, Groq and many others speak, too.
+
+mod call;
+mod chunk;
+mod dialect;
+mod reply;
+mod request;
+mod thought;
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+use shared::provider::Provider;
+
+use self::dialect::Dialect;
+use self::reply::ChatReply;
+use crate::http::{self, Events, Patience};
+use crate::name::ToolNames;
+use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
+
+/// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
+pub struct OpenAi {
+    http: reqwest::Client,
+    url: String,
+    /// Empty if the server wants none.
+    key: String,
+    model_id: String,
+    name: String,
+    patience: Patience,
+    /// Corrected when the server refuses it.
+    dialect: Mutex<Dialect>,
+}
+
+impl OpenAi {
+    /// A model by its id at the server and its `name` for us, `provider/id`. The client must neither
+    /// follow redirects nor limit the time of a whole call.
+    pub fn new(
+        http: reqwest::Client,
+        provider: &Provider,
+        api_key: Option<&str>,
+        model_id: &str,
+        name: String,
+    ) -> Self {
+        let base = provider.base_url.trim().trim_end_matches('/');
+        Self {
+            http,
+            url: format!("{base}/chat/completions"),
+            key: api_key.unwrap_or_default().trim().to_owned(),
+            model_id: model_id.to_owned(),
+            name,
+            patience: Patience::with_silent_start(provider.stall_seconds),
+            dialect: Mutex::new(Dialect::of(provider)),
+        }
+    }
+
+    /// What is sent for a request.
+    pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
+        let dialect = self.dialect();
+        let addressee = RenderContext {
+            model_id: &self.model_id,
+            name: &self.name,
+            names: &ToolNames::of(request.tools),
+            takes: dialect.takes,
+        };
+        request::render(request, &addressee, dialect)
+    }
+
+    fn dialect(&self) -> Dialect {
+        *self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks, and if the server does not know a parameter or cannot take a file, once more without it.
+    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
+        loop {
+            let dialect = self.dialect();
+            let mut call = self.http.post(&self.url).json(&self.body(&request));
+            if !self.key.is_empty() {
+                call = call.bearer_auth(&self.key);
+            }
+            let error = match http::post(call, self.patience).await {
+                Ok(events) => return Ok(events),
+                Err(error) => error,
+            };
+            let Some(corrected) = dialect.corrected(&error, request.messages) else {
+                return Err(error);
+            };
+            tracing::info!(model = self.name, "asked again without what was refused");
+            *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
+        }
+    }
+}
+
+impl Model for OpenAi {
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let names = ToolNames::of(request.tools);
+        let fold = ChatReply::new(names, self.name.clone(), request.messages);
+        super::reply::stream(&self.key, self.ask(request), fold)
+    }
+}
+
+#[cfg(test)]
+mod tests;

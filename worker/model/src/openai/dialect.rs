@@ -1,0 +1,192 @@
+//! In what the servers that speak Chat Completions differ.
+
+use reqwest::Url;
+use serde_json::{Value, json};
+use shared::provider::{CapField, MediaKind, Provider};
+
+use crate::media::AcceptedMedia;
+use crate::{Message, ModelError};
+
+/// The files that the format has parts for.
+const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
+
+/// What a server knows and takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect {
+    /// OpenAI's newer models refuse `max_tokens`, which is all that many other servers know. Some
+    /// refuse both at once.
+    cap_field: CapField,
+    /// Whether the other name may be tried.
+    cap_field_is_sure: bool,
+    /// `stream_options` asks for the usage, which some servers send anyway.
+    stream_options: bool,
+    /// Thoughts go back in the fields in which they came: some servers insist, others refuse it.
+    pub(super) thoughts: bool,
+    /// The files that the model looks at itself.
+    pub(super) takes: AcceptedMedia,
+}
+
+impl Dialect {
+    /// The dialect to expect of a provider.
+    pub(super) fn of(provider: &Provider) -> Self {
+        Self {
+            cap_field: provider
+                .cap_field
+                .unwrap_or_else(|| usual_cap_field(&provider.base_url)),
+            cap_field_is_sure: provider.cap_field.is_some(),
+            stream_options: true,
+            thoughts: true,
+            takes: AcceptedMedia::of(&TAKES, provider.takes.as_deref()),
+        }
+    }
+
+    /// Puts the parameters into the body of a request.
+    pub(super) fn apply(self, body: &mut Value, max_tokens: u32) {
+        let field = match self.cap_field {
+            CapField::MaxTokens => "max_tokens",
+            CapField::MaxCompletionTokens => "max_completion_tokens",
+        };
+        body[field] = json!(max_tokens);
+        if self.stream_options {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+    }
+
+    /// The dialect that a refusal asks for, if it names a parameter or a file. Each answer changes what
+    /// can be changed only once, so asking until there is no other ends.
+    pub(super) fn corrected(self, error: &ModelError, messages: &[Message]) -> Option<Self> {
+        if let ModelError::Refused {
+            status: 400 | 422,
+            message,
+        } = error
+            && let Some(corrected) = self.without_parameter(message)
+        {
+            return Some(corrected);
+        }
+        let takes = self.takes.corrected(error, messages)?;
+        Some(Self { takes, ..self })
+    }
+
+    fn without_parameter(self, refusal: &str) -> Option<Self> {
+        // Either of the names may be the one that is refused or the one that is wanted.
+        if !self.cap_field_is_sure && refusal.contains("max_completion_tokens") {
+            return Some(Self {
+                cap_field: match self.cap_field {
+                    CapField::MaxTokens => CapField::MaxCompletionTokens,
+                    CapField::MaxCompletionTokens => CapField::MaxTokens,
+                },
+                cap_field_is_sure: true,
+                ..self
+            });
+        }
+        if self.stream_options && refusal.contains("stream_options") {
+            return Some(Self {
+                stream_options: false,
+                ..self
+            });
+        }
+        // A server that misses thoughts would not be helped.
+        let is_refused =
+            refusal.contains("reasoning") && !refusal.to_lowercase().contains("missing");
+        (self.thoughts && is_refused).then_some(Self {
+            thoughts: false,
+            ..self
+        })
+    }
+}
+
+fn usual_cap_field(base_url: &str) -> CapField {
+    let url = Url::parse(base_url.trim()).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
+        host.strip_suffix(domain)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    });
+    if is_openai {
+        CapField::MaxCompletionTokens
+    } else {
+        CapField::MaxTokens
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::provider::ProviderKind;
+
+    use super::*;
+
+    fn provider(base_url: &str) -> Provider {
+        Provider::new(ProviderKind::Openai, base_url.into(), None)
+    }
+
+    fn refused(message: &str) -> ModelError {
+        ModelError::Refused {
+            status: 400,
+            message: message.into(),
+        }
+    }
+
+    fn applied(dialect: Dialect) -> Value {
+        let mut body = json!({});
+        dialect.apply(&mut body, 9);
+        body
+    }
+
+    #[test]
+    fn the_name_of_the_cap_follows_the_host() {
+        for (base_url, cap) in [
+            ("https://api.openai.com/v1", "max_completion_tokens"),
+            ("https://us.api.openai.com/v1", "max_completion_tokens"),
+            (
+                "https://mine.openai.azure.com/openai/v1",
+                "max_completion_tokens",
+            ),
+            ("https://notopenai.com/v1", "max_tokens"),
+            ("https://openrouter.ai/api/v1", "max_tokens"),
+            ("http://localhost:11434/v1", "max_tokens"),
+            ("nonsense", "max_tokens"),
+        ] {
+            let expected = json!({ cap: 9, "stream_options": { "include_usage": true } });
+            let body = applied(Dialect::of(&provider(base_url)));
+            assert_eq!(body, expected, "{base_url}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_names_a_parameter_corrects_the_dialect_once() {
+        let cap =
+            refused("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.");
+        let usage = refused("stream_options: Extra inputs are not permitted");
+        let thoughts = refused("'messages.2' : property 'reasoning' is unsupported");
+        let first = Dialect::of(&provider("http://proxy/v1"));
+        let mut last = first;
+        for refusal in [&cap, &usage, &thoughts] {
+            last = last.corrected(refusal, &[]).unwrap();
+        }
+        assert_eq!(applied(last), json!({ "max_completion_tokens": 9 }));
+        assert!(first.thoughts && !last.thoughts);
+        for refusal in [&cap, &usage, &thoughts] {
+            assert_eq!(last.corrected(refusal, &[]), None);
+        }
+        for other in [
+            "max_tokens is too large",
+            "Missing `reasoning_content` field",
+        ] {
+            assert_eq!(first.corrected(&refused(other), &[]), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_older_server_behind_a_known_host_gets_the_older_name_and_a_setting_is_not_doubted() {
+        let refusal = refused("Unrecognized request argument supplied: max_completion_tokens");
+        let azure = provider("https://mine.openai.azure.com/v1");
+        let corrected = Dialect::of(&azure).corrected(&refusal, &[]).unwrap();
+        assert_eq!(applied(corrected)["max_tokens"], 9);
+        assert_eq!(corrected.corrected(&refusal, &[]), None);
+        let sure = Provider {
+            cap_field: Some(CapField::MaxCompletionTokens),
+            ..azure
+        };
+        assert_eq!(Dialect::of(&sure).corrected(&refusal, &[]), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Requests to Chat Completions.
+
+use serde_json::{Value, json};
+use shared::message::{AssistantMessage, ToolCall};
+
+use super::dialect::Dialect;
+use super::thought;
+use crate::call_id::WireIds;
+use crate::media::{AcceptedMedia, MediaForm};
+use crate::name::ToolNames;
+use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
+
+/// Renders the body of the request.
+pub(super) fn render(
+    request: &ModelRequest<'_>,
+    to: &RenderContext<'_>,
+    dialect: Dialect,
+) -> Value {
+    let mut body = json!({
+        "model": to.model_id,
+        "stream": true,
+        "messages": messages(request, to, dialect),
+    });
+    if !request.tools.is_empty() {
+        let tools = request.tools.iter().map(|spec| tool(spec, to.names));
+        body["tools"] = tools.collect();
+    }
+    dialect.apply(&mut body, request.max_tokens);
+    body
+}
+
+/// The messages; what lies between two replies becomes one message of the user, as some servers
+/// refuse two in a row.
+fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect) -> Vec<Value> {
+    let ids = WireIds::of(request.messages, to.name);
+    let mut rendered = Vec::new();
+    if !request.system.trim().is_empty() {
+        rendered.push(json!({ "role": "system", "content": request.system }));
+    }
+    let mut parts = Vec::new();
+    for message in request.messages {
+        match message {
+            Message::User(more) => parts.extend(more),
+            Message::Assistant(message) => {
+                if let Some(reply) = assistant(message, &ids, to, dialect) {
+                    rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.takes));
+                    rendered.push(reply);
+                }
+            }
+        }
+    }
+    rendered.extend(our_side(&parts, &ids, to.takes));
+    rendered
+}
+
+/// Results must directly follow the message with the calls, so they precede all else.
+fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
+    let results = parts.iter().filter_map(|part| match part {
+        Part::ToolResult(result) => Some(json!({
+            "role": "tool",
+            "tool_call_id": ids.to_wire(&result.call_id),
+            "content": result_text(result),
+        })),
+        _ => None,
+    });
+    results.chain(user(parts, takes)).collect()
+}
+
+fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": names.to_wire(&spec.name),
+            "description": spec.description,
+            "parameters": spec.input_schema,
+        },
+    })
+}
+
+/// There is no field for failure, so the text has to say it.
+fn result_text(result: &ToolResult) -> String {
+    let says_so = result
+        .text
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    if result.is_error && !says_so {
+        format!("Error: {}", result.text)
+    } else {
+        result.text.clone()
+    }
+}
+
+fn user(parts: &[&Part], takes: AcceptedMedia) -> Option<Value> {
+    let content: Vec<Value> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
+            Part::Media(file) => Some(media(file, takes)),
+            Part::ToolResult(_) => None,
+        })
+        .collect();
+    if content.is_empty() {
+        return None;
+    }
+    // Not every server takes a list, so text alone goes as a string.
+    let texts: Option<Vec<&str>> = content
+        .iter()
+        .map(|part| part.get("text")?.as_str())
+        .collect();
+    let content = texts.map_or_else(|| json!(content), |texts| json!(texts.join("\n\n")));
+    Some(json!({ "role": "user", "content": content }))
+}
+
+/// The reply, handed back; nothing if it said nothing, which some servers refuse.
+fn assistant(
+    message: &AssistantMessage,
+    ids: &WireIds<'_>,
+    to: &RenderContext<'_>,
+    dialect: Dialect,
+) -> Option<Value> {
+    let is_own = message.model == to.name;
+    // Its own text was one string before thoughts and calls were taken out of it.
+    let text = message.text_with(if is_own { "" } else { "\n\n" });
+    let calls = message.tool_calls();
+    let calls: Vec<Value> = calls.map(|call| tool_call(call, ids, to.names)).collect();
+    if text.is_empty() && calls.is_empty() {
+        return None;
+    }
+    let mut rendered = json!({
+        "role": "assistant",
+        "content": (!text.is_empty()).then_some(text),
+    });
+    if !calls.is_empty() {
+        rendered["tool_calls"] = Value::Array(calls);
+    }
+    if is_own && dialect.thoughts {
+        thought::hand_back(&message.content, &mut rendered);
+    }
+    Some(rendered)
+}
+
+fn tool_call(call: &ToolCall, ids: &WireIds<'_>, names: &ToolNames) -> Value {
+    json!({
+        "id": ids.to_wire(&call.call_id),
+        "type": "function",
+        "function": { "name": names.to_wire(&call.tool), "arguments": call.input.to_string() },
+    })
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn media(file: &Media, takes: AcceptedMedia) -> Value {
+    let data_url = |media_type| format!("data:{media_type};base64,{}", file.base64());
+    match file.form(takes) {
+        MediaForm::Image(media_type) => {
+            json!({ "type": "image_url", "image_url": { "url": data_url(media_type) } })
+        }
+        MediaForm::Pdf => json!({
+            "type": "file",
+            "file": { "filename": file.name, "file_data": data_url("application/pdf") },
+        }),
+        MediaForm::Audio(format) => json!({
+            "type": "input_audio",
+            "input_audio": { "data": file.base64(), "format": format },
+        }),
+        MediaForm::Mention => text_part(&file.mention()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Asking again when a provider is busy or breaks off, without showing anything twice.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt};
+use rand::RngExt;
+use tokio::time::sleep;
+
+use crate::{Model, ModelError, ModelEvent, ModelRequest};
+
+/// The most times that one request is sent; the error of the last is the caller's.
+const MAX_TRIES: u32 = 5;
+
+/// The longest random wait before the second try, doubled for each further one.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// The longest wait, even if the provider asks for more: the caller knows better what to do then.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// A try that failed.
+pub struct Failed<'e> {
+    /// Why.
+    pub error: &'e ModelError,
+    /// Which it was, from 1.
+    pub tries: u32,
+    /// The wait before the next; `None` if there is none.
+    pub wait: Option<Duration>,
+    /// Whether the model had begun to reply.
+    pub had_begun: bool,
+}
+
+impl Failed<'_> {
+    /// Whether its provider may charge for it: all but what it declined before it began, or never got.
+    pub fn may_be_billed(&self) -> bool {
+        self.had_begun
+            || match self.error {
+                ModelError::RateLimited { .. }
+                | ModelError::Unavailable { .. }
+                | ModelError::Refused { .. } => false,
+                ModelError::Transport(error) => !error.is_connect() && !error.is_builder(),
+                ModelError::BrokenStream | ModelError::Protocol(_) => true,
+            }
+    }
+}
+
+/// Is told of each try that fails, and says whether there may be another.
+pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
+
+/// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
+/// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
+/// completed message is always that of one whole reply. `report` hears of each error before the wait
+/// for the next try.
+pub fn stream<'a>(
+    model: &'a dyn Model,
+    request: ModelRequest<'a>,
+    report: &'a Report<'a>,
+) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+    let asking = Asking {
+        model,
+        request,
+        report,
+        reply: model.stream(request),
+        tries: 1,
+        had_begun: false,
+        text: Shown::default(),
+        reasoning: Shown::default(),
+        ended: false,
+    };
+    stream::try_unfold(asking, |mut asking| async move {
+        Ok(asking.next().await?.map(|event| (event, asking)))
+    })
+    .boxed()
+}
+
+struct Asking<'a> {
+    model: &'a dyn Model,
+    request: ModelRequest<'a>,
+    report: &'a Report<'a>,
+    reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
+    tries: u32,
+    had_begun: bool,
+    text: Shown,
+    reasoning: Shown,
+    ended: bool,
+}
+
+impl Asking<'_> {
+    async fn next(&mut self) -> Result<Option<ModelEvent>, ModelError> {
+        while !self.ended {
+            let next = self.reply.next().await;
+            self.had_begun |= matches!(next, Some(Ok(_)));
+            let unseen = match next {
+                Some(Ok(ModelEvent::Begun)) => None,
+                Some(Ok(ModelEvent::Text(delta))) => self.text.unseen(delta).map(ModelEvent::Text),
+                Some(Ok(ModelEvent::Reasoning(delta))) => {
+                    self.reasoning.unseen(delta).map(ModelEvent::Reasoning)
+                }
+                Some(Ok(completed @ ModelEvent::Completed(_))) => {
+                    self.ended = true;
+                    Some(completed)
+                }
+                Some(Err(error)) => {
+                    self.ask_again(error).await?;
+                    None
+                }
+                None => {
+                    self.ask_again(ModelError::BrokenStream).await?;
+                    None
+                }
+            };
+            if unseen.is_some() {
+                return Ok(unseen);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn ask_again(&mut self, error: ModelError) -> Result<(), ModelError> {
+        let has_another = error.is_retryable() && self.tries < MAX_TRIES;
+        let wait = has_another.then(|| wait_after(self.tries, error.retry_after()));
+        let failed = Failed {
+            error: &error,
+            tries: self.tries,
+            wait,
+            had_begun: std::mem::take(&mut self.had_begun),
+        };
+        let may_go_on = (self.report)(failed).await;
+        let Some(wait) = wait.filter(|_| may_go_on) else {
+            return Err(error);
+        };
+        sleep(wait).await;
+        self.tries += 1;
+        self.reply = self.model.stream(self.request);
+        self.text.rewind();
+        self.reasoning.rewind();
+        Ok(())
+    }
+}
+
+/// How long to wait after so many tries: what the provider asked for, and on top of it any part of
+/// the backoff, so that the workers which were turned away together do not come back together.
+fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
+    let backoff = FIRST_WAIT * 2_u32.pow(tries - 1);
+    let asked = retry_after.unwrap_or_default().min(MAX_WAIT);
+    asked + backoff.mul_f64(rand::rng().random_range(0.0..1.0))
+}
+
+/// What was shown of one kind of delta, and how far the current try repeats it.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    repeated: usize,
+    diverged: bool,
+}
+
+impl Shown {
+    fn rewind(&mut self) {
+        self.repeated = 0;
+        self.diverged = false;
+    }
+
+    /// The part of a delta that lies beyond what was shown.
+    fn unseen(&mut self, delta: String) -> Option<String> {
+        if self.diverged {
+            return None;
+        }
+        let ahead = &self.text[self.repeated..];
+        if ahead.starts_with(&delta) {
+            self.repeated += delta.len();
+            return None;
+        }
+        let Some(unseen) = delta.strip_prefix(ahead) else {
+            self.diverged = true;
+            return None;
+        };
+        let unseen = unseen.to_owned();
+        self.text.push_str(&unseen);
+        self.repeated = self.text.len();
+        Some(unseen)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! `script/bash`: a model that needs no network and invents nothing. It runs the prompt's own commands.
+
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use serde_json::{Value, json};
+use shared::job::OutputKind;
+use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
+
+use super::{Message, Model, ModelError, ModelEvent, ModelRequest, Part, ToolResult};
+
+/// AcceptedMedia the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
+/// and the
+/// name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and then it
+/// answers with what the last block brought. A step that fails is the last.
+pub(super) struct Script;
+
+impl Model for Script {
+    fn follows_a_script(&self) -> bool {
+        true
+    }
+
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+    ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
+        let reply = match next_step(request.messages) {
+            Step::Call {
+                tool,
+                input,
+                number,
+            } => {
+                let call = ToolCall {
+                    call_id: format!("call_{number}"),
+                    tool,
+                    input,
+                    malformed: None,
+                };
+                message(Block::ToolCall(call), StopReason::ToolUse)
+            }
+            Step::Answer(text) => message(Block::Text { text }, StopReason::EndTurn),
+        };
+        let text = Some(reply.text())
+            .filter(|text| !text.is_empty())
+            .map(ModelEvent::Text);
+        stream::iter(
+            text.into_iter()
+                .chain([ModelEvent::Completed(reply)])
+                .map(Ok),
+        )
+        .boxed()
+    }
+}
+
+enum Step {
+    Call {
+        tool: String,
+        input: Value,
+        number: usize,
+    },
+    Answer(String),
+}
+
+fn message(block: Block, stop_reason: StopReason) -> AssistantMessage {
+    let usage = Tokens::default();
+    AssistantMessage {
+        content: vec![block],
+        stop_reason,
+        usage,
+        model: "script/bash".to_owned(),
+    }
+}
+
+fn next_step(messages: &[Message]) -> Step {
+    let steps = steps(prompt(messages));
+    let results: Vec<_> = messages.iter().filter_map(results).flatten().collect();
+    let failed = results.last().filter(|result| result.is_error);
+    match (failed, steps.get(results.len())) {
+        (Some(result), _) => {
+            let (number, count) = (results.len(), steps.len());
+            Step::Answer(format!(
+                "Step {number} of {count} failed.\n{}",
+                printed(&result.text)
+            ))
+        }
+        (None, Some((tool, input))) => Step::Call {
+            tool: tool.clone(),
+            input: input.clone(),
+            number: results.len() + 1,
+        },
+        (None, None) => Step::Answer(answer(&steps, &results)),
+    }
+}
+
+fn prompt(messages: &[Message]) -> &str {
+    let Some(Message::User(parts)) = messages.first() else {
+        return "";
+    };
+    parts
+        .iter()
+        .find_map(|part| {
+            if let Part::Text(text) = part {
+                Some(text.as_str())
+            } else {
+                None
+            }
+        })
+        .unwrap_or("")
+}
+
+fn results(message: &Message) -> Option<impl Iterator<Item = &ToolResult>> {
+    let Message::User(parts) = message else {
+        return None;
+    };
+    Some(parts.iter().filter_map(|part| {
+        if let Part::ToolResult(result) = part {
+            Some(result)
+        } else {
+            None
+        }
+    }))
+}
+
+fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
+    let mut blocks = steps
+        .iter()
+        .zip(results)
+        .filter(|((tool, _), _)| !tool.starts_with("set_output_"));
+    match blocks.next_back() {
+        Some((_, result)) => printed(&result.text),
+        None => "script/bash runs the fenced `bash` blocks of the prompt, and this one has none."
+            .to_owned(),
+    }
+}
+
+/// What a command printed, out of the result of `execute_bash`; other results as they are.
+fn printed(result: &str) -> String {
+    let reply = match serde_json::from_str::<Value>(result) {
+        Ok(reply) if reply.get("stdout").is_some() => reply,
+        _ => return result.to_owned(),
+    };
+    let stream = |name: &str| {
+        reply[name]
+            .as_str()
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned()
+    };
+    let lines = [stream("stdout"), stream("stderr"), stream("note")];
+    let lines: Vec<_> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() {
+        "(no output)".to_owned()
+    } else {
+        lines.join("\n")
+    }
+}
+
+/// The calls that a prompt asks for: its blocks in order, then its outputs.
+fn steps(prompt: &str) -> Vec<(String, Value)> {
+    let (mut blocks, mut outputs) = (Vec::new(), Vec::new());
+    let mut lines = prompt.lines();
+    while let Some(line) = lines.next() {
+        if let Some(fence) = opening_fence(line) {
+            let block: Vec<_> = lines
+                .by_ref()
+                .take_while(|line| line.trim() != fence)
+                .collect();
+            blocks.extend(step(line.trim_start_matches('`'), block.join("\n")));
+        } else if let Some((kind, path)) = output_line(line) {
+            outputs.push((format!("set_output_{kind}"), json!({"path": path})));
+        }
+    }
+    blocks.into_iter().chain(outputs).collect()
+}
+
+/// The call that a fenced block is, by what stands beside its fence.
+fn step(info: &str, block: String) -> Option<(String, Value)> {
+    let mut words = info.split_whitespace();
+    match (words.next()?, words.next()) {
+        ("bash", None) => Some(("execute_bash".to_owned(), json!({"command": block}))),
+        // What is no JSON is refused by the tool, with words for it.
+        ("call", Some(tool)) => {
+            let input = serde_json::from_str(&block).unwrap_or(Value::String(block));
+            Some((tool.to_owned(), input))
+        }
+        _ => None,
+    }
+}
+
+fn opening_fence(line: &str) -> Option<&str> {
+    let ticks = line.len() - line.trim_start_matches('`').len();
+    (ticks >= 3).then(|| &line[..ticks])
+}
+
+fn output_line(line: &str) -> Option<(&str, &str)> {
+    let (kind, path) = line.trim().strip_prefix("output ")?.split_once(':')?;
+    let kind = serde_json::from_value::<OutputKind>(Value::from(kind.trim()))
+        .ok()?
+        .as_str();
+    let path = path.trim();
+    (!path.is_empty()).then_some((kind, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROMPT: &str = "Draw.\n\n```bash\necho a\necho b\n```\n```python\nnot this\noutput image: no.png\n```\n\
+                          output image: a b.png\noutput noise: x\n````bash\necho '```'\n````\noutput html: r.html\n";
+
+    fn user(text: &str) -> Message {
+        Message::User(vec![Part::Text(text.to_owned())])
+    }
+
+    fn result(text: &str, is_error: bool) -> Message {
+        Message::User(vec![Part::ToolResult(ToolResult {
+            call_id: "c".into(),
+            text: text.to_owned(),
+            is_error,
+        })])
+    }
+
+    fn call_of(messages: &[Message]) -> (String, Value) {
+        match next_step(messages) {
+            Step::Call { tool, input, .. } => (tool, input),
+            Step::Answer(text) => panic!("answered {text}"),
+        }
+    }
+
+    fn answer_of(messages: &[Message]) -> String {
+        match next_step(messages) {
+            Step::Answer(text) => text,
+            Step::Call { tool, .. } => panic!("called {tool}"),
+        }
+    }
+
+    #[test]
+    fn commands_come_one_by_one_then_outputs_then_what_the_last_command_printed() {
+        let mut messages = vec![user(PROMPT)];
+        let expected = [
+            ("execute_bash", json!({"command": "echo a\necho b"})),
+            ("execute_bash", json!({"command": "echo '```'"})),
+            ("set_output_image", json!({"path": "a b.png"})),
+            ("set_output_html", json!({"path": "r.html"})),
+        ];
+        let replies = [
+            r#"{"stdout":"1\n"}"#,
+            r#"{"stdout":"2\n","stderr":"w"}"#,
+            "a b.png is an output",
+            "so is r.html",
+        ];
+        for ((tool, input), reply) in expected.into_iter().zip(replies) {
+            assert_eq!(call_of(&messages), (tool.to_owned(), input));
+            messages.push(result(reply, false));
+        }
+        assert_eq!(answer_of(&messages), "2\nw");
+    }
+
+    #[test]
+    fn a_block_can_be_a_call_of_any_tool() {
+        let prompt = "```call http_request\n{\"method\": \"GET\"}\n```\n```call\n{}\n```\n``` call file.read\nno json\n```\n\
+                      output image: a.png\n";
+        let mut messages = vec![user(prompt)];
+        let input = json!({"method": "GET"});
+        assert_eq!(call_of(&messages), ("http_request".to_owned(), input));
+        messages.push(result(r#"{"status":200}"#, false));
+        let input = json!("no json");
+        assert_eq!(call_of(&messages), ("file.read".to_owned(), input));
+        messages.push(result(r#"{"status":201}"#, false));
+        assert_eq!(call_of(&messages).0, "set_output_image");
+        messages.push(result("a.png is an output now", false));
+        assert_eq!(answer_of(&messages), r#"{"status":201}"#);
+    }
+
+    #[test]
+    fn a_failure_is_the_last_step_and_a_prompt_without_commands_is_told_so() {
+        let failed = [
+            user(PROMPT),
+            result(r#"{"stdout":"","stderr":"no\n","exit_code":1}"#, true),
+        ];
+        assert_eq!(answer_of(&failed), "Step 1 of 4 failed.\nno");
+        assert!(answer_of(&[user("Hello")]).contains("has none"));
+    }
+}

@@ -1,0 +1,334 @@
+//! Cgroups (cgroups(7)) of commands: of version 2 where a subtree was delegated to the worker, else of version 1
+//! where the worker may make some in its own.
+//!
+//! They keep limits on memory and processes better than anything else does. Where there is none, rlimits and a watch
+//! keep them.
+
+mod v1;
+mod v2;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::spec::{CommandEnd, Limit, SandboxLimits};
+
+/// How the names of commands' cgroups begin. The number of their worker follows.
+const COMMAND: &str = "command-";
+/// Processes and threads of a cgroup beyond those that a command may have by its rlimit: there must be room for those
+/// that look after it, whatever it does.
+const SPARE_PROCESSES: u64 = 96;
+/// Tries to remove a cgroup whose last process is still on its way out: 10 s, for it may have much memory to give back.
+const REMOVALS: u32 = 1000;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
+
+/// Where a worker makes the cgroups of its sandboxes.
+#[derive(Clone)]
+pub(super) struct Cgroups {
+    version: Version,
+    parents: Arc<Directories>,
+    next: Arc<AtomicU64>,
+}
+
+/// One sandbox's.
+pub(super) struct Cgroup {
+    version: Version,
+    directories: Directories,
+    before: Counted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// Where a cgroup is for each controller: with version 2 both are one.
+#[derive(Clone)]
+struct Directories {
+    memory: PathBuf,
+    pids: PathBuf,
+}
+
+/// What it had counted when the last command ended.
+#[derive(Default)]
+struct Counted {
+    cpu_micros: u64,
+    peak_memory_bytes: u64,
+    /// What was still held: files that the system may forget.
+    memory_bytes: u64,
+}
+
+impl Cgroups {
+    /// Those of this worker, if it may make any.
+    pub(super) fn take() -> Option<Self> {
+        let taken = match v2::take() {
+            Ok(root) => Ok((Version::V2, root)),
+            Err(error) => {
+                tracing::debug!(%error, "no cgroups of version 2");
+                v1::take().map(|parents| (Version::V1, parents))
+            }
+        };
+        let (version, parents) = taken
+            .inspect_err(|error| tracing::debug!(%error, "no cgroups of version 1"))
+            .ok()?;
+        for parent in parents.all() {
+            sweep(parent);
+        }
+        tracing::info!(path = %parents.memory.display(), "commands have cgroups");
+        Some(Self {
+            version,
+            parents: Arc::new(parents),
+            next: Arc::default(),
+        })
+    }
+
+    /// Makes one for a sandbox.
+    pub(super) fn create(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{COMMAND}{}-{number}", std::process::id());
+        let cgroup = Cgroup {
+            version: self.version,
+            directories: self.parents.child(&name),
+            before: Counted::default(),
+        };
+        for directory in cgroup.directories.all() {
+            fs::create_dir(directory)?;
+        }
+        match self.version {
+            Version::V1 => v1::limit(&cgroup.directories, limits)?,
+            Version::V2 => v2::limit(&cgroup.directories, limits)?,
+        }
+        Ok(cgroup)
+    }
+}
+
+impl Directories {
+    fn child(&self, name: &str) -> Self {
+        Self {
+            memory: self.memory.join(name),
+            pids: self.pids.join(name),
+        }
+    }
+
+    /// Each once.
+    fn all(&self) -> impl Iterator<Item = &Path> {
+        let pids = (self.pids != self.memory).then_some(&*self.pids);
+        std::iter::once(&*self.memory).chain(pids)
+    }
+
+    /// Kills all processes in it.
+    fn kill(&self) {
+        // Of older kernels and of version 1 they die one by one.
+        if fs::write(self.memory.join("cgroup.kill"), "1").is_ok() {
+            return;
+        }
+        for directory in self.all() {
+            let processes = processes(directory).unwrap_or_default();
+            let numbers = processes.iter().filter_map(|process| process.parse().ok());
+            for process in numbers.filter_map(Pid::from_raw) {
+                // It may have ended by itself.
+                let _ = kill_process(process, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// The numbers of those that are in it, and in none below it.
+fn processes(cgroup: &Path) -> io::Result<Vec<String>> {
+    let text = fs::read_to_string(cgroup.join("cgroup.procs"))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Removes what workers left that were killed.
+fn sweep(root: &Path) {
+    let Ok(entries) = fs::read_dir(root) else {
+        return;
+    };
+    // Of a worker that had our number, too; we have not begun. One that lives removes its own.
+    let own = std::process::id().to_string();
+    let is_left = |worker: &str| worker == own || !Path::new("/proc").join(worker).exists();
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let worker = name.to_str().and_then(|name| {
+            let (worker, _) = name.strip_prefix(COMMAND)?.split_once('-')?;
+            Some(worker)
+        });
+        if worker.is_some_and(is_left) {
+            let left = Directories {
+                memory: entry.path(),
+                pids: entry.path(),
+            };
+            left.kill();
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+impl Cgroup {
+    /// The directories whose `cgroup.procs` a process writes itself to.
+    pub(super) fn directories(&self) -> Vec<PathBuf> {
+        self.directories.all().map(Path::to_owned).collect()
+    }
+
+    /// Says what the cgroup knows better than the process that looked after the command.
+    pub(super) fn complete(&mut self, ended: &mut CommandEnd) {
+        let memory = &self.directories.memory;
+        // The processor has a hierarchy of its own in version 1.
+        if let Some(micros) = value(memory, "cpu.stat", "usage_usec") {
+            let before = std::mem::replace(&mut self.before.cpu_micros, micros);
+            ended.cpu = Duration::from_micros(micros.saturating_sub(before));
+        }
+        let (peak, current, events) = match self.version {
+            Version::V1 => (
+                "memory.max_usage_in_bytes",
+                "memory.usage_in_bytes",
+                "memory.oom_control",
+            ),
+            Version::V2 => ("memory.peak", "memory.current", "memory.events"),
+        };
+        if let Some(peak) = number(memory, peak) {
+            // The highest of all commands until now. If it was an earlier one's, what is told of this one stays.
+            if peak > self.before.peak_memory_bytes {
+                ended.peak_memory_bytes = peak.saturating_sub(self.before.memory_bytes);
+                self.before.peak_memory_bytes = peak;
+            }
+        }
+        self.before.memory_bytes = number(memory, current).unwrap_or(0);
+        if value(memory, events, "oom_kill").is_some_and(|times| times > 0) {
+            ended.limit = Some(Limit::Memory);
+            ended.exit_code = None;
+        }
+    }
+
+    /// How a command ended that the kernel killed with all its processes, also the one that would have told.
+    pub(super) fn killed(&mut self) -> Option<CommandEnd> {
+        let mut ended = CommandEnd {
+            exit_code: None,
+            limit: None,
+            cpu: Duration::ZERO,
+            peak_memory_bytes: 0,
+        };
+        self.complete(&mut ended);
+        (ended.limit == Some(Limit::Memory)).then_some(ended)
+    }
+
+    /// Kills whatever is left, and removes it.
+    pub(super) async fn remove(self) {
+        for _ in 0..REMOVALS {
+            self.directories.kill();
+            let is_busy = |directory: &Path| {
+                fs::remove_dir(directory)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+            };
+            // All of them, whatever comes of the first.
+            if self.directories.all().filter(|it| is_busy(it)).count() == 0 {
+                return;
+            }
+            tokio::time::sleep(REMOVAL_PAUSE).await;
+        }
+        let path = self.directories.memory.display();
+        tracing::error!(%path, "a cgroup could not be removed");
+    }
+}
+
+impl Drop for Cgroup {
+    /// For a sandbox that never began: no process is in it.
+    fn drop(&mut self) {
+        for directory in self.directories.all() {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+/// The number that a file has.
+fn number(directory: &Path, file: &str) -> Option<u64> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// A number of a file with a name and a number a line.
+fn value(directory: &Path, file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(it, _)| *it == name)?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_takes_more_memory_than_its_cgroup_of_version_1_allows_is_killed_and_that_is_told()
+    {
+        // Of version 2 none is made here: that would move the process that tests.
+        let Ok(parents) = v1::take() else {
+            return;
+        };
+        let cgroups = Cgroups {
+            version: Version::V1,
+            parents: Arc::new(parents),
+            next: Arc::default(),
+        };
+        let limits = SandboxLimits {
+            memory_bytes: 64 * 1024 * 1024,
+            ..SandboxLimits::DEFAULT
+        };
+        let mut cgroup = cgroups.create(&limits).unwrap();
+        let [memory, pids] = [0, 1].map(|index| cgroup.directories()[index].clone());
+        // It keeps the only line that it reads.
+        let script = "for i in \"$@\"; do echo 0 > $i/cgroup.procs; done; exec tail -n 1";
+        let zeros = std::fs::File::open("/dev/zero").unwrap();
+        let ended = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .args([&memory, &pids])
+            .stdin(zeros)
+            .status()
+            .unwrap();
+        assert_eq!(ended.signal(), Some(libc::SIGKILL));
+        let told = cgroup.killed().unwrap();
+        assert_eq!((told.limit, told.exit_code), (Some(Limit::Memory), None));
+        assert!((60 << 20..=64 << 20).contains(&told.peak_memory_bytes));
+        cgroup.remove().await;
+        assert!(!memory.exists() && !pids.exists());
+    }
+
+    #[test]
+    fn of_what_a_cgroup_counted_a_command_is_told_its_own_part() {
+        let home = tempfile::tempdir().unwrap();
+        let mut cgroup = Cgroup {
+            version: Version::V2,
+            directories: Directories {
+                memory: home.path().to_owned(),
+                pids: home.path().to_owned(),
+            },
+            before: Counted::default(),
+        };
+        let mut told = |micros: u64, peak: u64, held: u64| {
+            let write = |file: &str, text: String| fs::write(home.path().join(file), text).unwrap();
+            write("cpu.stat", format!("usage_usec {micros}\nuser_usec 1\n"));
+            write("memory.peak", format!("{peak}\n"));
+            write("memory.current", format!("{held}\n"));
+            let mut ended = CommandEnd {
+                exit_code: Some(0),
+                limit: None,
+                cpu: Duration::ZERO,
+                peak_memory_bytes: 7,
+            };
+            cgroup.complete(&mut ended);
+            (ended.cpu.as_micros(), ended.peak_memory_bytes)
+        };
+        assert_eq!(told(1000, 500, 40), (1000, 500));
+        // It had less than the first, and how much only the one that looked after it knows.
+        assert_eq!(told(1300, 500, 60), (300, 7));
+        assert_eq!(told(1310, 900, 60), (10, 840));
+    }
+}

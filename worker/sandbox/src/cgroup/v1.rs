@@ -1,0 +1,101 @@
+//! Version 1: a hierarchy for each controller, in which whoever may write to a cgroup makes others below it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{COMMAND, Directories, SPARE_PROCESSES};
+use crate::spec::SandboxLimits;
+
+/// The worker's own cgroups, if it may make others in them.
+pub(super) fn take() -> io::Result<Directories> {
+    let cgroups = fs::read_to_string("/proc/self/cgroup")?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let find = |controller| {
+        own(&cgroups, &mounts, controller).ok_or(io::Error::from(io::ErrorKind::Unsupported))
+    };
+    let directories = Directories {
+        memory: find("memory")?,
+        pids: find("pids")?,
+    };
+    // Root may not everywhere where it seems so: engines mount these read-only in containers.
+    let trial = directories.child(&format!("{COMMAND}{}-trial", std::process::id()));
+    let tried = try_limits(&trial);
+    for directory in trial.all() {
+        let _ = fs::remove_dir(directory);
+    }
+    tried.map(|()| directories)
+}
+
+fn try_limits(trial: &Directories) -> io::Result<()> {
+    for directory in trial.all() {
+        fs::create_dir(directory)?;
+    }
+    limit(trial, &SandboxLimits::DEFAULT)
+}
+
+/// Has the kernel keep a sandbox's limits. Swap counts, where the kernel counts it.
+pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Result<()> {
+    let bytes = limits.memory_bytes.to_string();
+    fs::write(directories.memory.join("memory.limit_in_bytes"), &bytes)?;
+    let with_swap = directories.memory.join("memory.memsw.limit_in_bytes");
+    if with_swap.exists() {
+        fs::write(with_swap, &bytes)?;
+    }
+    let processes = limits.processes + SPARE_PROCESSES;
+    fs::write(directories.pids.join("pids.max"), processes.to_string())
+}
+
+/// Where the cgroup of this process is for that controller, in the words of cgroups(7) and proc_pid_mountinfo(5).
+fn own(cgroups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
+    let has = |list: &str| list.split(',').any(|it| it == controller);
+    let path = cgroups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        has(controllers).then_some(path)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut place = place.split(' ').skip(3);
+        let (root, mount) = (place.next()?, place.next()?);
+        let mut kind = kind.split(' ');
+        let is_it = kind.next()? == "cgroup" && has(kind.nth(1)?);
+        // A container sees its own part of the hierarchy as the whole.
+        let below = Path::new(path).strip_prefix(root).ok()?;
+        is_it.then(|| Path::new(mount).join(below))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_finds_its_own_cgroup_also_in_a_container() {
+        let cgroups = "4:memory:/app/1\n2:cpu,cpuacct:/app/1\n1:name=systemd:/app/1\n0::/\n";
+        let mounts = |root: &str| {
+            format!(
+                "30 25 0:26 / /sys/fs/cgroup ro shared:9 - tmpfs tmpfs ro\n\
+                 36 30 0:31 {root} /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+                 37 30 0:32 {root} /sys/fs/cgroup/memory rw shared:15 - cgroup cgroup rw,memory\n"
+            )
+        };
+        let place = |place: &str| Some(PathBuf::from(place));
+        let whole = mounts("/");
+        assert_eq!(
+            own(cgroups, &whole, "memory"),
+            place("/sys/fs/cgroup/memory/app/1")
+        );
+        let contained = mounts("/app/1");
+        assert_eq!(
+            own(cgroups, &contained, "memory"),
+            place("/sys/fs/cgroup/memory")
+        );
+        assert_eq!(
+            own(cgroups, &contained, "cpu"),
+            place("/sys/fs/cgroup/cpu,cpuacct")
+        );
+        assert_eq!(own(cgroups, &whole, "pids"), None);
+        assert_eq!(own("4:memory:/other\n", &contained, "memory"), None);
+    }
+}

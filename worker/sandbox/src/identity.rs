@@ -1,0 +1,94 @@
+//! Users for jobs, where the worker is root and can become anyone.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// Numbers that neither distributions nor systemd give to anyone.
+const FIRST: u32 = 60_706;
+const COUNT: u32 = 478;
+
+/// Gives each job a user.
+pub(super) struct Identities {
+    next: AtomicU32,
+}
+
+/// A user while a job has it.
+pub struct Identity {
+    /// The user and group number.
+    pub id: u32,
+    /// Nobody else on this machine gets the user while this is held.
+    _held: Option<UnixListener>,
+}
+
+impl Identities {
+    /// If this process is root, may be others, and is of a namespace that has those users (user_namespaces(7)).
+    pub(super) fn available() -> Option<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let has_all = |map| {
+            let ranges = ranges(map);
+            ranges.iter().any(|range| {
+                range.inside <= FIRST && FIRST + COUNT <= range.inside.saturating_add(range.count)
+            })
+        };
+        let may = is_root && may_change_users() && has_all("uid_map") && has_all("gid_map");
+        may.then(|| Self {
+            next: AtomicU32::new(0),
+        })
+    }
+
+    /// A user that other jobs of this worker have only when all are taken: namespaces keep them apart all the same.
+    pub(super) fn take(&self) -> Identity {
+        Identity {
+            id: FIRST + self.next.fetch_add(1, Ordering::Relaxed) % COUNT,
+            _held: None,
+        }
+    }
+
+    /// A user that nobody else has, whichever worker they belong to; `None` if all are taken.
+    pub(super) fn take_alone(&self) -> Option<Identity> {
+        (FIRST..FIRST + COUNT).find_map(|id| {
+            // A name outside of the file system, which goes with its holder.
+            let name = SocketAddr::from_abstract_name(format!("skillet-user-{id}")).ok()?;
+            let held = UnixListener::bind_addr(&name).ok()?;
+            Some(Identity {
+                id,
+                _held: Some(held),
+            })
+        })
+    }
+}
+
+/// Containers have roots that may not.
+fn may_change_users() -> bool {
+    let needed = CapabilitySet::CHOWN | CapabilitySet::SETGID | CapabilitySet::SETUID;
+    capabilities(None).is_ok_and(|own| own.effective.contains(needed))
+}
+
+/// Whether this process is root to the kernel, and not only in its namespace.
+pub(super) fn is_host_root() -> bool {
+    let mut ranges = ranges("uid_map").into_iter();
+    rustix::process::geteuid().is_root()
+        && ranges.any(|range| range.inside == 0 && range.outside == 0)
+}
+
+struct Range {
+    inside: u32,
+    outside: u32,
+    count: u32,
+}
+
+fn ranges(map: &str) -> Vec<Range> {
+    let text = std::fs::read_to_string(format!("/proc/self/{map}")).unwrap_or_default();
+    let parse = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse);
+        Some(Range {
+            inside: numbers.next()?.ok()?,
+            outside: numbers.next()?.ok()?,
+            count: numbers.next()?.ok()?,
+        })
+    };
+    text.lines().filter_map(parse).collect()
+}

@@ -1,0 +1,232 @@
+//! The launcher, `skillet sandbox-init`: a small process of one thread that forks each sandbox, with nothing
+//! in its memory or environment that a command could want.
+//!
+//! The worker starts it once and sends it, for each sandbox, a message with three descriptors: the control
+//! channel, the job's directory, and what kind of sandbox is wanted. When that is ready, the command itself comes
+//! over the control channel, and after it another, if the first left nothing. The channel is a lifeline, too: when the
+//! worker's end closes, everything in that sandbox dies, also when the worker was killed.
+
+mod command;
+mod disk;
+mod filesystem;
+mod landlock;
+mod limit_watchdog;
+mod memory;
+mod namespace;
+mod network;
+mod process;
+mod process_set;
+mod reuse_check;
+mod supervise;
+mod tree;
+mod unlinked_usage;
+mod usage;
+mod user_processes;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::{ForkResult, fork};
+use rustix::fs::Mode;
+use rustix::process::{DumpableBehavior, Pid, fchdir, set_child_subreaper, set_dumpable_behavior};
+use seccompiler::BpfProgram;
+use serde::de::DeserializeOwned;
+use shared::sandbox::Isolation;
+
+use super::channel::{self, ChannelMessage};
+use super::identity::is_host_root;
+use super::seccomp::{self, Sockets};
+use super::spec::{LauncherReport, Setup, SetupFailed, SetupStep};
+use filesystem::Layout;
+pub(super) use filesystem::shows;
+use limit_watchdog::LimitWatchdog;
+use process_set::ProcessSet;
+use supervise::Supervisor;
+
+/// What does not change from sandbox to sandbox.
+struct Prepared {
+    layout: Layout,
+    confined: BpfProgram,
+    no_sockets: BpfProgram,
+}
+
+/// A sandbox as it was asked for.
+struct Handed {
+    control: OwnedFd,
+    directory: OwnedFd,
+    setup: File,
+}
+
+/// Serves until the worker is gone. Standard input is its channel.
+pub fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sandbox-init: {error:#}; it is started by workers and not by hand");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> anyhow::Result<()> {
+    // The worker's is for its own files; commands make files as everywhere else.
+    rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    command::close_from(3)?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    // The first process of a command becomes ours when its parent ends, and nobody waits for it.
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    handle(Signal::SIGCHLD, SigHandler::SigIgn)?;
+    let prepared = Prepared {
+        layout: Layout::look(),
+        confined: seccomp::program(Sockets::Confined)?,
+        no_sockets: seccomp::program(Sockets::None)?,
+    };
+    let channel = io::stdin();
+    while let Some(message) = channel::receive(&channel)? {
+        let handed = Handed::from_message(message)?;
+        if fork_child()?.is_none() {
+            let control = handed.control.try_clone()?;
+            let failed = begin(handed, &prepared).expect_err("it ends this process itself");
+            report(&control, &LauncherReport::Failed(failed));
+            exit(1);
+        }
+    }
+    Ok(())
+}
+
+impl Handed {
+    fn from_message(message: ChannelMessage) -> anyhow::Result<Self> {
+        let descriptors: [OwnedFd; 3] = message
+            .descriptors
+            .try_into()
+            .map_err(|_| anyhow::anyhow!("a message without its descriptors"))?;
+        let [control, directory, setup] = descriptors;
+        Ok(Self {
+            control,
+            directory,
+            setup: setup.into(),
+        })
+    }
+}
+
+/// What a file without a name holds.
+fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
+    let mut json = Vec::new();
+    file.read_to_end(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+/// From here on in a process of the sandbox's own.
+fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
+    handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
+    // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
+    let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;
+    rustix::stdio::dup2_stdin(null).map_err(at(SetupStep::Begin))?;
+    let Handed {
+        control,
+        directory,
+        setup,
+    } = handed;
+    let setup: Setup = read_json(setup).map_err(at(SetupStep::Begin))?;
+    for cgroup in &setup.cgroups {
+        std::fs::write(cgroup.join("cgroup.procs"), "0").map_err(at(SetupStep::Begin))?;
+    }
+    let oom_control = limit_watchdog::oom_control(&setup);
+    if setup.isolation == Isolation::Namespaced {
+        // All of a sandbox together, for it ends with its first process.
+        command::go_first().map_err(at(SetupStep::Limits))?;
+    }
+    // While we are root, if we are. Namespaces made later take this directory along.
+    fchdir(&directory).map_err(at(SetupStep::Begin))?;
+    if let Some(identity) = setup.identity {
+        namespace::become_user(identity).map_err(at(SetupStep::Identity))?;
+    }
+    // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
+    if setup.isolation != Isolation::Off && is_host_root() {
+        return Err(at(SetupStep::Identity)(io::Error::from_raw_os_error(
+            libc::EPERM,
+        )));
+    }
+    let (family, filter, listeners) = match setup.isolation {
+        Isolation::Namespaced => {
+            namespace::make()?;
+            // Only a child is in the new process namespace, as its first process.
+            if fork_child().map_err(at(SetupStep::Namespaces))?.is_some() {
+                exit(0);
+            }
+            filesystem::build(&prepared.layout, &setup)?;
+            let listeners = network::listen(&setup.listeners).map_err(at(SetupStep::Network))?;
+            namespace::seal().map_err(at(SetupStep::Privileges))?;
+            set_dumpable_behavior(DumpableBehavior::NotDumpable)
+                .map_err(at(SetupStep::Privileges))?;
+            (ProcessSet::Namespace, &prepared.confined, listeners)
+        }
+        isolation @ (Isolation::Landlocked | Isolation::Off) => {
+            set_child_subreaper(Some(rustix::process::getpid())).map_err(at(SetupStep::Begin))?;
+            rustix::process::chdir("workspace").map_err(at(SetupStep::Begin))?;
+            let owns_user = setup.identity.is_some();
+            let family = match isolation {
+                Isolation::Landlocked if landlock::keep_signals_in() => ProcessSet::Scope,
+                _ => ProcessSet::Descendants { owns_user },
+            };
+            (family, &prepared.no_sockets, Vec::new())
+        }
+    };
+    let watch = LimitWatchdog::new(&directory, &setup, family, oom_control)
+        .map_err(at(SetupStep::Limits))?;
+    let supervisor = Supervisor {
+        control: &control,
+        setup: &setup,
+        filter,
+        watch: Arc::new(watch),
+        family,
+    };
+    supervisor.serve(listeners)
+}
+
+/// Goes on twice: with the child's number in the parent, with `None` in the child.
+fn fork_child() -> io::Result<Option<Pid>> {
+    // SAFETY: only the thread that forks goes on in the child. The launcher has no other; the process that looks
+    // after a command has none yet.
+    #[expect(unsafe_code)]
+    let forked = unsafe { fork() }?;
+    Ok(match forked {
+        ForkResult::Child => None,
+        ForkResult::Parent { child } => Pid::from_raw(child.as_raw()),
+    })
+}
+
+fn handle(which: Signal, handler: SigHandler) -> io::Result<()> {
+    // SAFETY: neither the default action nor ignoring runs any code of ours.
+    #[expect(unsafe_code)]
+    unsafe { signal(which, handler) }?;
+    Ok(())
+}
+
+/// Ends this process at once, and nothing of its parent's.
+fn exit(code: i32) -> ! {
+    // SAFETY: it does not return.
+    #[expect(unsafe_code)]
+    unsafe {
+        libc::_exit(code)
+    }
+}
+
+/// Tells the worker. If it is gone there is nobody to tell.
+fn report(control: impl AsFd, report: &LauncherReport) {
+    let json = serde_json::to_vec(report).expect("reports have string keys");
+    let _ = channel::send(control, &json, &[]);
+}
+
+/// Says at which step an error came.
+fn at<E: Into<io::Error>>(step: SetupStep) -> impl FnOnce(E) -> SetupFailed {
+    move |error| SetupFailed {
+        step,
+        errno: error.into().raw_os_error().unwrap_or(libc::EINVAL),
+    }
+}

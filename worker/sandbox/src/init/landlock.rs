@@ -1,0 +1,85 @@
+//! Landlock rules (landlock(7)) for machines without namespaces: files, and signals to other processes.
+
+use std::io;
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope,
+};
+use rustix::process::{getppid, test_kill_process};
+
+use super::{at, filesystem};
+use crate::spec::{SetupFailed, SetupStep};
+
+/// What it is asked for; an older kernel gives what it has.
+const NEWEST: ABI = ABI::V6;
+/// Below this not even files can be confined whole.
+const OLDEST: ABI = ABI::V2;
+
+/// Confines this thread, and all that it starts, to programs that it may run and the job's own directories,
+/// which are `.` and `../tmp`.
+pub(super) fn restrict(read_only: &[PathBuf]) -> Result<(), SetupFailed> {
+    ruleset(read_only).map_err(|error| {
+        let _: RulesetError = error;
+        at(SetupStep::Landlock)(io::Error::from_raw_os_error(libc::ENOSYS))
+    })
+}
+
+/// Has this process, and all that it starts, signal nobody else from now on. Says whether that is so: no kernel before
+/// 6.12 can.
+pub(super) fn keep_signals_in() -> bool {
+    let restrict = || {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        // Links between directories are denied by every ruleset that does not allow them.
+        let ruleset = ruleset.handle_access(AccessFs::Refer)?;
+        let ruleset = ruleset.scope(Scope::Signal)?.create()?;
+        allow(ruleset, "/".into(), AccessFs::Refer.into())?.restrict_self()
+    };
+    let restricted: Result<_, RulesetError> = restrict();
+    let is_enforced = |status: RestrictionStatus| status.ruleset == RulesetStatus::FullyEnforced;
+    // The launcher is not one that it started. Should it be root, there was no need.
+    restricted.is_ok_and(is_enforced)
+        && getppid().is_some_and(|launcher| test_kill_process(launcher).is_err())
+}
+
+fn ruleset(read_only: &[PathBuf]) -> Result<(), RulesetError> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(OLDEST))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?;
+    let mut ruleset = ruleset.create()?;
+    let read = AccessFs::from_read(NEWEST);
+    let shown = filesystem::shown().map(PathBuf::from);
+    for path in shown.chain(read_only.iter().cloned()) {
+        ruleset = allow(ruleset, path, read)?;
+    }
+    for path in filesystem::devices() {
+        ruleset = allow(ruleset, path, AccessFs::ReadFile | AccessFs::WriteFile)?;
+    }
+    for path in [".", "../tmp"] {
+        ruleset = allow(ruleset, path.into(), AccessFs::from_all(NEWEST))?;
+    }
+    ruleset.restrict_self()?;
+    Ok(())
+}
+
+/// What is not there needs no permission.
+fn allow(
+    ruleset: landlock::RulesetCreated,
+    path: PathBuf,
+    access: BitFlags<AccessFs>,
+) -> Result<landlock::RulesetCreated, RulesetError> {
+    match PathFd::new(&path) {
+        Ok(opened) if path.is_dir() => ruleset.add_rule(PathBeneath::new(opened, access)),
+        Ok(opened) => ruleset.add_rule(PathBeneath::new(
+            opened,
+            access & AccessFs::from_file(NEWEST),
+        )),
+        Err(_) => Ok(ruleset),
+    }
+}

@@ -1,0 +1,185 @@
+//! The process that looks after commands, one after the other: inside its own process namespace it is the first.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+use seccompiler::BpfProgram;
+
+use super::command::Ordered;
+use super::limit_watchdog::{self, LimitWatchdog};
+use super::process_set::ProcessSet;
+use super::reuse_check::ReuseCheck;
+use super::usage::{Usage, Waited};
+use super::{at, command, exit, report};
+use crate::channel;
+use crate::spec::{CommandEnd, LauncherReport, Limit, Setup, SetupFailed, SetupStep};
+
+/// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
+const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
+
+/// What it takes to run a command in this sandbox.
+pub(super) struct Supervisor<'a> {
+    pub(super) control: &'a OwnedFd,
+    pub(super) setup: &'a Setup,
+    pub(super) filter: &'a BpfProgram,
+    pub(super) watch: Arc<LimitWatchdog>,
+    pub(super) family: ProcessSet,
+}
+
+impl Supervisor<'_> {
+    /// Says that the sandbox is ready, and runs the commands that come for as long as each leaves it as new. Of each it
+    /// ends everything that is left, and reports.
+    pub(super) fn serve(self, listeners: Vec<TcpListener>) -> Result<Infallible, SetupFailed> {
+        // Before there is a child, so that none goes unheard.
+        let signals = hear_children().map_err(at(SetupStep::Exec))?;
+        let new = ReuseCheck::look(self.family);
+        announce(self.control, listeners).map_err(at(SetupStep::Exec))?;
+        while let Some(order) = Ordered::receive(self.control).map_err(at(SetupStep::Exec))? {
+            let (ended, is_quick) = self.run(order, &signals)?;
+            // The thread that watches a long one goes with this process.
+            let is_reusable = is_quick
+                && ended.limit.is_none()
+                && new.is_some()
+                && ReuseCheck::look(self.family) == new;
+            let told = LauncherReport::Ended {
+                ended,
+                is_reusable,
+                disk: self.watch.disk(),
+            };
+            report(self.control, &told);
+            if !is_reusable {
+                break;
+            }
+        }
+        exit(0);
+    }
+
+    /// Runs a command, and says whether it ended so soon that nothing had to watch it.
+    fn run(&self, order: Ordered, signals: &SignalFd) -> Result<(CommandEnd, bool), SetupFailed> {
+        let Some(shell) = super::fork_child().map_err(at(SetupStep::Exec))? else {
+            let failed = command::exec(self.setup, &order, self.filter)
+                .expect_err("it returns in trouble only");
+            report(self.control, &LauncherReport::Failed(failed));
+            exit(127);
+        };
+        self.watch.begin(order.disk());
+        // The pipes end with the command's own processes.
+        drop(order);
+        let mut usage = Usage::default();
+        // Most commands have ended before there is anything to watch.
+        let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
+        let is_quick = matches!(end, End::Exited(_));
+        if let End::NotYet = end {
+            self.watch
+                .clone()
+                .start(shell)
+                .map_err(at(SetupStep::Limits))?;
+            end = self.wait_for_end(signals, shell, None, &mut usage);
+        }
+        self.end_all(&mut usage);
+        let (exit_code, limit) = match end {
+            End::Exited(code) => (code, self.watch.limit_at_end()),
+            // The worker does not wait for more than the end.
+            End::Killed | End::NotYet => (None, self.watch.limit()),
+        };
+        let is_killed = limit.is_some_and(|limit| self.watch.is_deadly(limit));
+        let ended = CommandEnd {
+            exit_code: exit_code.filter(|_| !is_killed),
+            limit: limit.or_else(|| (exit_code == Some(FILE_SIZE_EXIT)).then_some(Limit::FileSize)),
+            cpu: usage.cpu,
+            peak_memory_bytes: self.watch.peak_memory_bytes().max(usage.peak_memory_bytes),
+        };
+        Ok((ended, is_quick))
+    }
+
+    fn wait_for_end(
+        &self,
+        signals: &SignalFd,
+        shell: Pid,
+        patience: Option<Duration>,
+        usage: &mut Usage,
+    ) -> End {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        let mut are_more_ended = false;
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let is_late = left.is_some_and(|left| left.is_zero());
+            let left = if are_more_ended {
+                Some(Duration::ZERO)
+            } else {
+                left
+            };
+            let left = left.map(|left| Timespec::try_from(left).expect("it is short"));
+            let mut waiting = [
+                PollFd::new(signals, PollFlags::IN),
+                PollFd::new(self.control, PollFlags::IN),
+            ];
+            match poll(&mut waiting, left.as_ref()) {
+                Ok(0) if is_late || !are_more_ended => return End::NotYet,
+                Ok(_) => {}
+                Err(_) => continue,
+            }
+            // The worker says nothing while a command runs, so this is the end of the lifeline.
+            if !waiting[1].revents().is_empty() {
+                return End::Killed;
+            }
+            while let Ok(Some(_)) = signals.read_signal() {}
+            // Also those who lost their parent and became our children.
+            match usage.wait_for(shell) {
+                Waited::CommandEnd(_, status) => return End::Exited(exit_code(status)),
+                Waited::More => are_more_ended = true,
+                Waited::NotYet | Waited::Nobody => are_more_ended = false,
+            }
+        }
+    }
+
+    /// Kills all that is left and waits until every child is gone, so that their usage counts.
+    fn end_all(&self, usage: &mut Usage) {
+        // After most commands nobody has to be looked for.
+        if !matches!(usage.wait_all(), Waited::Nobody) {
+            self.family.end(usage);
+        }
+    }
+}
+
+/// Has the end of a child be heard by polling.
+fn hear_children() -> io::Result<SignalFd> {
+    let mut child_ended = SigSet::empty();
+    child_ended.add(Signal::SIGCHLD);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&child_ended), None)?;
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    Ok(SignalFd::with_flags(&child_ended, flags)?)
+}
+
+fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
+    let json = serde_json::to_vec(&LauncherReport::Ready)?;
+    let descriptors: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
+    channel::send(control, &json, &descriptors)
+}
+
+/// What came of waiting for a command.
+enum End {
+    /// It ended, with an exit code as a shell gives it.
+    Exited(Option<i32>),
+    /// The worker wants its end, or is gone.
+    Killed,
+    /// It runs.
+    NotYet,
+}
+
+/// As a shell gives it.
+fn exit_code(status: i32) -> Option<i32> {
+    if libc::WIFEXITED(status) {
+        Some(libc::WEXITSTATUS(status))
+    } else {
+        libc::WIFSIGNALED(status).then(|| 128 + libc::WTERMSIG(status))
+    }
+}

@@ -1,0 +1,93 @@
+//! Memory and disk that no path leads to: files that never had a name or have lost it, as long as they are open,
+//! and shared memory of System V.
+//!
+//! Not all of it can be seen from here: what is mapped and no longer open, or on its way through a socket. A cgroup
+//! counts such memory as well.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+
+use rustix::fs::{FileType, stat, statfs};
+use rustix::process::Pid;
+
+use super::process::{self, Process};
+use super::process_set::ProcessSet;
+
+/// What is held, in bytes.
+#[derive(Default)]
+pub(super) struct UnlinkedUsage {
+    pub(super) memory_bytes: u64,
+    pub(super) disk_bytes: u64,
+}
+
+/// Looks at all that these processes have open. All threads of one have the same: the filter of system calls denies
+/// them tables of their own.
+pub(super) fn measure(processes: &[Process], family: ProcessSet) -> UnlinkedUsage {
+    let mut sum = UnlinkedUsage::default();
+    let mut seen = HashSet::new();
+    for process in processes {
+        // It may be gone, or hide.
+        let Ok(entries) = open_files(process.thread) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            sum.add(&entry.path(), &mut seen);
+        }
+    }
+    if let ProcessSet::Namespace = family {
+        sum.memory_bytes += system_v();
+    }
+    sum
+}
+
+/// Whether a process does not let itself be looked at, as if it were of another user. `shell` is the first of a
+/// command:
+/// until it becomes bash it is like the one that looks after it.
+pub(super) fn is_hidden(process: &Process, shell: Pid) -> bool {
+    let is_denied = |thread| {
+        open_files(thread).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    };
+    let is_begun = |thread| thread != shell || !process::has_not_executed(thread);
+    // One that is ending is denied as well, and has no memory. Bash may have begun meanwhile, so it is asked twice.
+    is_denied(process.thread)
+        && is_begun(process.thread)
+        && Process::look(process.thread).is_some_and(|process| is_denied(process.thread))
+}
+
+fn open_files(thread: Pid) -> io::Result<fs::ReadDir> {
+    fs::read_dir(format!("/proc/{}/fd", thread.as_raw_nonzero()))
+}
+
+impl UnlinkedUsage {
+    /// Adds an open file, unless it has a name or was added before.
+    fn add(&mut self, descriptor: &std::path::Path, seen: &mut HashSet<(u64, u64)>) {
+        const BLOCK_BYTES: u64 = 512;
+        let Ok(file) = stat(descriptor) else {
+            return;
+        };
+        let is_plain = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile;
+        if !is_plain || file.st_nlink > 0 || !seen.insert((file.st_dev, file.st_ino)) {
+            return;
+        }
+        let bytes = file.st_blocks.unsigned_abs() * BLOCK_BYTES;
+        let is_memory = statfs(descriptor).is_ok_and(|it| it.f_type == libc::TMPFS_MAGIC);
+        if is_memory {
+            self.memory_bytes += bytes;
+        } else {
+            self.disk_bytes += bytes;
+        }
+    }
+}
+
+/// All of the namespace (proc_sysvipc(5)), whoever has it attached.
+fn system_v() -> u64 {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let mut lines = text.lines();
+    let names = lines.next().unwrap_or_default().split_whitespace();
+    let Some(column) = names.into_iter().position(|name| name == "rss") else {
+        return 0;
+    };
+    let bytes = |line: &str| line.split_whitespace().nth(column)?.parse::<u64>().ok();
+    lines.filter_map(bytes).sum()
+}

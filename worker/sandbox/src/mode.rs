@@ -1,0 +1,28 @@
+//! The confinement that the operator asks for.
+
+use std::str::FromStr;
+
+/// What the operator wants. Nothing that a client or a model says changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Namespaces, or the worker does not start.
+    #[default]
+    Required,
+    /// Where there are no namespaces, Landlock; if there is no Landlock, the worker does not start.
+    AllowLandlocked,
+    /// None: commands run as the worker's own user. For development.
+    Off,
+}
+
+impl FromStr for Mode {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "required" => Ok(Self::Required),
+            "allow-landlocked" => Ok(Self::AllowLandlocked),
+            "off" => Ok(Self::Off),
+            _ => Err("must be one of: required, allow-landlocked, off"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One question to the model: budget, retries, streaming of deltas to the log.
+
+use std::error::Error;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::StreamExt;
+use shared::event::{EventData, TextDelta};
+use shared::job::LoopStop;
+use shared::message::AssistantMessage;
+use worker_model::retry::{self, Failed};
+use worker_model::{ModelError, ModelEvent, ModelRequest};
+
+use crate::budget::Reserved;
+use crate::loop_error::LoopError;
+use crate::ports::LoopPorts;
+use crate::question::{Question, Urgency};
+use crate::telemetry::ModelCall;
+
+/// The result of a question.
+pub(crate) enum ModelAnswer {
+    Reply(AssistantMessage),
+    /// The reply could have exceeded a budget.
+    Unaffordable(LoopStop),
+}
+
+/// Asks for one reply, if there is budget for it.
+pub(crate) async fn ask(
+    ports: &LoopPorts<'_>,
+    question: Question<'_>,
+) -> Result<ModelAnswer, LoopError> {
+    let budget = ports.budget;
+    let max_tokens = match budget.reserve(&question).await? {
+        Reserved::Granted(max_tokens) => max_tokens,
+        Reserved::Refused(stop) => {
+            ports.meters.refused(stop);
+            return Ok(ModelAnswer::Unaffordable(stop));
+        }
+    };
+    let call = ModelCall::begin(
+        ports.span,
+        &ports.meters.models,
+        ports.model_name,
+        max_tokens,
+    );
+    let request = ModelRequest {
+        max_tokens,
+        ..question.request
+    };
+    let used = question.used;
+    let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
+        log_retry(ports, &failed);
+        let (may_be_billed, is_last) = (failed.may_be_billed(), failed.wait.is_none());
+        call.failed(failed.error, is_last);
+        budget.fail(may_be_billed, is_last, used).boxed()
+    };
+    let mut events = retry::stream(ports.model, request, &report);
+    loop {
+        // An incomplete reply is asked for again by the next worker. The worker waits for it only if asking again
+        // would use up a budget for nothing.
+        let event = tokio::select! {
+            event = events.next() => event.ok_or(ModelError::BrokenStream).flatten(),
+            () = ports.drain.cancelled(), if !budget.applies() => return Err(LoopError::Drained),
+        };
+        let delta = match event {
+            Ok(ModelEvent::Begun) => continue,
+            Ok(ModelEvent::Text(text)) => EventData::MessageDelta(TextDelta { text }),
+            Ok(ModelEvent::Reasoning(text)) => EventData::ReasoningDelta(TextDelta { text }),
+            Ok(ModelEvent::Completed(mut reply)) => {
+                budget.settle(&mut reply.usage).await;
+                call.replied(&reply);
+                return Ok(ModelAnswer::Reply(reply));
+            }
+            Err(error) => {
+                let Some(refusal) = budget.refusal() else {
+                    return Err(error.into());
+                };
+                let stop = refusal?;
+                ports.meters.refused(stop);
+                return Ok(ModelAnswer::Unaffordable(stop));
+            }
+        };
+        if question.urgency == Urgency::Required {
+            ports.log.append(delta).await;
+        }
+    }
+}
+
+/// Logs a retry for the operator, without the job's secrets.
+fn log_retry(ports: &LoopPorts<'_>, failed: &Failed<'_>) {
+    let (Some(wait), tries) = (failed.wait, failed.tries) else {
+        return;
+    };
+    let first = Some(failed.error as &dyn Error);
+    let causes = std::iter::successors(first, |&error| error.source());
+    let error = causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ");
+    let error = ports.log.redact(&error);
+    tracing::warn!(job = %ports.job, %error, tries, ?wait, "the model call failed and is retried");
+}

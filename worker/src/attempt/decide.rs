@@ -1,0 +1,308 @@
+//! The decision what the outcome of an attempt means for the job: retry, wait or finish, with the last log entries.
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use shared::asset::StoreError;
+use shared::db::claim::Claimed;
+use shared::db::log::{Next, finish};
+use shared::event::{
+    ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
+    WaitReason,
+};
+use shared::id::ApprovalId;
+use shared::job::{Job, JobError, JobErrorCode, JobResult, Limits, LoopStop, Outcome};
+use shared::message::ToolCall;
+
+use super::outcome::AttemptOutcome;
+use super::partial_result::PartialResult;
+use super::unreadable::{is_unreadable, retry_or_fail};
+
+/// Attempts that an outage of the provider may end before the job fails.
+const MAX_MODEL_OUTAGES: i16 = 5;
+/// The pause after the first of them, doubled each time.
+const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause that a provider may ask for: it may be wrong by years. The job's time does not run meanwhile.
+const MAX_OUTAGE_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// Attempts after which an outage of the database or the asset store counts as an internal error.
+const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
+/// The most doublings of the pause after such an attempt.
+const MAX_OUTAGE_DOUBLINGS: i16 = 5;
+/// The pause after an internal error, doubled each time.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The state of the job that a decision depends on.
+pub(super) struct AttemptState<'a> {
+    pub(super) job: &'a Job,
+    pub(super) limits: Limits,
+    /// Attempts that an internal error may end before the job fails.
+    pub(super) max_attempts: i16,
+    /// Earlier attempts that an internal error ended.
+    pub(super) failures: i16,
+    /// Earlier attempts that an outage of the provider ended.
+    pub(super) model_outages: i16,
+    /// Earlier attempts of workers whose release could not read the job.
+    pub(super) unreadable: i16,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl<'a> AttemptState<'a> {
+    pub(super) fn new(claimed: &'a Claimed, now: DateTime<Utc>) -> Self {
+        Self {
+            job: &claimed.job,
+            limits: claimed.request.limits,
+            max_attempts: claimed.request.max_attempts,
+            failures: claimed.failures,
+            model_outages: claimed.model_outages,
+            unreadable: claimed.unreadable,
+            now,
+        }
+    }
+}
+
+/// The last entries of a lease, and what follows for the job.
+pub(super) struct Decision {
+    pub(super) events: Vec<EventData>,
+    pub(super) next: Next,
+    /// The error that the operator should see.
+    pub(super) report: Option<Report>,
+}
+
+/// An error of an attempt, for the operator.
+pub(super) struct Report {
+    pub(super) error: anyhow::Error,
+    pub(super) kind: ReportKind,
+}
+
+/// The kind of an error of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReportKind {
+    /// The database or the asset store is out of reach, as the message says.
+    Outage(&'static str),
+    /// Another release wrote the job.
+    Unreadable,
+    /// An internal error.
+    Internal,
+}
+
+/// Decides what an outcome means for the job. `None` if the lease is lost: there is nothing to write.
+pub(super) fn decide(
+    outcome: AttemptOutcome,
+    state: &AttemptState<'_>,
+    partial: PartialResult,
+) -> Option<Decision> {
+    let PartialResult { result, unanswered } = partial;
+    let mut decision = match outcome {
+        AttemptOutcome::Lost => return None,
+        AttemptOutcome::Stopped(stop) => complete(state, result, stop),
+        AttemptOutcome::Failed(error) => fail(state, result, error),
+        AttemptOutcome::Cancelled => end(state, Outcome::Cancelled, result),
+        AttemptOutcome::Waiting(calls) => wait(state, calls),
+        AttemptOutcome::Drained => {
+            let message = "the worker is leaving".to_owned();
+            retry(state, RetryCause::Drain, message, Duration::ZERO)
+        }
+        AttemptOutcome::ModelOutage {
+            message,
+            retry_after,
+        } => model_outage(state, result, message, retry_after),
+        AttemptOutcome::Internal(error) => internal(state, result, error),
+    };
+    if matches!(decision.next, Next::Finish { .. }) {
+        decision.events.splice(0..0, unanswered);
+    }
+    Some(decision)
+}
+
+fn end(state: &AttemptState<'_>, outcome: Outcome, result: JobResult) -> Decision {
+    let (last, next) = finish(state.job.clone(), outcome, state.now, result);
+    Decision {
+        events: vec![last],
+        next,
+        report: None,
+    }
+}
+
+fn complete(state: &AttemptState<'_>, result: JobResult, stop: LoopStop) -> Decision {
+    let warnings = warnings(stop, &state.limits);
+    let lines: Vec<_> = warnings.iter().map(|it| warning_line(it)).collect();
+    let result = JobResult {
+        stop_reason: Some(stop),
+        warnings,
+        ..result
+    };
+    let mut decision = end(state, Outcome::Completed, result);
+    decision.events.splice(0..0, lines);
+    decision
+}
+
+fn fail(state: &AttemptState<'_>, result: JobResult, error: JobError) -> Decision {
+    let result = JobResult {
+        error: Some(error),
+        ..result
+    };
+    end(state, Outcome::Failed, result)
+}
+
+fn retry(
+    state: &AttemptState<'_>,
+    cause: RetryCause,
+    message: String,
+    pause: Duration,
+) -> Decision {
+    let run_at = state.now + pause;
+    let last = EventData::JobRetrying(JobRetrying {
+        cause,
+        message,
+        run_at,
+    });
+    Decision {
+        events: vec![last],
+        next: Next::Requeue { cause, run_at },
+        report: None,
+    }
+}
+
+/// Requests approvals. The job stays without a worker until they are answered.
+fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> Decision {
+    let patience = state.limits.approval_timeout_seconds;
+    let until = state.now + Duration::from_secs(patience.into());
+    let requested = calls.into_iter().map(|call| {
+        EventData::ApprovalRequested(ApprovalRequested {
+            approval_id: ApprovalId::new(),
+            call_id: call.call_id,
+            tool: call.tool,
+            input: call.input,
+            expires_at: until,
+        })
+    });
+    let waiting = EventData::JobWaiting(JobWaiting {
+        reason: WaitReason::Approval,
+        until,
+    });
+    Decision {
+        events: requested.chain([waiting]).collect(),
+        next: Next::Wait,
+        report: None,
+    }
+}
+
+fn model_outage(
+    state: &AttemptState<'_>,
+    result: JobResult,
+    message: String,
+    retry_after: Option<Duration>,
+) -> Decision {
+    if state.model_outages + 1 >= MAX_MODEL_OUTAGES {
+        return fail(state, result, JobErrorCode::ModelUnavailable.with(message));
+    }
+    let pause = outage_pause(state.model_outages, retry_after);
+    retry(state, RetryCause::ModelOutage, message, pause)
+}
+
+fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -> Decision {
+    let (decision, kind) = if let Some(cause) = outage(&error)
+        && state.job.attempt < MAX_ATTEMPTS_IN_OUTAGES
+    {
+        let message = match cause {
+            RetryCause::StorageOutage => "the asset store was out of reach",
+            _ => "the database was out of reach",
+        };
+        let earlier = i16::try_from(state.job.attempt - 1).unwrap_or(i16::MAX);
+        let pause = doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS));
+        let decision = retry(state, cause, message.to_owned(), pause);
+        (decision, ReportKind::Outage(message))
+    } else if is_unreadable(&error) {
+        let (last, next) = retry_or_fail(state.job, state.now, state.unreadable, result);
+        let decision = Decision {
+            events: vec![last],
+            next,
+            report: None,
+        };
+        (decision, ReportKind::Unreadable)
+    } else if state.failures + 1 >= state.max_attempts {
+        let error = JobErrorCode::Internal.with("internal error");
+        (fail(state, result, error), ReportKind::Internal)
+    } else {
+        let pause = doubled(FAILURE_PAUSE, state.failures);
+        let message = "internal error".to_owned();
+        let decision = retry(state, RetryCause::Failure, message, pause);
+        (decision, ReportKind::Internal)
+    };
+    Decision {
+        report: Some(Report { error, kind }),
+        ..decision
+    }
+}
+
+/// The outage that caused an error, if there was one.
+fn outage(error: &anyhow::Error) -> Option<RetryCause> {
+    error.chain().find_map(|cause| {
+        if cause.downcast_ref().is_some_and(shared::db::is_outage) {
+            Some(RetryCause::DatabaseOutage)
+        } else if cause.downcast_ref().is_some_and(StoreError::is_outage) {
+            Some(RetryCause::StorageOutage)
+        } else {
+            None
+        }
+    })
+}
+
+/// The pause after so many outages before: what the provider asked for, if it is longer than ours.
+fn outage_pause(earlier: i16, retry_after: Option<Duration>) -> Duration {
+    let asked = retry_after.unwrap_or_default();
+    doubled(OUTAGE_PAUSE, earlier)
+        .max(asked)
+        .min(MAX_OUTAGE_PAUSE)
+}
+
+fn doubled(pause: Duration, times: i16) -> Duration {
+    pause.saturating_mul(1 << times.clamp(0, 10))
+}
+
+fn warnings(stop: LoopStop, limits: &Limits) -> Vec<String> {
+    let warning = match stop {
+        LoopStop::EndTurn => return Vec::new(),
+        LoopStop::MaxTokens => format!(
+            "the last reply was cut at limits.max_tokens ({})",
+            limits.max_tokens
+        ),
+        LoopStop::ContextFull => {
+            "the last reply was cut where the model's context was full".to_owned()
+        }
+        LoopStop::Refusal => "the model declined to go on".to_owned(),
+        LoopStop::MaxIterations => {
+            format!(
+                "stopped after limits.max_iterations ({}) replies; the work may not be finished",
+                limits.max_iterations
+            )
+        }
+        LoopStop::RepeatedCall => {
+            "the model made the same call again and again; the work may not be finished".to_owned()
+        }
+        LoopStop::MaxTotalTokens => format!(
+            "stopped at limits.max_total_tokens ({}); the work may not be finished",
+            limits.max_total_tokens.unwrap_or_default()
+        ),
+        LoopStop::MaxCostUsd => format!(
+            "stopped at limits.max_cost_usd ({}); the work may not be finished",
+            limits.max_cost_usd.unwrap_or_default()
+        ),
+        LoopStop::TenantBudget => {
+            "stopped at the budget of the tenant for this month; the work may not be finished"
+                .to_owned()
+        }
+    };
+    vec![warning]
+}
+
+/// A warning in the job's log.
+pub(super) fn warning_line(message: &str) -> EventData {
+    EventData::Log(LogLine {
+        level: LogLevel::Warning,
+        message: message.to_owned(),
+    })
+}

@@ -1,0 +1,240 @@
+//! The execution of an attempt: preparation, then the loop, within the time of the job.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shared::db::claim::Claimed;
+use shared::job::{JobError, JobErrorCode, LoopStop};
+use shared::telemetry::trace::Span;
+use tokio::time::timeout_at;
+use worker_egress::Egress;
+use worker_tool::ToolContext;
+use worker_tool::mcp::{McpTool, Servers};
+use worker_workspace::{JobSecrets, Snapshots, Workspace};
+
+use super::clock::Clock;
+use super::outcome::AttemptOutcome;
+use super::prepare::{Prepared, prepare};
+use super::signals::Signals;
+use super::tools::{AttemptSnapshots, AttemptTools};
+use crate::budget::{Budget, BudgetTerms, Tenant};
+use crate::job_profile::JobProfile;
+use crate::log::JobLog;
+use crate::loop_error::LoopError;
+use crate::ports::LoopPorts;
+use crate::run_loop::run_loop;
+use crate::toolbox::{ToolRunner, Toolbox};
+use crate::transcript::Transcript;
+use crate::worker_context::WorkerContext;
+
+/// An attempt that is executed.
+pub(super) struct Execution<'a> {
+    pub(super) context: &'a WorkerContext,
+    pub(super) claimed: &'a Claimed,
+    pub(super) profile: &'a JobProfile,
+    pub(super) log: &'a JobLog,
+    pub(super) signals: &'a Signals,
+    pub(super) span: &'a Span,
+}
+
+/// The loop's state at the end of an attempt.
+pub(super) struct LoopState {
+    pub(super) transcript: Transcript,
+    pub(super) snapshots: Snapshots,
+}
+
+impl Execution<'_> {
+    /// Prepares and loops. Returns the outcome, and the loop's state if the loop began.
+    pub(super) async fn run(&self, clock: &Clock) -> (AttemptOutcome, Option<LoopState>) {
+        let limit = Duration::from_secs(self.claimed.request.limits.timeout_seconds.into());
+        let deadline = clock.begun_at + limit.saturating_sub(self.claimed.spent);
+        // Boxed, as all below: what is done only once has no room while the loop waits for its model.
+        let preparing = Box::pin(self.prepare(deadline));
+        let mut prepared = match self.signals.watch(preparing).await {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(outcome)) => return (outcome, None),
+            Err(interrupt) => return (interrupt.into(), None),
+        };
+        for entry in std::mem::take(&mut prepared.entries) {
+            self.log.append(entry).await;
+        }
+        let outcome = match self.budget_terms() {
+            Ok(terms) => Box::pin(self.run_loop(terms, &mut prepared, deadline)).await,
+            Err(error) => AttemptOutcome::Failed(error),
+        };
+        remove(prepared.workspace).await;
+        let state = LoopState {
+            transcript: prepared.transcript,
+            snapshots: prepared.snapshots,
+        };
+        (outcome, Some(state))
+    }
+
+    async fn prepare(&self, deadline: Instant) -> Result<Prepared, AttemptOutcome> {
+        let preparing = prepare(self.context, self.claimed, self.profile, self.log);
+        tokio::select! {
+            prepared = timeout_at(deadline.into(), preparing) => match prepared {
+                Ok(prepared) => prepared.map_err(AttemptOutcome::from),
+                Err(_) => Err(self.timed_out()),
+            },
+            // The next attempt can do all of it again.
+            () = self.signals.drain.cancelled() => Err(AttemptOutcome::Drained),
+        }
+    }
+
+    fn budget_terms(&self) -> Result<BudgetTerms, JobError> {
+        let limits = self.claimed.request.limits;
+        BudgetTerms::new(&self.claimed.job.model, limits, &self.context.providers)
+    }
+
+    /// Runs the loop until it ends, its time is over, or a signal interrupts it.
+    async fn run_loop(
+        &self,
+        terms: BudgetTerms,
+        prepared: &mut Prepared,
+        deadline: Instant,
+    ) -> AttemptOutcome {
+        let tenant = Tenant::of(self.claimed, &self.context.pool);
+        let budget = Budget::open(
+            terms,
+            self.log,
+            Some(tenant),
+            &self.signals.has_tenant_budget,
+            &mut prepared.transcript,
+        );
+        let looping = Box::pin(self.loop_with_servers(&budget, prepared, deadline));
+        let looping = timeout_at(deadline.into(), looping);
+        let outcome = match self.signals.watch(looping).await {
+            Ok(Ok(Ok(stop))) => AttemptOutcome::Stopped(stop),
+            Ok(Ok(Err(error))) => error.into(),
+            Ok(Err(_)) => self.timed_out(),
+            Err(interrupt) => interrupt.into(),
+        };
+        prepared.transcript.progress.presumptions = budget.presumptions();
+        outcome
+    }
+
+    /// Runs the loop while the MCP servers of the profile run.
+    async fn loop_with_servers(
+        &self,
+        budget: &Budget<'_>,
+        prepared: &mut Prepared,
+        deadline: Instant,
+    ) -> Result<LoopStop, LoopError> {
+        let Prepared {
+            workspace,
+            secrets,
+            egress,
+            model,
+            tools,
+            system,
+            transcript,
+            snapshots,
+            entries: _,
+        } = prepared;
+        let runner = ToolRunner {
+            context: self.tool_context(workspace.clone(), secrets, egress.as_ref()),
+            deadline,
+            span: self.span,
+            meters: &self.context.meters,
+        };
+        let servers = self.start_servers(&runner.context, tools).await?;
+        let mut snapshots = AttemptSnapshots {
+            job: self.claimed.job.id,
+            workspace,
+            snapshots,
+            log: self.log,
+        };
+        let mut ports = LoopPorts {
+            job: self.claimed.job.id,
+            model_name: &self.claimed.job.model,
+            model: &**model,
+            tools: &AttemptTools { tools, runner },
+            log: self.log,
+            replies: &self.context.pool,
+            workspace: &mut snapshots,
+            budget,
+            limits: self.claimed.request.limits,
+            context_window: self
+                .context
+                .providers
+                .context_window(&self.claimed.job.model),
+            drain: &self.signals.drain,
+            span: self.span,
+            meters: &self.context.meters,
+        };
+        let stop = run_loop(&mut ports, system, transcript).await;
+        if let Some(servers) = servers {
+            servers.close().await;
+        }
+        stop
+    }
+
+    /// Starts the MCP servers of the profile and adds their tools.
+    async fn start_servers(
+        &self,
+        context: &ToolContext<'_>,
+        tools: &mut Toolbox,
+    ) -> Result<Option<Servers>, LoopError> {
+        let declared = &self.profile.mcp_servers;
+        if declared.is_empty() {
+            return Ok(None);
+        }
+        let (servers, imported) = tokio::select! {
+            started = Servers::start(declared, context) => started?,
+            () = self.signals.drain.cancelled() => return Err(LoopError::Drained),
+        };
+        for tool in imported {
+            let (tool, schema) = McpTool::new(tool);
+            tools.add(Box::new(tool), schema, &self.profile.hooks);
+        }
+        Ok(Some(servers))
+    }
+
+    fn tool_context<'a>(
+        &'a self,
+        workspace: Arc<Workspace>,
+        secrets: &'a JobSecrets,
+        egress: Option<&'a Arc<Egress>>,
+    ) -> ToolContext<'a> {
+        let (context, profile) = (self.context, self.profile);
+        ToolContext {
+            job: self.claimed.job.id,
+            tenant: self.claimed.tenant,
+            parameters: &self.claimed.request.parameters,
+            workspace,
+            sandbox: &context.sandbox,
+            command_permits: &context.commands,
+            egress,
+            network: &profile.network,
+            secrets,
+            web: &context.web,
+            events: self.log,
+            assets: &context.assets,
+            pool: &context.pool,
+            has_skill_files: profile.files().is_some(),
+            has_programs: profile.has_programs(),
+            max_output_bytes: profile.max_output_chars,
+        }
+    }
+
+    fn timed_out(&self) -> AttemptOutcome {
+        let seconds = self.claimed.request.limits.timeout_seconds;
+        let message = format!("the job took longer than {seconds} s");
+        AttemptOutcome::Failed(JobErrorCode::Timeout.with(message))
+    }
+}
+
+/// Removes a workspace, so that no file of the job is on this machine when the job is reported as ended.
+async fn remove(workspace: Arc<Workspace>) {
+    if !workspace.exists() {
+        return;
+    }
+    workspace.job_directory().quiesce().await;
+    if let Err(error) = tokio::task::spawn_blocking(move || drop(workspace)).await {
+        tracing::error!(
+            error = &error as &dyn std::error::Error,
+            "removing a workspace panicked"
+        );
+    }
+}

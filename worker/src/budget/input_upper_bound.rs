@@ -1,0 +1,172 @@
+//! The most tokens that a request can have.
+
+use crate::transcript::Measured;
+use worker_model::{Message, ModelRequest, Part, ToolSpec};
+
+/// What a provider adds of its own: how it marks roles and explains tools to its model.
+const FRAME_TOKENS: u64 = 1_024;
+/// What marks a message or a part of one.
+const MARK_TOKENS: u64 = 16;
+/// The most that an image takes anywhere: the smaller models of OpenAI count nearly as much for one of many
+/// tiles.
+const IMAGE_TOKENS: u64 = 50_000;
+/// What a document or a recording may take if there is no limit to what the model reads.
+const FILE_TOKENS: u64 = 1_000_000;
+
+/// What is known of how a request is counted.
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownCounts {
+    /// What the provider has counted of the messages.
+    pub(super) measured: Option<Measured>,
+    /// Whether it has read this very system prompt and these tools with them.
+    pub(super) is_same_head: bool,
+    /// How much the model reads at once.
+    pub(super) window: Option<u32>,
+}
+
+/// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
+/// token has at least one.
+pub(super) fn input_upper_bound(request: &ModelRequest<'_>, known: KnownCounts) -> u64 {
+    let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
+    let head = FRAME_TOKENS + request.system.len() as u64 + tools;
+    let (counted, rest) = match known.measured {
+        Some(measured) => {
+            let reply = &request.messages[measured.messages - 1];
+            // What is handed back may be counted in another way than when it was written.
+            let reply = message(reply, known.window).max(measured.output_tokens);
+            let head = if known.is_same_head { 0 } else { head };
+            let rest = &request.messages[measured.messages..];
+            (measured.input_tokens + reply + head, rest)
+        }
+        None => (head, request.messages),
+    };
+    let rest: u64 = rest.iter().map(|it| message(it, known.window)).sum();
+    counted + rest
+}
+
+fn tool(spec: &ToolSpec) -> u64 {
+    let schema = spec.input_schema.to_string();
+    MARK_TOKENS + (spec.name.len() + spec.description.len() + schema.len()) as u64
+}
+
+fn message(message: &Message, window: Option<u32>) -> u64 {
+    let parts = match message {
+        Message::User(parts) => parts.iter().map(|it| part(it, window)).sum(),
+        Message::Assistant(reply) => {
+            let content = serde_json::to_string(&reply.content);
+            content.expect("blocks have string keys").len() as u64
+        }
+    };
+    MARK_TOKENS + parts
+}
+
+fn part(part: &Part, window: Option<u32>) -> u64 {
+    let content = match part {
+        Part::Text(text) => text.len() as u64,
+        Part::ToolResult(result) => (result.call_id.len() + result.text.len()) as u64,
+        Part::Media(file) => {
+            let name = (file.name.len() + file.content_type.len()) as u64;
+            name + if file.content_type.starts_with("image/") {
+                IMAGE_TOKENS
+            } else {
+                // How many pages or minutes it has does not show; the provider refuses what the model cannot read.
+                window.map_or(FILE_TOKENS, u64::from)
+            }
+        }
+    };
+    MARK_TOKENS + content
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use serde_json::json;
+    use shared::message::{AssistantMessage, Block, StopReason, Tokens};
+
+    use super::*;
+    use worker_model::Media;
+
+    fn user(text: &str) -> Message {
+        Message::User(vec![Part::Text(text.to_owned())])
+    }
+
+    fn reply(text: &str) -> Message {
+        Message::Assistant(AssistantMessage {
+            content: vec![Block::Text { text: text.into() }],
+            stop_reason: StopReason::EndTurn,
+            usage: Tokens::default(),
+            model: "m".into(),
+        })
+    }
+
+    fn bound(messages: &[Message], known: KnownCounts) -> u64 {
+        let tools = [Arc::new(ToolSpec {
+            name: "shell.exec".into(),
+            description: "d".repeat(200),
+            input_schema: json!({"type": "object"}),
+        })];
+        let request = ModelRequest {
+            system: &"s".repeat(3_000),
+            tools: &tools,
+            messages,
+            max_tokens: 1,
+        };
+        input_upper_bound(&request, known)
+    }
+
+    #[test]
+    fn nothing_that_is_sent_is_left_out() {
+        let bare = bound(&[user("")], KnownCounts::default());
+        assert!(bare > 3_000 + 200 + "shell.exec".len() as u64, "{bare}");
+        let longer = bound(&[user(&"ä".repeat(500))], KnownCounts::default());
+        assert_eq!(longer - bare, 1_000);
+        let turn = bound(
+            &[user(""), reply(&"r".repeat(70)), user("more")],
+            KnownCounts::default(),
+        );
+        assert!(turn >= bare + 74, "{turn}");
+    }
+
+    #[test]
+    fn what_was_counted_is_not_counted_by_its_bytes() {
+        let messages = [user(&"x".repeat(100_000)), reply("short"), user("and now?")];
+        let measured = Some(Measured {
+            messages: 2,
+            input_tokens: 21_000,
+            output_tokens: 900,
+        });
+        let same = KnownCounts {
+            measured,
+            is_same_head: true,
+            window: None,
+        };
+        let expected = 21_000 + 900 + 2 * MARK_TOKENS + 8;
+        assert_eq!(bound(&messages, same), expected);
+        let other = KnownCounts {
+            is_same_head: false,
+            ..same
+        };
+        assert!(bound(&messages, other) > expected + 3_200);
+    }
+
+    #[test]
+    fn files_are_bounded_by_what_they_may_take() {
+        let file = |content_type: &str| {
+            [Message::User(vec![Part::Media(Media {
+                name: "f".into(),
+                content_type: content_type.into(),
+                data: Bytes::from_static(b"tiny"),
+            })])]
+        };
+        let known = KnownCounts {
+            window: Some(200_000),
+            ..KnownCounts::default()
+        };
+        assert!(bound(&file("image/png"), known) > IMAGE_TOKENS);
+        assert!(bound(&file("image/png"), known) < 60_000);
+        assert!(bound(&file("application/pdf"), known) > 200_000);
+        assert!(bound(&file("audio/wav"), KnownCounts::default()) > FILE_TOKENS);
+    }
+}

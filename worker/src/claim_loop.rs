@@ -1,0 +1,343 @@
+//! The claim loop of a worker: register, claim jobs for the free slots, drain.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use shared::db::claim::{Claim, Claimed, UnreadableJob};
+use shared::db::worker::NewWorker;
+use shared::db::{self, Steady};
+use shared::id::WorkerId;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{self, Signals};
+use crate::heartbeat::Heartbeat;
+use crate::maintenance::{self, Keep, reaper};
+use crate::notifications::{self, JobSignals, RunningJobs};
+use crate::programs;
+use crate::shutdown::Shutdown;
+use crate::time_accounting::TimeAccounting;
+use crate::worker_context::WorkerContext;
+
+/// The latest that a free slot notices a job if its notification is lost, and the interval of the reaper.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The time that jobs have to reach a boundary when the worker drains.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
+/// The time that they have after that to write their last entries.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
+/// The most time of one round of the reaper before the next claim. The rest is done a second later.
+const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout of a report to the database that the worker can do without.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause after the database failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Runs until told to end. A worker that was declared dead ends its jobs and registers again under a new id.
+pub(crate) async fn run(
+    context: Arc<WorkerContext>,
+    new: NewWorker,
+    keep: Keep,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
+    let work = Arc::new(Notify::new());
+    let running = RunningJobs::default();
+    let mut beside = JoinSet::new();
+    beside.spawn(shared::clock::sync::keep(context.pool.clone()));
+    beside.spawn(maintenance::run(context.clone(), keep));
+    beside.spawn(notifications::listen(
+        context.pool.clone(),
+        work.clone(),
+        running.clone(),
+    ));
+    while !shutdown.drain.is_cancelled() {
+        let worker = match db::worker::insert(&context.pool, &new).await {
+            Ok(worker) => worker,
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot register");
+                shutdown.drain.run_until_cancelled(sleep(RETRY_PAUSE)).await;
+                continue;
+            }
+        };
+        let dead = CancellationToken::new();
+        let db = Steady::of(&context.pool);
+        let heartbeat = Heartbeat::start(db, worker, context.silence, dead.clone())?;
+        tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
+        let registration = Registration {
+            context: &context,
+            worker,
+            new: &new,
+            db: Steady::of(&context.pool),
+            work: &work,
+            running: &running,
+            accounting: TimeAccounting::default(),
+            dead,
+            shutdown: &shutdown,
+            attempts: JoinSet::new(),
+            may_be_ready: true,
+            had_room: true,
+        };
+        let mut search = JoinSet::new();
+        search.spawn(programs::search(
+            context.clone(),
+            worker,
+            new.programs.clone(),
+        ));
+        registration.run().await;
+        search.shutdown().await;
+        heartbeat.stop().await;
+        // If this fails, other workers notice the silence.
+        let stopping = db::worker::stop(&context.pool, worker);
+        report(stopping, "cannot say that this worker has ended").await;
+    }
+    beside.shutdown().await;
+    Ok(())
+}
+
+/// The worker under one id, until it drains or is declared dead.
+struct Registration<'a> {
+    context: &'a Arc<WorkerContext>,
+    worker: WorkerId,
+    new: &'a NewWorker,
+    /// The connection for claims.
+    db: Steady,
+    work: &'a Notify,
+    running: &'a RunningJobs,
+    accounting: TimeAccounting,
+    dead: CancellationToken,
+    shutdown: &'a Shutdown,
+    /// Running attempts. Each returns whether its end may let another job of its tenant start.
+    attempts: JoinSet<bool>,
+    /// Whether there may be jobs that the last claim did not see or had no slot for.
+    may_be_ready: bool,
+    had_room: bool,
+}
+
+impl Registration<'_> {
+    async fn run(mut self) {
+        let mut ticks = interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let dead = self.dead.clone();
+            match dead.run_until_cancelled(self.claim()).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    self.db.forget();
+                    tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
+                }
+                None => break,
+            }
+            let used = self.attempts.len();
+            self.context.meters.occupied(used, self.new.slots);
+            let is_full = used >= self.new.slots as usize;
+            tokio::select! {
+                biased;
+                () = self.dead.cancelled() => break,
+                () = self.shutdown.drain.cancelled() => break self.drain().await,
+                // Before the branches that may be ready all the time.
+                _ = ticks.tick() => {
+                    self.maintain().await;
+                    self.may_be_ready = true;
+                }
+                Some(ended) = self.attempts.join_next() => self.note(ended),
+                () = self.work.notified(), if !is_full => self.may_be_ready = true,
+            }
+        }
+        self.dead.cancel();
+        while self.attempts.join_next().await.is_some() {}
+        report(self.charge(), "cannot charge tenants").await;
+    }
+
+    /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims
+    /// nothing: it
+    /// would get the jobs that it just handed back.
+    async fn claim(&mut self) -> db::Result<()> {
+        while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
+        Ok(())
+    }
+
+    /// Returns whether there may be more at once.
+    async fn claim_once(&mut self) -> db::Result<bool> {
+        while let Some(ended) = self.attempts.try_join_next() {
+            self.note(ended);
+        }
+        let free = self.new.slots as usize - self.attempts.len();
+        if !self.may_be_ready || free == 0 || !self.has_room() {
+            return Ok(false);
+        }
+        let begun_at = Instant::now();
+        let claimed = db::claim::claim(
+            self.db.get().await?,
+            self.worker,
+            &self.new.skills,
+            free as i64,
+            self.context.sandbox.has_network(),
+        )
+        .await?;
+        self.context.meters.claimed(begun_at.elapsed(), &claimed);
+        self.may_be_ready = claimed.len() >= free;
+        let may_be_more = claimed.iter().any(takes_turns);
+        for claim in claimed {
+            let makes_room = takes_turns(&claim);
+            match claim {
+                Ok(claimed) => self.begin(claimed, makes_room),
+                Err(unreadable) => self.hand_back(*unreadable, makes_room),
+            }
+        }
+        self.may_be_ready |= may_be_more;
+        Ok(may_be_more)
+    }
+
+    /// Begins an attempt.
+    fn begin(&mut self, claimed: Claimed, makes_room: bool) {
+        let signals = Signals {
+            cancel: CancellationToken::new(),
+            lost: self.dead.child_token(),
+            drain: self.shutdown.drain.clone(),
+            leave: self.shutdown.leave.clone(),
+            has_tenant_budget: Arc::new(AtomicBool::new(claimed.has_tenant_budget)),
+        };
+        if claimed.cancel_requested {
+            signals.cancel.cancel();
+        }
+        let job_signals = JobSignals {
+            cancel: signals.cancel.clone(),
+            has_tenant_budget: signals.has_tenant_budget.clone(),
+        };
+        let guards = (
+            self.running.enter(claimed.lease, job_signals),
+            self.accounting
+                .begin(claimed.lease, claimed.tenant, claimed.prepaid),
+        );
+        let attempt = attempt::run(self.context.clone(), self.worker, claimed, signals);
+        // An `async` block would have room for the attempt twice.
+        self.attempts.spawn(attempt.map(move |()| {
+            drop(guards);
+            makes_room
+        }));
+    }
+
+    /// Hands back a job that this release cannot read.
+    fn hand_back(&mut self, unreadable: UnreadableJob, makes_room: bool) {
+        let (context, lost) = (self.context.clone(), self.dead.child_token());
+        let lease = unreadable.lease;
+        let guards = (
+            self.running.enter(lease, JobSignals::default()),
+            self.accounting
+                .begin(lease, unreadable.tenant, unreadable.prepaid),
+        );
+        self.attempts.spawn(async move {
+            attempt::hand_back(&context, unreadable, lost).await;
+            drop(guards);
+            makes_room
+        });
+    }
+
+    fn note(&mut self, ended: Result<bool, JoinError>) {
+        match ended {
+            Ok(makes_room) => self.may_be_ready |= makes_room,
+            Err(error) => tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "an attempt panicked"
+            ),
+        }
+    }
+
+    /// Whether the disk has room for more jobs. The log says so when that changes.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.context.workspaces.has_room();
+        if std::mem::replace(&mut self.had_room, has_room) != has_room {
+            if has_room {
+                tracing::info!("there is room on the disk again");
+            } else {
+                tracing::error!("the disk is nearly full: no more jobs until there is room");
+            }
+        }
+        has_room
+    }
+
+    /// Charges tenants for the time that their jobs took since it was last called.
+    async fn charge(&self) -> db::Result<()> {
+        let charges = self.accounting.charges(Instant::now());
+        if !charges.is_empty() {
+            db::lane::charge(&self.context.pool, &charges).await?;
+        }
+        Ok(())
+    }
+
+    /// Charges tenants, updates running jobs and runs the reaper. A worker that ends does not wait for it.
+    async fn maintain(&self) {
+        let done = async {
+            self.charge().await?;
+            let held = db::run::list_held(&self.context.pool, self.worker).await?;
+            held.iter().for_each(|run| self.running.update(run));
+            // Claimed by a statement whose answer was lost, or left by an attempt that panicked.
+            let held = held.iter().map(|run| run.lease);
+            let lost = held.filter(|lease| !self.running.knows(*lease));
+            let lost: Vec<_> = lost.map(|lease| lease.job).collect();
+            if reaper::run(self.context, self.worker, &lost).await? {
+                db::run::notify_work(&self.context.pool).await?;
+            }
+            Ok::<_, db::Error>(())
+        };
+        let done = timeout(MAINTENANCE_TIMEOUT, done);
+        tokio::select! {
+            () = self.dead.cancelled() => {}
+            () = self.shutdown.drain.cancelled() => {}
+            done = done => match done {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "maintenance failed");
+                }
+                Err(_) => tracing::warn!("maintenance took too long"),
+            },
+        }
+    }
+
+    /// Waits until jobs reach a boundary, then stops them.
+    async fn drain(&mut self) {
+        tracing::info!(jobs = self.attempts.len(), "leaving");
+        let draining = db::worker::drain(&self.context.pool, self.worker);
+        report(draining, "cannot say that this worker leaves").await;
+        let all_ended = async { while self.attempts.join_next().await.is_some() {} };
+        tokio::select! {
+            () = all_ended => return,
+            () = sleep(DRAIN_PATIENCE) => {}
+            () = self.shutdown.leave.cancelled() => {}
+        }
+        self.shutdown.leave.cancel();
+        let all_ended = async { while self.attempts.join_next().await.is_some() {} };
+        if timeout(LEAVE_PATIENCE, all_ended).await.is_err() {
+            tracing::warn!(
+                jobs = self.attempts.len(),
+                "left jobs behind; others take them over"
+            );
+        }
+    }
+}
+
+/// Reports something to the database that it can do without, and does not wait long for it.
+async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'static str) {
+    match timeout(REPORT_TIMEOUT, reporting).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "{failure}");
+        }
+        Err(_) => tracing::warn!("{failure}: no answer"),
+    }
+}
+
+/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap
+/// gets
+/// all free slots at once, and is charged nothing in advance.
+fn takes_turns(claim: &Claim) -> bool {
+    let prepaid = match claim {
+        Ok(claimed) => claimed.prepaid,
+        Err(unreadable) => unreadable.prepaid,
+    };
+    prepaid > 0.0
+}

@@ -1,0 +1,134 @@
+//! The profile of a job: the tools, rules, network and secrets of its skill or agent, as the loop needs them.
+
+use std::sync::Arc;
+
+use shared::agent::AgentSettings;
+use shared::db::claim::Claimed;
+use shared::hook::Hooks;
+use shared::job::OutputKind;
+use shared::mcp::McpServer;
+use shared::secret::SecretNeed;
+use shared::skill::{Files, Network, Skill};
+use shared::tool::ToolName;
+
+/// How much of a result an agent reads, in bytes. The rest it can page through.
+const AGENT_OUTPUT_BYTES: usize = 50_000;
+
+/// The profile of a job.
+pub(crate) struct JobProfile {
+    pub(crate) instructions: Instructions,
+    /// The tools that it gets.
+    pub(crate) tools: Vec<ToolName>,
+    /// Which of its calls wait for a person, or are written down: its own rules and those of the job.
+    pub(crate) hooks: Hooks,
+    /// The kinds of files that it makes.
+    pub(crate) outputs: Vec<OutputKind>,
+    /// How much of a tool's output the model reads, in bytes.
+    pub(crate) max_output_chars: usize,
+    /// What of the network its commands may reach.
+    pub(crate) network: Network,
+    /// The secrets that it is handed, and no others.
+    pub(crate) secrets: Vec<SecretNeed>,
+    /// The servers whose tools it gets, too.
+    pub(crate) mcp_servers: Vec<McpServer>,
+}
+
+/// The instructions of a skill or an agent.
+pub(crate) enum Instructions {
+    /// What to do, and how, and with which files.
+    Skill(Arc<Skill>),
+    /// Who it is, and how it works, if there is anything to say of that.
+    Agent { soul: String, instructions: String },
+}
+
+impl JobProfile {
+    /// The profile in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
+    pub(crate) fn of(claimed: &Claimed, skill: Option<&Arc<Skill>>) -> Option<Self> {
+        let agent = claimed.request.agent.as_ref();
+        let profile = match skill {
+            Some(skill) => Some(Self {
+                hooks: skill.hooks_for(&claimed.request.parameters),
+                ..Self::from(skill)
+            }),
+            None => agent.map(|agent| Self::from(&agent.settings)),
+        }?;
+        Some(Self {
+            hooks: profile.hooks.and(&claimed.request.hooks),
+            ..profile
+        })
+    }
+
+    /// The secrets that may be sent to hosts: none, unless it says to which.
+    pub(crate) fn sent_secrets(&self) -> &[SecretNeed] {
+        match self.network {
+            Network::Hosts(_) => &self.secrets,
+            Network::None | Network::Public => &[],
+        }
+    }
+
+    /// The files of its skill, if it can look at them.
+    pub(crate) fn files(&self) -> Option<&Files> {
+        let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
+        match &self.instructions {
+            Instructions::Skill(skill) if reads && skill.files.beside().next().is_some() => {
+                Some(&skill.files)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether its skill brings programs of its own.
+    pub(crate) fn has_programs(&self) -> bool {
+        let mut files = self.files().into_iter().flat_map(Files::beside);
+        files.any(|(path, _)| path.as_str().starts_with("bin/"))
+    }
+
+    /// Whether it has any tools.
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.is_empty() || !self.mcp_servers.is_empty()
+    }
+
+    /// Whether it runs commands.
+    pub(crate) fn has_shell(&self) -> bool {
+        let is_shell =
+            |tool: &ToolName| matches!(tool, ToolName::ExecuteBash | ToolName::ShellExec);
+        self.tools.iter().any(is_shell)
+    }
+}
+
+impl From<&Arc<Skill>> for JobProfile {
+    fn from(skill: &Arc<Skill>) -> Self {
+        Self {
+            instructions: Instructions::Skill(skill.clone()),
+            tools: skill.tools.clone(),
+            hooks: skill.hooks.clone(),
+            outputs: skill.outputs.clone(),
+            max_output_chars: skill.max_output_chars,
+            network: skill.network.clone(),
+            secrets: skill.secrets.clone(),
+            mcp_servers: Vec::new(),
+        }
+    }
+}
+
+impl From<&AgentSettings> for JobProfile {
+    fn from(agent: &AgentSettings) -> Self {
+        let outputs = agent.tools.iter().filter_map(|tool| match tool {
+            ToolName::SetOutput(kind) => Some(*kind),
+            _ => None,
+        });
+        Self {
+            instructions: Instructions::Agent {
+                soul: agent.soul.clone(),
+                instructions: agent.instructions.clone(),
+            },
+            tools: agent.tools.clone(),
+            hooks: agent.hooks.clone(),
+            outputs: outputs.collect(),
+            max_output_chars: AGENT_OUTPUT_BYTES,
+            network: agent.network.clone(),
+            secrets: agent.secrets.clone(),
+            mcp_servers: agent.mcp_servers.clone(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Periodic maintenance that any worker does for all: cleanup, retention, blob garbage collection.
+//!
+//! Each piece is a small transaction, so a worker that dies leaves the rest to the next. No step depends on another:
+//! a step
+//! that fails is tried again in the next round, and the others are done.
+
+mod blob_gc;
+mod cleanup;
+pub(crate) mod reaper;
+mod retention;
+mod step;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use shared::asset::AssetStore;
+use shared::db::chore::Chore;
+use shared::db::{self, Pool};
+
+use crate::worker_context::WorkerContext;
+
+pub use retention::Keep;
+
+/// The interval at which a worker checks whether a task is due.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// The interval of each task, over all workers.
+const TASKS: [(Chore, TimeDelta); 3] = [
+    (Chore::Upkeep, TimeDelta::minutes(5)),
+    (Chore::Retention, TimeDelta::hours(1)),
+    (Chore::Blobs, TimeDelta::minutes(5)),
+];
+
+/// Runs the tasks that are due, until it is dropped.
+pub(crate) async fn run(context: Arc<WorkerContext>, keep: Keep) {
+    loop {
+        for (chore, pause) in TASKS {
+            if let Err(error) = step(&context.pool, &context.assets, keep, chore, pause).await {
+                let error = format!("{error:#}");
+                tracing::warn!(?chore, error, "maintenance failed");
+            }
+        }
+        tokio::time::sleep(CHECK_INTERVAL).await;
+    }
+}
+
+async fn step(
+    pool: &Pool,
+    assets: &AssetStore,
+    keep: Keep,
+    chore: Chore,
+    pause: TimeDelta,
+) -> anyhow::Result<()> {
+    let Some(round) = db::chore::begin(pool, chore, pause).await? else {
+        return Ok(());
+    };
+    match chore {
+        Chore::Upkeep => cleanup::run(pool, assets).await,
+        Chore::Retention => retention::run(pool, assets, keep).await?,
+        Chore::Blobs => blob_gc::run(pool, assets, round.to_le_bytes()[0]).await?,
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! Cleanup: partitions of the coming weeks, stalled jobs, old keys, and leftovers of workers that died.
+
+use shared::asset::AssetStore;
+use shared::db::{self, Pool};
+
+use super::blob_gc::UPLOAD_PATIENCE;
+use super::step::{ROWS_AT_ONCE, attempt, release};
+
+/// Creates the partitions of the coming weeks, and removes leftovers of the last minutes.
+pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
+    attempt("event_weeks", db::event_week::ensure_coming(pool)).await;
+    attempt("lanes", reopen_lanes(pool)).await;
+    attempt("conversations", admit_stalled(pool)).await;
+    attempt("idempotency_keys", delete_old_keys(pool)).await;
+    attempt("workers", db::worker::delete_stopped(pool)).await;
+    attempt("unseen_assets", delete_unseen(pool, assets)).await;
+    // Left by a worker that died, or that met a job, while it removed them.
+    attempt("skills", db::skill::release(pool, assets, None)).await;
+    attempt("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
+    attempt("workspaces", clear_workspaces(pool, assets)).await;
+}
+
+/// Reopens lanes for jobs that a worker of an earlier release made ready.
+async fn reopen_lanes(pool: &Pool) -> db::Result<()> {
+    let reopened = db::lane::reopen(pool).await?;
+    if reopened > 0 {
+        tracing::warn!(
+            lanes = reopened,
+            "opened lanes that were closed although they had jobs"
+        );
+    }
+    Ok(())
+}
+
+/// Admits jobs of conversations that were stalled for more than a minute.
+async fn admit_stalled(pool: &Pool) -> db::Result<()> {
+    while db::run::admit_stalled(pool, None).await? > 0 {
+        db::run::notify_work(pool).await?;
+    }
+    Ok(())
+}
+
+async fn delete_old_keys(pool: &Pool) -> db::Result<()> {
+    while db::idempotency::delete_old(pool, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
+    Ok(())
+}
+
+async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
+    loop {
+        let blobs = db::asset::delete_unseen(pool, ROWS_AT_ONCE).await?;
+        let is_last = blobs.len() < ROWS_AT_ONCE as usize;
+        release(pool, assets, blobs).await?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before
+/// the
+/// last of a conversation.
+async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
+    let saved = assets.list_scratch().await?;
+    let needed = db::job::list_with_workspace(pool, &saved).await?;
+    for job in saved.iter().filter(|job| !needed.contains(job)) {
+        assets.scratch(*job).clear().await?;
+    }
+    Ok(())
+}

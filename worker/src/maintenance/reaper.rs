@@ -1,0 +1,198 @@
+//! The reaper, which every worker runs each second: due jobs, expired approvals, missed cancellations, orphaned jobs.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use shared::approval::{Answer, Approval, ApprovalStatus};
+use shared::db::log::{Append, Next};
+use shared::db::run::LockedRun;
+use shared::db::{self, Pool};
+use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::id::{JobId, TenantId, WorkerId};
+use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
+
+use crate::telemetry::Close;
+use crate::worker_context::WorkerContext;
+
+/// Orphans taken on in one transaction.
+const ORPHANS_AT_ONCE: i64 = 100;
+/// Approvals that expire in one round. The next round has the others.
+const EXPIRED_AT_ONCE: i64 = 100;
+/// Jobs that are ended in one round after a cancellation that was missed.
+const MISSED_AT_ONCE: i64 = 100;
+/// The time for which a job that joined a conversation is checked each second. After that, cleanup does it.
+const JOINED_LATELY: Duration = Duration::from_secs(60);
+/// Workers that may die with a job before the job counts as the cause.
+const MAX_CRASHES: i16 = 3;
+
+/// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker
+/// fell
+/// silent or reports that it `lost` them. Returns whether there is a job to claim now.
+pub(crate) async fn run(
+    context: &WorkerContext,
+    worker: WorkerId,
+    lost: &[JobId],
+) -> db::Result<bool> {
+    let pool = &context.pool;
+    let promoted = db::claim::promote(pool).await?
+        + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
+        + expire_approvals(pool).await?;
+    cancel_missed(context).await?;
+    db::worker::stop_silent(pool, context.silence).await?;
+    let mut taken_over = 0;
+    loop {
+        let count = take_over_orphans(context, worker, lost).await?;
+        taken_over += count;
+        if count < ORPHANS_AT_ONCE as usize {
+            break;
+        }
+    }
+    // With the leases of the dead.
+    db::budget::settle_abandoned(pool).await?;
+    Ok(promoted > 0 || taken_over > 0)
+}
+
+/// Denies calls whose approval expired. Returns the number of jobs that can go on.
+async fn expire_approvals(pool: &Pool) -> db::Result<u64> {
+    let mut resumed = 0;
+    for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
+        match expire_approvals_of(pool, tenant, job).await {
+            Ok(goes_on) => resumed += u64::from(goes_on),
+            Err(error) => skip(job, error)?,
+        }
+    }
+    Ok(resumed)
+}
+
+/// Denies the expired calls of one job, and returns whether it can go on.
+async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
+    let mut transaction = pool.begin().await?;
+    let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
+        return Ok(false);
+    };
+    let pending = db::approval::list_pending(&mut transaction, &run).await?;
+    let is_late = |approval: &Approval| {
+        (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
+    };
+    let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
+    transaction.commit().await?;
+    Ok(goes_on)
+}
+
+/// Skips a job with an error, unless the database is out of reach for all jobs.
+fn skip(job: JobId, error: db::Error) -> db::Result<()> {
+    if db::is_outage(&error) {
+        return Err(error);
+    }
+    let error = &error as &dyn std::error::Error;
+    tracing::error!(%job, error, "maintenance skipped a job");
+    Ok(())
+}
+
+/// Ends jobs that were cancelled while their worker handed them back.
+async fn cancel_missed(context: &WorkerContext) -> db::Result<()> {
+    for (tenant, job) in db::cancel::list_missed(&context.pool, MISSED_AT_ONCE).await? {
+        if let Err(error) = cancel_missed_job(context, tenant, job).await {
+            skip(job, error)?;
+        }
+    }
+    Ok(())
+}
+
+async fn cancel_missed_job(
+    context: &WorkerContext,
+    tenant: TenantId,
+    job: JobId,
+) -> db::Result<()> {
+    let mut transaction = context.pool.begin().await?;
+    if let Some(run) = db::run::lock(&mut transaction, tenant, job).await?
+        && !run.is_running
+    {
+        let job = db::cancel::cancel(&mut transaction, &run).await?;
+        transaction.commit().await?;
+        let (outcome, at) = (Outcome::Cancelled, run.now);
+        context.meters.closed(&job, Close::Ended { outcome, at });
+    }
+    Ok(())
+}
+
+async fn take_over_orphans(
+    context: &WorkerContext,
+    worker: WorkerId,
+    lost: &[JobId],
+) -> db::Result<usize> {
+    let mut transaction = context.pool.begin().await?;
+    let orphans = db::run::lock_orphans(&mut transaction, worker, lost, ORPHANS_AT_ONCE).await?;
+    if orphans.is_empty() {
+        return Ok(0);
+    }
+    let mut batch = Vec::with_capacity(orphans.len());
+    let mut closed = Vec::with_capacity(orphans.len());
+    for orphan in &orphans {
+        let Some(job) = db::job::get(&mut *transaction, orphan.tenant, orphan.lease.job).await?
+        else {
+            continue;
+        };
+        let progress = db::event::get_progress(&mut transaction, job.id).await?;
+        let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
+        let append = take_over(orphan, job.clone(), progress, unanswered);
+        closed.push((job, Close::from(&append.next)));
+        batch.push(append);
+    }
+    db::log::append(&mut *transaction, &batch).await?;
+    transaction.commit().await?;
+    for (job, close) in closed {
+        context.meters.closed(&job, close);
+    }
+    tracing::warn!(jobs = orphans.len(), "took over jobs whose worker is gone");
+    Ok(orphans.len())
+}
+
+/// The next entries of an orphaned job: it ends with its `unanswered` calls, or another worker takes it.
+fn take_over(
+    orphan: &LockedRun,
+    job: Job,
+    progress: Progress,
+    unanswered: Vec<EventData>,
+) -> Append {
+    let (event, next) = if orphan.cancel_requested {
+        db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
+    } else if orphan.crashes + 1 >= MAX_CRASHES {
+        let error = JobErrorCode::WorkerLost.with(format!(
+            "{MAX_CRASHES} workers were lost while they ran this job"
+        ));
+        let result = JobResult {
+            error: Some(error),
+            ..progress.into_result()
+        };
+        db::log::finish(job, Outcome::Failed, orphan.now, result)
+    } else {
+        let pause = TimeDelta::seconds(orphan.crashes.into());
+        let run_at = orphan.now + pause;
+        let message = "the worker fell silent; another takes over".to_owned();
+        let event = EventData::JobRetrying(JobRetrying {
+            cause: RetryCause::Crash,
+            message,
+            run_at,
+        });
+        (
+            event,
+            Next::Requeue {
+                cause: RetryCause::Crash,
+                run_at,
+            },
+        )
+    };
+    let mut events = match next {
+        Next::Finish { .. } => unanswered,
+        _ => Vec::new(),
+    };
+    events.push(event);
+    Append {
+        lease: orphan.lease,
+        base: orphan.last_seq,
+        events,
+        next,
+    }
+}

@@ -1,0 +1,100 @@
+//! Retention: the deletion of jobs, logs, conversations, keys and uploads whose time is over.
+
+use chrono::{DateTime, Utc};
+use shared::asset::AssetStore;
+use shared::db::{self, Pool};
+use shared::id::{AssetId, ConversationId, JobId};
+use shared::retention::Retention;
+use uuid::Uuid;
+
+use super::step::{ROWS_AT_ONCE, attempt, release};
+
+/// The retention of jobs and uploads.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Jobs that have ended, with their logs and files.
+    pub jobs: Retention,
+    /// Uploads that no job uses as an input.
+    pub uploads: Retention,
+}
+
+/// Deletes jobs, logs, conversations, keys and uploads whose time is over.
+pub(super) async fn run(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Result<()> {
+    let now = db::now(pool).await?;
+    if let Some(cutoff) = keep.jobs.cutoff(now) {
+        attempt("jobs", delete_jobs(pool, assets, cutoff)).await;
+        attempt("logs", delete_logs(pool, cutoff)).await;
+        attempt("empty_conversations", delete_conversations(pool, cutoff)).await;
+        attempt("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
+    }
+    if let Some(cutoff) = keep.uploads.cutoff(now) {
+        attempt("unused_uploads", delete_uploads(pool, assets, cutoff)).await;
+    }
+    Ok(())
+}
+
+async fn delete_uploads(
+    pool: &Pool,
+    assets: &AssetStore,
+    cutoff: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let inputs = db::job::list_old_inputs(pool, cutoff).await?;
+    loop {
+        let blobs = db::asset::delete_unused(pool, cutoff, &inputs, ROWS_AT_ONCE).await?;
+        let is_last = blobs.len() < ROWS_AT_ONCE as usize;
+        release(pool, assets, blobs).await?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+async fn delete_jobs(
+    pool: &Pool,
+    assets: &AssetStore,
+    cutoff: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    let inputs: Vec<AssetId> = db::job::list_old_inputs(pool, cutoff).await?;
+    let (mut last, mut count) = (Some(JobId(Uuid::nil())), 0);
+    while let Some(after) = last {
+        let mut transaction = pool.begin().await?;
+        let mut old =
+            db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
+        last = old.last().copied();
+        let taken = db::job::list_taken_again(&mut transaction, cutoff, &old).await?;
+        old.retain(|job| !taken.contains(job));
+        let blobs = db::job::delete(&mut transaction, &old).await?;
+        db::event_week::forget(&mut transaction, &old).await?;
+        transaction.commit().await?;
+        release(pool, assets, blobs).await?;
+        count += old.len();
+    }
+    if count > 0 {
+        tracing::info!(jobs = count, "deleted jobs that ended long ago");
+    }
+    Ok(())
+}
+
+/// Drops the weeks without a job, and removes expired logs from the others.
+async fn delete_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
+    for week in db::event_week::list_past(pool, cutoff).await? {
+        if db::event_week::drop(pool, &week).await? {
+            tracing::info!(?week, "deleted the logs of a week");
+        }
+    }
+    while db::event_week::delete_forgotten(pool, cutoff, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64
+    {
+    }
+    Ok(())
+}
+
+async fn delete_conversations(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<()> {
+    let mut last = Some(ConversationId(Uuid::nil()));
+    while let Some(after) = last {
+        let mut transaction = pool.begin().await?;
+        last =
+            db::conversation::delete_empty(&mut transaction, cutoff, after, ROWS_AT_ONCE).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Notifications of the database: new work, and cancelled jobs. All are hints, because polling finds the same later.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use shared::db::log::Lease;
+use shared::db::run::HeldRun;
+use shared::db::{self, CANCEL_CHANNEL, Listener, Notification, Pool, WORK_CHANNEL};
+use shared::id::JobId;
+
+/// The pause before a lost connection is tried again.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
+
+/// The jobs that run here, by id.
+#[derive(Clone, Default)]
+pub(crate) struct RunningJobs {
+    /// By job, with the lease: an attempt that is just over may still be here when the next has begun.
+    jobs: Arc<Mutex<HashMap<JobId, (Lease, JobSignals)>>>,
+}
+
+/// The signals of one running job.
+#[derive(Default)]
+pub(crate) struct JobSignals {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) has_tenant_budget: Arc<AtomicBool>,
+}
+
+impl RunningJobs {
+    /// Registers an attempt until the guard is dropped.
+    pub(crate) fn enter(&self, lease: Lease, job_signals: JobSignals) -> RunningJobGuard {
+        self.lock().insert(lease.job, (lease, job_signals));
+        RunningJobGuard {
+            running: self.clone(),
+            lease,
+        }
+    }
+
+    /// Whether the job runs here under that lease.
+    pub(crate) fn knows(&self, lease: Lease) -> bool {
+        let jobs = self.lock();
+        jobs.get(&lease.job)
+            .is_some_and(|(known, _)| *known == lease)
+    }
+
+    /// Cancels the job if it runs here.
+    pub(crate) fn cancel(&self, job: JobId) {
+        if let Some((_, job_signals)) = self.lock().get(&job) {
+            job_signals.cancel.cancel();
+        }
+    }
+
+    /// Updates the job's signals from its row.
+    pub(crate) fn update(&self, run: &HeldRun) {
+        // The notification may have been lost.
+        if run.cancel_requested {
+            self.cancel(run.lease.job);
+        }
+        if let Some((_, job_signals)) = self.lock().get(&run.lease.job) {
+            let has_budget = run.has_tenant_budget;
+            job_signals
+                .has_tenant_budget
+                .store(has_budget, Ordering::Relaxed);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, (Lease, JobSignals)>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes the attempt when dropped.
+pub(crate) struct RunningJobGuard {
+    running: RunningJobs,
+    lease: Lease,
+}
+
+impl Drop for RunningJobGuard {
+    fn drop(&mut self) {
+        let mut jobs = self.running.lock();
+        if jobs
+            .get(&self.lease.job)
+            .is_some_and(|(lease, _)| *lease == self.lease)
+        {
+            jobs.remove(&self.lease.job);
+        }
+    }
+}
+
+/// Listens until it is dropped: wakes the claim loop for new work, and cancels jobs.
+pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: RunningJobs) {
+    loop {
+        if let Err(error) = listen_once(&pool, &work, &running).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "not listening, polling meanwhile"
+            );
+        }
+        tokio::time::sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+async fn listen_once(pool: &Pool, work: &Notify, running: &RunningJobs) -> db::Result<()> {
+    let mut listener = Listener::open(pool, &[WORK_CHANNEL, CANCEL_CHANNEL]).await?;
+    // Notifications from before are lost.
+    work.notify_one();
+    while let Some(notification) = listener.next().await? {
+        handle(&notification, work, running);
+    }
+    Ok(())
+}
+
+fn handle(notification: &Notification, work: &Notify, running: &RunningJobs) {
+    if notification.channel() == WORK_CHANNEL {
+        work.notify_one();
+    } else if let Ok(job) = notification.payload().parse() {
+        running.cancel(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_is_over_does_not_take_the_next_one_of_its_job_along() {
+        let running = RunningJobs::default();
+        let job = JobId::new();
+        let lease = |number| Lease { job, number };
+        let job_signals = || JobSignals {
+            cancel: CancellationToken::new(),
+            has_tenant_budget: Arc::default(),
+        };
+        let first = running.enter(lease(1), job_signals());
+        let second = running.enter(lease(3), job_signals());
+        assert!(!running.knows(lease(1)));
+        drop(first);
+        assert!(running.knows(lease(3)));
+        drop(second);
+        assert!(!running.knows(lease(3)));
+    }
+}

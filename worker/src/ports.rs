@@ -1,0 +1,89 @@
+//! The ports of the loop: everything that it needs from the outside.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use shared::db;
+use shared::id::JobId;
+use shared::job::Limits;
+use shared::message::ToolCall;
+use shared::model_name::ModelName;
+use shared::telemetry::trace::Span;
+use tokio_util::sync::CancellationToken;
+use worker_model::{Model, ToolSpec};
+use worker_tool::EventSink;
+
+use crate::budget::Budget;
+use crate::loop_error::LoopError;
+use crate::telemetry::Meters;
+use crate::transcript::Transcript;
+
+/// Everything that the loop needs from the outside.
+pub(crate) struct LoopPorts<'a> {
+    pub(crate) job: JobId,
+    pub(crate) model_name: &'a ModelName,
+    pub(crate) model: &'a dyn Model,
+    pub(crate) tools: &'a dyn LoopTools,
+    pub(crate) log: &'a dyn EventSink,
+    /// Earlier replies in the log, for compaction.
+    pub(crate) replies: &'a dyn ReplyIndex,
+    pub(crate) workspace: &'a mut dyn WorkspaceSaver,
+    pub(crate) budget: &'a Budget<'a>,
+    pub(crate) limits: Limits,
+    /// The context window of the model in tokens, if it is known.
+    pub(crate) context_window: Option<u32>,
+    /// Cancelled when the worker is draining.
+    pub(crate) drain: &'a CancellationToken,
+    pub(crate) span: &'a Span,
+    pub(crate) meters: &'a Meters,
+}
+
+impl LoopPorts<'_> {
+    /// Marks a point at which another worker could take over.
+    pub(crate) fn check_boundary(&self) -> Result<(), LoopError> {
+        if self.drain.is_cancelled() {
+            Err(LoopError::Drained)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The tools that the loop can run.
+pub(crate) trait LoopTools: Sync {
+    /// The tools as the model sees them.
+    fn specs(&self) -> Vec<Arc<ToolSpec>>;
+
+    /// The open calls that need an approval nobody was asked for; empty if the next call can run.
+    fn unapproved(&self, transcript: &Transcript) -> Vec<ToolCall>;
+
+    /// Runs the next call, and calls after it that can run at the same time. Each gets exactly one result.
+    fn run_next<'b>(
+        &'b self,
+        transcript: &'b mut Transcript,
+    ) -> BoxFuture<'b, Result<(), LoopError>>;
+}
+
+/// The storage of workspace snapshots.
+pub(crate) trait WorkspaceSaver: Send + Sync {
+    /// Saves the workspace and returns whether that worked.
+    fn save(&mut self) -> BoxFuture<'_, bool>;
+}
+
+/// The index of the replies in the log.
+pub(crate) trait ReplyIndex: Sync {
+    /// The sequence number of a job's reply, counted from the last, which is 1.
+    fn seq_from_end(&self, job: JobId, from_end: usize) -> BoxFuture<'_, db::Result<Option<i64>>>;
+}
+
+impl ReplyIndex for db::Pool {
+    fn seq_from_end(&self, job: JobId, from_end: usize) -> BoxFuture<'_, db::Result<Option<i64>>> {
+        let from_end = i64::try_from(from_end).unwrap_or(i64::MAX);
+        Box::pin(db::event::get_seq_from_end(
+            self,
+            job,
+            "message.completed",
+            from_end,
+        ))
+    }
+}

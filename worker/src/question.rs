@@ -1,0 +1,26 @@
+//! A question to the model, with what is known about its size.
+
+use shared::job::Usage;
+use worker_model::ModelRequest;
+
+use crate::transcript::Measured;
+
+/// A question to the model, with what is known about its size.
+pub(crate) struct Question<'a> {
+    pub(crate) request: ModelRequest<'a>,
+    /// The part of the request that the provider has counted.
+    pub(crate) measured: Option<Measured>,
+    /// The usage of the job so far.
+    pub(crate) used: Usage,
+    /// How much the reply matters. The deltas of a required reply go to the log as they arrive.
+    pub(crate) urgency: Urgency,
+}
+
+/// How much a reply matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// The loop ends without it. The call waits for budget that others may return, and accepts a shorter reply.
+    Required,
+    /// The loop goes on without it.
+    Optional,
+}

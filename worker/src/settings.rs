@@ -1,0 +1,49 @@
+//! The settings of a worker.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use shared::asset::AssetStore;
+use shared::db::Pool;
+use shared::provider::Providers;
+use shared::secret::MasterKeys;
+use shared::skill::Catalog;
+use shared::telemetry::metrics::Metrics;
+use worker_sandbox::{MemoryFloor, Mode};
+
+use crate::maintenance::Keep;
+
+/// The settings of a worker.
+pub struct Settings {
+    /// Connections to the database.
+    pub pool: Pool,
+    /// The registry of its metrics.
+    pub metrics: Metrics,
+    /// The store of files.
+    pub assets: AssetStore,
+    /// The built-in skills.
+    pub catalog: Catalog,
+    /// The configured model providers.
+    pub providers: Providers,
+    /// The keys of secrets. Without them, jobs that need secrets fail.
+    pub master_keys: Option<MasterKeys>,
+    /// Its data directory.
+    pub home: PathBuf,
+    /// Jobs that it runs at once.
+    pub slots: u32,
+    /// How long a worker may be silent, in whole seconds; the same for all.
+    pub silence: Duration,
+    /// Private networks that inputs may be fetched from.
+    pub fetch_allowed: Vec<IpNet>,
+    /// Private networks that commands may reach, at hosts that their skill may.
+    pub egress_allowed: Vec<IpNet>,
+    /// The retention of jobs and uploads.
+    pub keep: Keep,
+    /// The isolation of commands.
+    pub sandbox: Mode,
+    /// Directories of this machine that commands may read beside the usual ones.
+    pub sandbox_read: Vec<PathBuf>,
+    /// Available memory of this machine below which commands end.
+    pub memory_floor: MemoryFloor,
+}

@@ -1,0 +1,12 @@
+//! The two steps of a worker's shutdown.
+
+use tokio_util::sync::CancellationToken;
+
+/// The two steps of a worker's shutdown.
+#[derive(Clone, Default)]
+pub struct Shutdown {
+    /// Stop claiming, and hand jobs over at their next boundary.
+    pub drain: CancellationToken,
+    /// Hand jobs over at once.
+    pub leave: CancellationToken,
+}

@@ -1,0 +1,307 @@
+//! The tools of a job, with the rules for their calls.
+
+mod approval;
+mod definition;
+mod executor;
+
+use std::sync::Arc;
+
+use shared::hook::{Hooks, Rule};
+use shared::message::ToolCall;
+use shared::schema::Schema;
+use shared::secret::SecretNeed;
+use shared::tool::ToolName;
+
+use worker_model::ToolSpec;
+use worker_tool::{self, Tool};
+use worker_workspace::Redactor;
+
+pub(crate) use definition::{ToolDefinitions, ToolboxError};
+pub(crate) use executor::ToolRunner;
+
+use definition::ToolDefinition;
+
+/// The tools of a job.
+pub(crate) struct Toolbox {
+    entries: Vec<ToolEntry>,
+}
+
+struct ToolEntry {
+    definition: ToolDefinition,
+    tool: Box<dyn Tool>,
+    rule: Rule,
+}
+
+impl Toolbox {
+    /// The tools of those names under these rules, for a job that may send those secrets.
+    pub(crate) fn new(
+        names: &[ToolName],
+        hooks: &Hooks,
+        secrets: &[SecretNeed],
+        definitions: &ToolDefinitions,
+    ) -> Result<Self, ToolboxError> {
+        let mut entries: Vec<ToolEntry> = Vec::with_capacity(names.len());
+        for &name in names {
+            let tool = worker_tool::open(name, secrets);
+            let definition = if secrets.is_empty() {
+                definitions.get(name, &*tool)
+            } else {
+                ToolDefinition::of(name, &*tool)
+            }?;
+            if entries
+                .iter()
+                .any(|entry| entry.definition.spec.name == definition.spec.name)
+            {
+                return Err(ToolboxError::Duplicate(name));
+            }
+            entries.push(ToolEntry {
+                rule: hooks.rule(&definition.spec.name),
+                definition,
+                tool,
+            });
+        }
+        Ok(Self { entries })
+    }
+
+    /// Adds a tool under the same rules, whose arguments are checked by that schema. Nobody has its name yet.
+    pub(crate) fn add(&mut self, tool: Box<dyn Tool>, schema: Schema, hooks: &Hooks) {
+        let spec = Arc::new(tool.spec());
+        debug_assert!(self.entry(&spec.name).is_none(), "{} is new", spec.name);
+        self.entries.push(ToolEntry {
+            rule: hooks.rule(&spec.name),
+            definition: ToolDefinition { spec, schema },
+            tool,
+        });
+    }
+
+    /// How the model sees them.
+    pub(crate) fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        self.entries
+            .iter()
+            .map(|entry| entry.definition.spec.clone())
+            .collect()
+    }
+
+    /// The tool that a call is for, if the call makes sense. An error says what is wrong with it,
+    /// without the values that the redactor knows.
+    ///
+    /// Nothing has happened yet when this decides, and nothing that it refuses happens.
+    pub(super) fn admit(
+        &self,
+        call: &ToolCall,
+        redactor: Option<&Redactor>,
+    ) -> Result<&dyn Tool, String> {
+        if let Some(problem) = &call.malformed {
+            return Err(format!("the call was not run: {problem}"));
+        }
+        let entry = self.entry(&call.tool).ok_or_else(|| self.unknown(call))?;
+        if let Err(faults) = entry.definition.schema.check(&call.input) {
+            let faults = match redactor {
+                None => faults,
+                Some(redactor) => faults_without_secrets(&entry.definition.schema, call, redactor),
+            };
+            return Err(explain(&entry.definition.schema, &faults));
+        }
+        Ok(&*entry.tool)
+    }
+
+    /// What calls of that name are in numbers and spans: there are few, whatever servers offer and models make up.
+    pub(super) fn label(&self, name: &str) -> &'static str {
+        let ours = ToolName::ALL.iter().find(|tool| tool.as_str() == name);
+        match ours {
+            Some(tool) if self.entry(name).is_some() => tool.as_str(),
+            None if self.entry(name).is_some() => "mcp",
+            _ => "unknown",
+        }
+    }
+
+    /// The rule for calls of that name.
+    pub(super) fn rule(&self, name: &str) -> Rule {
+        self.entry(name).map_or(Rule::Silent, |entry| entry.rule)
+    }
+
+    /// Whether calls of that name change nothing. Those of no tool do not either.
+    pub(super) fn is_read_only(&self, name: &str) -> bool {
+        let entry = self.entry(name);
+        entry.is_none_or(|entry| entry.tool.is_read_only())
+    }
+
+    fn entry(&self, name: &str) -> Option<&ToolEntry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.definition.spec.name == name)
+    }
+
+    fn unknown(&self, call: &ToolCall) -> String {
+        let names = self
+            .entries
+            .iter()
+            .map(|entry| entry.definition.spec.name.as_ref());
+        let known: Vec<_> = names.collect();
+        format!(
+            "there is no tool `{}`; there are: {}",
+            call.tool,
+            known.join(", ")
+        )
+    }
+}
+
+/// What is wrong with arguments, found anew without secrets: in words that are cut, and in pointers, which
+/// have escapes of their own, they could not be recognised any more.
+fn faults_without_secrets(
+    schema: &Schema,
+    call: &ToolCall,
+    redactor: &Redactor,
+) -> Vec<(String, String)> {
+    let mut clean = call.input.clone();
+    redactor.clean_json(&mut clean);
+    schema.check(&clean).err().unwrap_or_default()
+}
+
+fn explain(schema: &Schema, faults: &[(String, String)]) -> String {
+    let mut lines = vec!["the call was not run: its arguments are not valid".to_owned()];
+    lines.extend(faults.iter().map(|(place, what)| match place.as_str() {
+        "" => format!("- {what}"),
+        place => format!("- {place}: {what}"),
+    }));
+    let required: Vec<_> = schema.required().collect();
+    if !required.is_empty() {
+        lines.push(format!("Required are: {}.", required.join(", ")));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn call(tool: &str, input: Value) -> ToolCall {
+        ToolCall {
+            call_id: "c".to_owned(),
+            tool: tool.to_owned(),
+            input,
+            malformed: None,
+        }
+    }
+
+    #[test]
+    fn every_tool_has_its_name_a_description_and_a_schema_of_an_object() {
+        let toolbox = Toolbox::new(
+            &ToolName::ALL,
+            &Hooks::default(),
+            &[],
+            &ToolDefinitions::default(),
+        )
+        .unwrap();
+        for (name, spec) in ToolName::ALL.iter().zip(toolbox.specs()) {
+            assert_eq!(name.as_str(), spec.name);
+            assert_eq!(spec.input_schema["type"], "object", "{name}");
+            assert_eq!(spec.input_schema["additionalProperties"], false, "{name}");
+            assert!(
+                (80..1000).contains(&spec.description.len()),
+                "{name}: {}",
+                spec.description
+            );
+            // It may be the only one that a job has.
+            let others = ToolName::ALL.iter().filter(|other| *other != name);
+            for other in others {
+                assert!(
+                    !spec.description.contains(other.as_str()),
+                    "{name}: {other}"
+                );
+            }
+            for (argument, schema) in spec.input_schema["properties"].as_object().unwrap() {
+                assert!(schema["description"].is_string(), "{name}: {argument}");
+            }
+        }
+        assert!(toolbox.is_read_only("file.read") && !toolbox.is_read_only("file.write"));
+    }
+
+    #[test]
+    fn jobs_share_what_does_not_depend_on_their_secrets() {
+        let definitions = ToolDefinitions::default();
+        let spec = |secrets: &[SecretNeed]| {
+            let tools = [ToolName::HttpRequest];
+            let hooks = Hooks::default();
+            let toolbox = Toolbox::new(&tools, &hooks, secrets, &definitions).unwrap();
+            toolbox.specs().remove(0)
+        };
+        let plain = spec(&[]);
+        let need = SecretNeed::parse("TOKEN").unwrap();
+        assert!(spec(&[need]).description.contains("{{secret:TOKEN}}"));
+        assert!(Arc::ptr_eq(&plain, &spec(&[])));
+    }
+
+    #[test]
+    fn a_tool_that_is_named_twice_is_refused() {
+        let twice = [ToolName::FileRead, ToolName::ShellExec, ToolName::FileRead];
+        let error = Toolbox::new(&twice, &Hooks::default(), &[], &ToolDefinitions::default())
+            .err()
+            .unwrap();
+        assert_eq!(error.to_string(), "the tool file.read is there twice");
+    }
+
+    #[test]
+    fn the_model_is_told_what_is_wrong_with_a_call() {
+        let toolbox = Toolbox::new(
+            &[ToolName::ShellExec, ToolName::FileRead],
+            &Hooks::default(),
+            &[],
+            &ToolDefinitions::default(),
+        )
+        .unwrap();
+        let refused = |call: ToolCall| toolbox.admit(&call, None).err().unwrap();
+        let wrong = json!({"comand": "ls", "timeout": "5"});
+        assert_eq!(
+            refused(call("shell.exec", wrong)),
+            "the call was not run: its arguments are not valid\n\
+             - /timeout: \"5\" is not of types \"null\", \"integer\"\n\
+             - /comand: is not known; there are: command, cwd, timeout\n\
+             - \"command\" is a required property\n\
+             Required are: command."
+        );
+        for input in [json!(null), json!("ls"), json!([])] {
+            let refused = refused(call("shell.exec", input));
+            assert!(refused.contains(r#"is not of type "object""#), "{refused}");
+        }
+        assert_eq!(
+            refused(call("shell_exec", json!({}))),
+            "there is no tool `shell_exec`; there are: shell.exec, file.read"
+        );
+        let malformed = ToolCall {
+            malformed: Some("it was cut".to_owned()),
+            ..call("shell.exec", json!({}))
+        };
+        assert_eq!(refused(malformed), "the call was not run: it was cut");
+        let good = call("shell.exec", json!({"command": "ls"}));
+        assert!(toolbox.admit(&good, None).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_without_secrets_however_they_would_be_escaped_or_cut() {
+        let toolbox = Toolbox::new(
+            &[ToolName::ShellExec],
+            &Hooks::default(),
+            &[],
+            &ToolDefinitions::default(),
+        )
+        .unwrap();
+        let redactor = Redactor::new([("KEY", "a/b~c-0123456789")].into_iter());
+        let long = format!("{}a/b~c-0123456789", "x".repeat(290));
+        let wrong = call(
+            "shell.exec",
+            json!({"a/b~c-0123456789": 1, "timeout": long}),
+        );
+        let refused = toolbox.admit(&wrong, Some(&redactor)).err().unwrap();
+        assert!(
+            refused.contains("- /[secret KEY]: is not known"),
+            "{refused}"
+        );
+        assert!(
+            !refused.contains("a/b") && !refused.contains("a~1b"),
+            "{refused}"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! A transcript rendered as one text, for a summary or for a model without tools.
+
+use shared::message::Block;
+
+use worker_model::{Message, Part};
+use worker_workspace::HeadTailBuffer;
+
+/// How much of one result is told again.
+const MAX_RESULT_BYTES: usize = 4_000;
+
+/// What was said, as one text of at most about so many bytes: head and tail, if it is longer.
+pub(crate) fn render_as_text(messages: &[Message], max_bytes: usize) -> String {
+    let mut buffer = HeadTailBuffer::new(max_bytes);
+    for message in messages {
+        let lines: Vec<_> = match message {
+            Message::User(parts) => parts.iter().map(user).collect(),
+            Message::Assistant(reply) => reply.content.iter().filter_map(assistant).collect(),
+        };
+        for line in lines {
+            buffer.push(line.as_bytes());
+            buffer.push(b"\n\n");
+        }
+    }
+    buffer.finish().text
+}
+
+fn user(part: &Part) -> String {
+    match part {
+        Part::Text(text) => format!("PERSON: {text}"),
+        Part::Media(file) => format!("PERSON: [the file {}, {}]", file.name, file.content_type),
+        Part::ToolResult(result) => {
+            let outcome = if result.is_error { "FAILURE" } else { "RESULT" };
+            let mut buffer = HeadTailBuffer::new(MAX_RESULT_BYTES);
+            buffer.push(result.text.as_bytes());
+            format!("{outcome}: {}", buffer.finish().text)
+        }
+    }
+}
+
+/// What it thought stays its own.
+fn assistant(block: &Block) -> Option<String> {
+    match block {
+        Block::Text { text } => Some(format!("ASSISTANT: {text}")),
+        Block::ToolCall(call) => Some(format!("ASSISTANT CALLS {}: {}", call.tool, call.input)),
+        Block::Reasoning { .. } => None,
+    }
+}

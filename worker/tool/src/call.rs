@@ -1,0 +1,143 @@
+//! The interface of a tool: a call, its context, and its result.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shared::event::AssetCreated;
+use shared::sandbox::CommandUsage;
+use worker_model::ToolSpec;
+use worker_workspace::Spill;
+
+use crate::context::ToolContext;
+
+/// Something that a model may call.
+pub trait Tool: Send + Sync {
+    /// How the model sees it.
+    fn spec(&self) -> ToolSpec;
+
+    /// How long a call may take.
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    /// Whether a call changes nothing, so that several may run at once.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
+    /// Does it. Dropping the future ends whatever it began.
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>>;
+}
+
+/// One call.
+pub struct Call<'a> {
+    /// The job's attempt that makes it.
+    pub context: &'a ToolContext<'a>,
+    /// Its id in the transcript.
+    pub id: &'a str,
+    /// Its place among the job's calls, from 1.
+    pub number: u32,
+    /// The arguments as the model wrote them.
+    pub input: &'a Value,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// The bytes of the files that the job has made outputs so far.
+    pub output_bytes: u64,
+}
+
+impl Call<'_> {
+    /// The arguments, typed.
+    pub(crate) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
+        T::deserialize(self.input)
+            .map_err(|error| ToolError::Reply(format!("the arguments are not valid: {error}")))
+    }
+
+    /// How many bytes of a result the model reads.
+    pub(crate) fn shown_bytes(&self) -> usize {
+        self.context.max_output_bytes
+    }
+
+    /// A file for all of a result of which the model reads a part. `what` becomes a part of its name.
+    pub(crate) fn spill(&self, what: &str) -> Spill {
+        let name = format!("{}-{what}", self.number);
+        let redactor = self.context.events.redactor();
+        Spill::new(self.context.workspace.clone(), &name, redactor)
+    }
+
+    /// The same for bytes that are no text.
+    pub(crate) fn spill_bytes(&self, what: &str) -> Spill {
+        let name = format!("{}-{what}", self.number);
+        Spill::new(self.context.workspace.clone(), &name, None)
+    }
+}
+
+/// A call that has run, with or without success.
+#[derive(Default)]
+pub struct Done {
+    /// What the model reads.
+    pub text: String,
+    /// Whether the model should take it for a failure.
+    pub is_error: bool,
+    /// Whether its time ran out.
+    pub timed_out: bool,
+    /// The exit code of the command that it ran.
+    pub exit_code: Option<i32>,
+    /// Whether there was more than what the model reads.
+    pub truncated: bool,
+    /// Whether the text is JSON whose parts were cut already: escapes may have doubled it since.
+    pub is_cut_json: bool,
+    /// What the command that it ran took.
+    pub usage: Option<CommandUsage>,
+    /// A file that it made an output.
+    pub created: Option<AssetCreated>,
+}
+
+impl Done {
+    /// A result that is nothing but text.
+    pub(crate) fn text(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    /// A failure that the model is told about.
+    pub fn error(text: String) -> Self {
+        Self {
+            text,
+            is_error: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// A call that has not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// A person does not want it.
+    #[error("{0}")]
+    Denied(String),
+    /// The model can do something about it.
+    #[error("{0}")]
+    Reply(String),
+    /// Nobody can, but the attempt goes on: the next call may well work.
+    #[error("a tool panicked")]
+    Panicked,
+    /// Only we can: the attempt ends.
+    #[error("a tool failed")]
+    Abort(#[source] anyhow::Error),
+}
+
+/// Does what blocks, away from the threads that others need.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done),
+        // The executor makes a result of it, as of any other.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(error) => Err(ToolError::Abort(error.into())),
+    }
+}

@@ -1,0 +1,50 @@
+//! Tools that a model may call: those of Skillet, and those of MCP servers.
+
+mod browser;
+mod call;
+mod command;
+mod context;
+mod file;
+mod mail;
+pub mod mcp;
+mod python;
+mod set_output;
+mod shell;
+mod sql;
+mod web;
+
+use shared::secret::SecretNeed;
+use shared::tool::ToolName;
+
+pub use call::{Call, Done, Tool, ToolError, blocking};
+pub use context::{EventSink, LeaseLost, PROGRAMS_FOLDER, SKILL_FOLDER, ToolContext};
+
+use browser::BrowserTool;
+use file::{FileEdit, FileList, FileRead, FileWrite};
+use mail::{ReadEmail, SendEmail};
+use set_output::SetOutput;
+use shell::{ExecuteBash, ShellExec};
+use sql::SqlQuery;
+use web::{HttpRequest, WebFetch};
+
+/// The tool of that name, for a job that may send those secrets.
+pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
+    match name {
+        ToolName::ExecuteBash => Box::new(ExecuteBash),
+        ToolName::ShellExec => Box::new(ShellExec),
+        ToolName::FileRead => Box::new(FileRead),
+        ToolName::FileWrite => Box::new(FileWrite),
+        ToolName::FileEdit => Box::new(FileEdit),
+        ToolName::FileList => Box::new(FileList),
+        ToolName::WebFetch => Box::new(WebFetch),
+        ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
+        ToolName::SqlQuery => Box::new(SqlQuery::new(secrets)),
+        ToolName::Browser => Box::new(BrowserTool::Open),
+        ToolName::TakeScreenshot => Box::new(BrowserTool::Screenshot),
+        ToolName::DomSearch => Box::new(BrowserTool::Search),
+        ToolName::DomExtract => Box::new(BrowserTool::Extract),
+        ToolName::SendEmail => Box::new(SendEmail),
+        ToolName::ReadEmail => Box::new(ReadEmail),
+        ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),
+    }
+}

@@ -1,0 +1,111 @@
+//! The MCP servers of an attempt: they begin with it, and nothing of them is left when it ends.
+//!
+//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What comes from either is a
+//! stranger's: `response_only_transport` passes nothing but responses, `tool_import` decides which of its tools a
+//! model gets, `schema` which
+//! of their schemas are checked here.
+
+mod connection;
+mod exit_report;
+mod limited_reader;
+mod program;
+mod response_only_transport;
+mod result;
+mod schema;
+mod service;
+mod size;
+mod tool;
+mod tool_import;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use shared::event::{EventData, LogLevel, LogLine};
+use shared::job::{JobError, JobErrorCode};
+use shared::mcp::McpServer;
+use tokio::time::timeout;
+
+use connection::Server;
+pub use connection::{Connection, McpCallError};
+pub use tool::McpTool;
+use tool_import::Room;
+pub use tool_import::ToolImport;
+
+use crate::context::ToolContext;
+
+/// How long a server may take until it has said which tools it has.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The words of a failed start that a job's error has.
+const MAX_TROUBLE_BYTES: usize = 4000;
+
+/// The servers of an attempt. All of them go when this is dropped.
+pub struct Servers {
+    servers: Vec<Server>,
+}
+
+/// A tool that a server imports, and the way to it.
+pub struct ImportedTool {
+    /// The tool as the model sees it.
+    pub import: ToolImport,
+    /// The connection to the server.
+    pub connection: Arc<Connection>,
+    /// How long a call takes at most.
+    pub timeout: Duration,
+}
+
+impl Servers {
+    /// Starts all servers of the role, and asks which tools they have. Without one of them the job is not what its
+    /// agent is made for: then it fails, and the error names the server.
+    pub async fn start(
+        declared: &[McpServer],
+        context: &ToolContext<'_>,
+    ) -> Result<(Self, Vec<ImportedTool>), JobError> {
+        let started = try_join_all(declared.iter().map(|server| start(server, context))).await?;
+        let mut room = Room::default();
+        let (mut servers, mut tools) = (Vec::new(), Vec::new());
+        for (declared, (server, listed)) in declared.iter().zip(started) {
+            let redactor = context.events.redactor();
+            let (imports, warning) =
+                tool_import::choose(declared, listed, redactor.as_deref(), &mut room);
+            tools.extend(imports.into_iter().map(|import| ImportedTool {
+                import,
+                connection: server.connection.clone(),
+                timeout: declared.timeout(),
+            }));
+            if let Some(message) = warning {
+                let level = LogLevel::Warning;
+                let line = EventData::Log(LogLine { level, message });
+                context.events.append(line).await;
+            }
+            servers.push(server);
+        }
+        Ok((Self { servers }, tools))
+    }
+
+    /// Takes leave of them.
+    pub async fn close(self) {
+        join_all(self.servers.into_iter().map(Server::close)).await;
+    }
+}
+
+async fn start(
+    declared: &McpServer,
+    context: &ToolContext<'_>,
+) -> Result<(Server, Vec<rmcp::model::Tool>), JobError> {
+    let name = &declared.name;
+    let starting = Server::start(declared, context);
+    let trouble = match timeout(START_TIMEOUT, starting).await {
+        Ok(Ok(started)) => return Ok(started),
+        Ok(Err(trouble)) => trouble,
+        Err(_) => {
+            let seconds = START_TIMEOUT.as_secs();
+            format!("it has not said within {seconds} s which tools it has")
+        }
+    };
+    let message = format!("the MCP server `{name}` did not start: {trouble}");
+    // Before it is cut: half of a value could not be recognised.
+    let mut message = context.events.redact(&message).into_owned();
+    message.truncate(message.floor_char_boundary(MAX_TROUBLE_BYTES));
+    Err(JobErrorCode::McpServerUnavailable.with(message))
+}

@@ -1,0 +1,69 @@
+//! A server that is asked by HTTP, at an address that the worker's rules permit.
+
+mod answer;
+mod http_transport;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::transport::common::client_side_sse::FixedInterval;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+
+use crate::context::ToolContext;
+pub(super) use http_transport::{HttpTransport, Unreached};
+use worker_egress::net::AddressError;
+
+/// How often an answer that broke off is asked for again.
+const MAX_RESUMPTIONS: usize = 5;
+const RESUMPTION_PAUSE: Duration = Duration::from_millis(500);
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// The way to the server at that URL. An error is for people.
+pub(super) fn open(
+    url: &str,
+    headers: &BTreeMap<String, String>,
+    context: &ToolContext<'_>,
+) -> Result<StreamableHttpClientTransport<HttpTransport>, String> {
+    let parsed = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
+    let host = parsed.host_str().unwrap_or_default();
+    let http = context.web.mcp(&parsed).map_err(|error| match error {
+        AddressError::NotPublic => format!("{host} is refused: the address is not public"),
+        error => error.to_string(),
+    })?;
+    let mut resumption = FixedInterval::default();
+    resumption.max_times = Some(MAX_RESUMPTIONS);
+    resumption.duration = RESUMPTION_PAUSE;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(filled(headers, context)?)
+        .reinit_on_expired_session(true);
+    config.retry_config = Arc::new(resumption);
+    let transport = HttpTransport::new(http, host);
+    Ok(StreamableHttpClientTransport::with_client(
+        transport, config,
+    ))
+}
+
+/// Header fields with the values of secrets.
+fn filled(
+    headers: &BTreeMap<String, String>,
+    context: &ToolContext<'_>,
+) -> Result<Headers, String> {
+    let mut filled = Headers::new();
+    for (name, value) in headers {
+        let value = context.secrets.fill(value);
+        let value = value.map_err(|error| format!("its header {name}: {error}"))?;
+        let (key, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        let (Ok(key), Ok(mut value)) = (key, value) else {
+            return Err(format!("its header {name} cannot be sent"));
+        };
+        value.set_sensitive(true);
+        filled.insert(key, value);
+    }
+    Ok(filled)
+}

@@ -1,0 +1,165 @@
+//! The HTTP transport to an MCP server. It follows no redirect.
+
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::common::http_header::{HEADER_LAST_EVENT_ID, HEADER_SESSION_ID};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::Headers;
+use super::answer;
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+
+/// Asks one server, as the worker's rules have it: at the address that was judged, following no redirect.
+#[derive(Clone)]
+pub(in crate::mcp) struct HttpTransport {
+    http: Client,
+    host: Arc<str>,
+}
+
+/// The server was not reached, or did not answer as it should. The words are for people, and the URL is not in them.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(in crate::mcp) struct Unreached(pub(super) String);
+
+type Result<T> = std::result::Result<T, StreamableHttpError<Unreached>>;
+
+impl HttpTransport {
+    pub(super) fn new(http: Client, host: &str) -> Self {
+        Self {
+            http,
+            host: host.into(),
+        }
+    }
+
+    /// Sends a request with all that each of them has.
+    async fn send(
+        &self,
+        mut request: RequestBuilder,
+        session: Option<Arc<str>>,
+        headers: Headers,
+    ) -> Result<Response> {
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = session {
+            request = request.header(HEADER_SESSION_ID, &*session);
+        }
+        let answer = request.send().await;
+        answer.map_err(|error| unreached(worker_egress::net::explain(&self.host, error)))
+    }
+
+    /// What to make of an answer that is no success.
+    async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse> {
+        let status = response.status();
+        if is(&response, JSON)
+            && let Ok(error) = answer::read_error(response).await
+        {
+            return Ok(StreamableHttpPostResponse::Json(error, None));
+        }
+        Err(self.answered(status))
+    }
+
+    fn answered(&self, status: StatusCode) -> StreamableHttpError<Unreached> {
+        let what = match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ": it wants another authorization",
+            status if status.is_redirection() => ": redirects are not followed",
+            _ => "",
+        };
+        unreached(format!("{} answered {status}{what}", self.host))
+    }
+}
+
+impl StreamableHttpClient for HttpTransport {
+    type Error = Unreached;
+
+    async fn post_message(
+        &self,
+        url: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _token: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse> {
+        let has_session = session.is_some();
+        let request = self.http.post(&*url).json(&message);
+        let request = request.header(ACCEPT, format!("{JSON}, {EVENTS}"));
+        let response = self.send(request, session, headers).await?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return self.refused(response).await;
+        }
+        let ClientJsonRpcMessage::Request(_) = &message else {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        let session = response.headers().get(HEADER_SESSION_ID);
+        let session = session.and_then(|value| value.to_str().ok());
+        let session = session.map(str::to_owned);
+        if is(&response, EVENTS) {
+            let events = answer::events(response);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        let answer = answer::read(response).await;
+        let answer = answer.map_err(|error| unreached(format!("{} {error}", self.host)))?;
+        Ok(StreamableHttpPostResponse::Json(answer, session))
+    }
+
+    async fn delete_session(
+        &self,
+        url: Arc<str>,
+        session: Arc<str>,
+        _token: Option<String>,
+        headers: Headers,
+    ) -> Result<()> {
+        let request = self.http.delete(&*url);
+        self.send(request, Some(session), headers).await.map(drop)
+    }
+
+    /// The rest of an answer that broke off. What a server would say unasked is not listened to.
+    async fn get_stream(
+        &self,
+        url: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _token: Option<String>,
+        headers: Headers,
+    ) -> Result<BoxStream<'static, std::result::Result<Sse, SseError>>> {
+        let Some(last) = last else {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        };
+        let request = self.http.get(&*url).header(ACCEPT, EVENTS);
+        let request = request.header(HEADER_LAST_EVENT_ID, last);
+        let response = self.send(request, session, headers).await?;
+        let status = response.status();
+        if status.is_success() && is(&response, EVENTS) {
+            Ok(answer::events(response))
+        } else if status == StatusCode::METHOD_NOT_ALLOWED {
+            Err(StreamableHttpError::ServerDoesNotSupportSse)
+        } else {
+            Err(self.answered(status))
+        }
+    }
+}
+
+fn unreached(words: String) -> StreamableHttpError<Unreached> {
+    StreamableHttpError::Client(Unreached(words))
+}
+
+/// Whether it says that it is of that type.
+fn is(response: &Response, essence: &str) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let content_type = content_type.map_or(&b""[..], HeaderValue::as_bytes);
+    let said = content_type.get(..essence.len());
+    said.is_some_and(|said| said.eq_ignore_ascii_case(essence.as_bytes()))
+}

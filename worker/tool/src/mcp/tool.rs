@@ -1,0 +1,65 @@
+//! Tools of MCP servers: to the model they are tools like ours, and to us they are strangers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use shared::schema::Schema;
+
+use super::ImportedTool;
+use super::connection::{Connection, McpCallError};
+use super::result;
+use crate::call::{Call, Done, Tool, ToolError};
+use worker_model::ToolSpec;
+
+/// A tool of a server. Whether it says of itself that it changes nothing is not asked: it is called alone.
+pub struct McpTool {
+    /// What the server calls it.
+    name: String,
+    spec: ToolSpec,
+    timeout: Duration,
+    connection: Arc<Connection>,
+}
+
+impl McpTool {
+    /// The tool, with what checks its arguments.
+    pub fn new(imported: ImportedTool) -> (Self, Schema) {
+        let ImportedTool {
+            import,
+            connection,
+            timeout,
+        } = imported;
+        let tool = Self {
+            name: import.name,
+            spec: import.spec,
+            timeout,
+            connection,
+        };
+        (tool, import.schema)
+    }
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
+        Box::pin(async move {
+            // Its schema is one of an object.
+            let arguments = call.input.as_object().cloned().unwrap_or_default();
+            let calling = self.connection.call(&self.name, arguments, call.timeout);
+            match calling.await {
+                Ok(result) => Ok(result::done(result, &call).await),
+                Err(McpCallError { text, timed_out }) => Ok(Done {
+                    timed_out,
+                    ..Done::error(text)
+                }),
+            }
+        })
+    }
+}

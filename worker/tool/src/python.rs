@@ -1,0 +1,52 @@
+//! Programs of ours that run in the sandbox, in Python: what they read is a stranger's, and they have nothing to lose.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::call::{Call, Done, ToolError};
+use crate::command::{CommandLimits, FinishedCommand};
+use crate::shell;
+
+/// Runs a program on the arguments of a call. What it prints is the result; what it says on standard error when it
+/// fails is told to the model.
+pub(super) async fn run(
+    program: &str,
+    arguments: &impl Serialize,
+    call: &Call<'_>,
+) -> Result<Done, ToolError> {
+    // A file, for they may be longer than an argument may be.
+    let mut file = call.spill_bytes("arguments.json");
+    let json = serde_json::to_vec(arguments).expect("arguments have string keys");
+    file.push(&json).await;
+    let Some(file) = file.finish().await else {
+        let text = "there is no room in the workspace for the arguments";
+        return Err(ToolError::Reply(text.to_owned()));
+    };
+    let program = program.replace('\'', r"'\''");
+    let script = format!("exec python3 -I -c '{program}' {}", file.path);
+    let limits = CommandLimits {
+        timeout: call.timeout,
+        output_bytes: call.shown_bytes(),
+    };
+    let finished = shell::run_with(&script, limits, call).await?;
+    Ok(done(&finished, call.timeout))
+}
+
+fn done(finished: &FinishedCommand, timeout: Duration) -> Done {
+    if finished.ended.exit_code == Some(0) && !finished.timed_out {
+        return Done::text(finished.stdout.shown.text.clone());
+    }
+    let words = finished.stderr.shown.text.trim();
+    let text = match words.lines().last() {
+        _ if finished.timed_out => format!("it was given up after {} s", timeout.as_secs()),
+        // Of what Python says when it fails by itself, the last line says most.
+        Some(last) if words.contains("Traceback") => format!("it failed: {last}"),
+        Some(_) => words.to_owned(),
+        None => "it failed without a word".to_owned(),
+    };
+    Done {
+        timed_out: finished.timed_out,
+        ..Done::error(text)
+    }
+}

@@ -1,0 +1,97 @@
+//! The tool `shell.exec`.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use shared::tool::ToolName;
+
+use super::{ABOUT, TIMEOUT};
+use crate::call::{Call, Done, Tool, ToolError};
+use crate::file;
+use worker_model::ToolSpec;
+
+/// Runs a command in the workspace, for agents.
+pub(crate) struct ShellExec;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// The command, run by bash.
+    command: String,
+    /// The directory to run it in, relative to the workspace, which is also the default.
+    cwd: Option<String>,
+    /// Seconds after which it is killed. More than the limit means the limit, which is also the default.
+    #[schemars(range(min = 1))]
+    timeout: Option<u64>,
+}
+
+impl Tool for ShellExec {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: ToolName::ShellExec.as_str().into(),
+            description: format!(
+                "Runs a command with bash in a directory of the workspace. The limit of its time is {} s. {ABOUT}",
+                TIMEOUT.as_secs()
+            ),
+            input_schema: schema_for!(Arguments).into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
+        Box::pin(async move {
+            let Arguments {
+                command,
+                cwd,
+                timeout,
+            } = call.arguments()?;
+            let script = match cwd {
+                None => command,
+                Some(cwd) => {
+                    let place = call.context.workspace.directory_at(&cwd);
+                    let place = place
+                        .map_err(|error| file::explain(&cwd, "the directory to run in", &error))?;
+                    in_directory(&place, &command)
+                }
+            };
+            let timeout = timeout.map_or(call.timeout, Duration::from_secs);
+            super::run(&script, timeout.min(call.timeout), &call).await
+        })
+    }
+}
+
+/// The command, in that directory. Both stand on one line, so that bash counts the command's own lines.
+fn in_directory(place: &str, command: &str) -> String {
+    let quoted = place.replace('\'', r"'\''");
+    format!("cd -- './{quoted}' || exit 1; {command}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_directory_is_called_it_is_one_word_of_the_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a b", "it's", "-", "$(id)", "a\nb", "\"", "\\", ".", "é;x"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+            let ran = std::process::Command::new("bash")
+                .args(["-c", &in_directory(name, "pwd -P; exit 3")])
+                .current_dir(&folder)
+                .output()
+                .unwrap();
+            let place = folder.path().join(name).canonicalize().unwrap();
+            assert_eq!(
+                String::from_utf8_lossy(&ran.stdout),
+                format!("{}\n", place.display()),
+                "{name:?}"
+            );
+            assert_eq!(ran.status.code(), Some(3));
+        }
+    }
+}

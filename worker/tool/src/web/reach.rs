@@ -1,0 +1,79 @@
+//! The hosts that the tools of a job may request.
+
+use reqwest::Url;
+use shared::host::HostName;
+use shared::skill::Network;
+
+use crate::context::ToolContext;
+use worker_egress::Egress;
+use worker_egress::net::{AddressError, WebClient};
+
+/// Where one job's requests may go.
+pub(super) struct Reach<'a> {
+    pub(super) client: &'a WebClient,
+    hosts: Hosts<'a>,
+}
+
+enum Hosts<'a> {
+    /// Any that is public: the tool was given to a skill that names no hosts.
+    Public,
+    /// Those that the skill names, which may come to none for this job.
+    Declared(Option<&'a Egress>),
+}
+
+impl<'a> Reach<'a> {
+    pub(super) fn of(context: &'a ToolContext<'_>) -> Self {
+        let clients = context.web;
+        match context.network {
+            Network::Hosts(_) => Self {
+                client: &clients.declared,
+                hosts: Hosts::Declared(context.egress.map(|egress| &**egress)),
+            },
+            Network::None | Network::Public => Self {
+                client: &clients.public,
+                hosts: Hosts::Public,
+            },
+        }
+    }
+
+    /// Whether only hosts that the skill names can be asked.
+    pub(super) fn is_declared(&self) -> bool {
+        matches!(self.hosts, Hosts::Declared(_))
+    }
+
+    /// Reads a URL that may be asked. An error is for the model.
+    pub(super) fn parse(&self, text: &str) -> Result<Url, String> {
+        let url =
+            Url::parse(text.trim()).map_err(|error| format!("the URL cannot be read: {error}"))?;
+        self.check(&url)?;
+        Ok(url)
+    }
+
+    /// Checks a URL, as it was given or as a redirect named it.
+    pub(super) fn check(&self, url: &Url) -> Result<(), String> {
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(
+                "a URL with credentials in it is refused: leave out what is before the @"
+                    .to_owned(),
+            );
+        }
+        let host = url.host_str().unwrap_or_default();
+        self.client.check(url).map_err(|error| match error {
+            AddressError::NotPublic => format!("{host} is refused: the address is not public"),
+            _ => "the URL must begin with http:// or https://".to_owned(),
+        })?;
+        let Hosts::Declared(egress) = &self.hosts else {
+            return Ok(());
+        };
+        let port = url.port_or_known_default().unwrap_or_default();
+        let name = HostName::parse(host).ok();
+        let permits = |egress: &&Egress| name.is_some_and(|name| egress.permits(&name, port));
+        if egress.as_ref().is_some_and(permits) {
+            return Ok(());
+        }
+        let allowed = egress.map_or_else(|| "no host".to_owned(), Egress::allowed);
+        Err(format!(
+            "{host}:{port} is refused. This job may reach {allowed}"
+        ))
+    }
+}

@@ -1,0 +1,341 @@
+//! Keeping a workspace for another worker, and taking one over.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use shared::asset::{AssetStore, Scratch, StoreError};
+use shared::event::WorkspaceSaved;
+use shared::id::JobId;
+
+use super::Workspace;
+use super::survey::{FileSize, Kind, Stamp};
+
+/// The most bytes that one attempt stores, all its saves together. What they replace goes only with the job, so a
+/// command
+/// that rewrites large files would fill the store. What comes after is left out.
+const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024 * 1024;
+/// Names of files that are told to the model; more are only counted.
+const MAX_NAMED: usize = 20;
+
+/// What a workspace holds, by path from its root.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    entries: BTreeMap<String, Entry>,
+    /// What was too large or unreadable.
+    left_out: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+enum Entry {
+    /// An input or a part of the skill as it was staged: whoever restores stages it again.
+    Staged,
+    File {
+        sha256: String,
+        size: u64,
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+    Directory {
+        mode: u32,
+    },
+}
+
+/// Saves one job's workspace, each time only what changed.
+pub struct Snapshots {
+    assets: AssetStore,
+    scratch: Scratch,
+    /// What the content of a file was when it had that stamp.
+    known: BTreeMap<String, (Stamp, Entry)>,
+    /// The directories that were staged, with their modes.
+    staged_directories: BTreeMap<String, u32>,
+    saved: Manifest,
+    /// Whether there is anything in the store.
+    has_kept: bool,
+    /// The bytes of all files that were stored since it began, also of those that have changed since.
+    kept_bytes: u64,
+}
+
+impl Snapshots {
+    /// Begins with a workspace that holds what was staged and nothing else. If it is shared with later
+    /// jobs, which have other inputs, these are saved like all files.
+    pub async fn begin(
+        assets: &AssetStore,
+        job: JobId,
+        workspace: &Arc<Workspace>,
+        is_shared: bool,
+    ) -> anyhow::Result<Self> {
+        let scratch = assets.scratch(job);
+        let mut snapshots = Self {
+            assets: assets.clone(),
+            scratch,
+            known: BTreeMap::new(),
+            staged_directories: BTreeMap::new(),
+            saved: Manifest::default(),
+            has_kept: false,
+            kept_bytes: 0,
+        };
+        let survey = Workspace::look(workspace).await?;
+        for found in survey.found {
+            match found.kind {
+                Kind::File { stamp, .. } if !is_shared => {
+                    let known = (stamp, Entry::Staged);
+                    snapshots.known.insert(found.path.clone(), known);
+                }
+                Kind::Directory { mode } if !is_shared => {
+                    let path = found.path.clone();
+                    snapshots.staged_directories.insert(path, mode);
+                }
+                _ => {}
+            }
+            snapshots.saved.entries.insert(found.path, Entry::Staged);
+        }
+        Ok(snapshots)
+    }
+
+    /// Notes that there is something in the store that others have put there.
+    pub fn note_kept(&mut self) {
+        self.has_kept = true;
+    }
+
+    /// Saves the workspace; `None` if it is as it was.
+    pub async fn save(
+        &mut self,
+        workspace: &Arc<Workspace>,
+    ) -> anyhow::Result<Option<WorkspaceSaved>> {
+        let survey = Workspace::look(workspace).await?;
+        let mut manifest = Manifest {
+            entries: BTreeMap::new(),
+            left_out: survey.left_out,
+        };
+        for found in survey.found {
+            let entry = match found.kind {
+                Kind::Directory { mode } => match self.staged_directories.get(&found.path) {
+                    Some(staged) if *staged == mode => Entry::Staged,
+                    _ => Entry::Directory { mode },
+                },
+                Kind::Link { target } => Entry::Link { target },
+                Kind::File { mode, stamp } => match self.known.get(&found.path) {
+                    Some((known, entry)) if *known == stamp => entry.clone(),
+                    _ => {
+                        let Some(entry) = self.keep(workspace, &found.path, mode).await? else {
+                            manifest.left_out.push(found.path);
+                            continue;
+                        };
+                        self.known
+                            .insert(found.path.clone(), (stamp, entry.clone()));
+                        entry
+                    }
+                },
+            };
+            manifest.entries.insert(found.path, entry);
+        }
+        if manifest == self.saved {
+            return Ok(None);
+        }
+        self.has_kept = true;
+        let saved = self.keep_manifest(&manifest).await?;
+        self.saved = manifest;
+        Ok(Some(saved))
+    }
+
+    /// Stores a file's content; `None` if it has gone or is no file of its own any more.
+    async fn keep(
+        &mut self,
+        workspace: &Workspace,
+        path: &str,
+        mode: u32,
+    ) -> anyhow::Result<Option<Entry>> {
+        let Ok(file) = workspace.open_own(path) else {
+            return Ok(None);
+        };
+        if self.kept_bytes >= MAX_KEPT_BYTES {
+            return Ok(None);
+        }
+        let mut upload = self.assets.upload();
+        upload.push_all(file).await?;
+        let sealed = upload.seal().await?;
+        let entry = Entry::File {
+            sha256: sealed.sha256.clone(),
+            size: sealed.size,
+            mode,
+        };
+        self.kept_bytes += sealed.size;
+        self.scratch.put(sealed).await?;
+        Ok(Some(entry))
+    }
+
+    async fn keep_manifest(&self, manifest: &Manifest) -> anyhow::Result<WorkspaceSaved> {
+        let mut upload = self.assets.upload();
+        upload.push(&serde_json::to_vec(manifest)?).await?;
+        let sealed = upload.seal().await?;
+        let sizes = manifest.entries.values().filter_map(|entry| match entry {
+            Entry::File { size, .. } => Some(*size),
+            _ => None,
+        });
+        let (files, bytes) = sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size));
+        let saved = WorkspaceSaved {
+            manifest: sealed.sha256.clone(),
+            files,
+            bytes,
+        };
+        self.scratch.put(sealed).await?;
+        Ok(saved)
+    }
+
+    /// Brings a workspace that holds what was staged to where a manifest says it was. Returns what
+    /// the model should know of files that could not be kept.
+    pub async fn restore(
+        &mut self,
+        workspace: &Arc<Workspace>,
+        manifest: &str,
+    ) -> anyhow::Result<Option<String>> {
+        self.has_kept = true;
+        let manifest = read_manifest(&self.scratch, manifest).await?;
+        // What is in a directory sorts after it, and goes first.
+        for staged in self.saved.entries.keys().rev() {
+            let is_directory = self.staged_directories.contains_key(staged);
+            match manifest.entries.get(staged) {
+                Some(Entry::Staged) => {}
+                Some(Entry::Directory { mode }) if is_directory => {
+                    workspace.set_directory_mode(staged, mode | 0o700)?;
+                }
+                _ if is_directory => workspace.remove_directory(staged)?,
+                _ => workspace.remove_file(staged)?,
+            }
+        }
+        // Parents sort before what is in them; links come last, so that nothing is written through one.
+        for (path, entry) in &manifest.entries {
+            let is_there = matches!(entry, Entry::Directory { .. })
+                && self.staged_directories.contains_key(path);
+            if !is_there {
+                restore_entry(&self.scratch, workspace, path, entry).await?;
+            }
+        }
+        for (path, entry) in &manifest.entries {
+            if let Entry::Link { target } = entry {
+                workspace.create_link(path, target)?;
+            }
+        }
+        for found in Workspace::look(workspace).await?.found {
+            if let (Kind::File { stamp, .. }, Some(entry)) =
+                (found.kind, manifest.entries.get(&found.path))
+            {
+                self.known.insert(found.path, (stamp, entry.clone()));
+            }
+        }
+        let lost = (!manifest.left_out.is_empty()).then(|| describe(&manifest.left_out));
+        self.saved = manifest;
+        Ok(lost)
+    }
+
+    /// Adds what another job left to a workspace that holds the staged inputs, which stay where both have
+    /// something. Returns what the model should know of files that could not be kept, or are gone.
+    pub async fn take_over(
+        &self,
+        workspace: &Arc<Workspace>,
+        from: JobId,
+        manifest: &str,
+    ) -> anyhow::Result<Option<String>> {
+        let scratch = self.assets.scratch(from);
+        let manifest = match read_manifest(&scratch, manifest).await {
+            Ok(manifest) => manifest,
+            Err(error) if is_gone(&error) => return Ok(Some("all of them".to_owned())),
+            Err(error) => return Err(error),
+        };
+        let mut missing = manifest.left_out;
+        let is_free = |path: &str| {
+            let top = path.split('/').next().unwrap_or_default();
+            !self.saved.entries.contains_key(top)
+        };
+        let entries = manifest.entries.iter().filter(|(path, _)| is_free(path));
+        for (path, entry) in entries.clone() {
+            match restore_entry(&scratch, workspace, path, entry).await {
+                Ok(()) => {}
+                Err(error) if is_gone(&error) => missing.push(path.clone()),
+                Err(error) => return Err(error),
+            }
+        }
+        for (path, entry) in entries {
+            if let Entry::Link { target } = entry {
+                workspace.create_link(path, target)?;
+            }
+        }
+        Ok((!missing.is_empty()).then(|| describe(&missing)))
+    }
+
+    /// The files of a workspace that was saved, by path.
+    pub async fn list(&self, manifest: &str) -> anyhow::Result<Vec<FileSize>> {
+        let manifest = read_manifest(&self.scratch, manifest).await?;
+        let files = manifest
+            .entries
+            .into_iter()
+            .filter_map(|(path, entry)| match entry {
+                Entry::File { size, .. } => Some(FileSize { path, size }),
+                _ => None,
+            });
+        Ok(files.collect())
+    }
+
+    /// Forgets what was saved: the job has ended.
+    pub async fn clear(self) -> anyhow::Result<()> {
+        if self.has_kept {
+            self.scratch.clear().await?;
+        }
+        Ok(())
+    }
+}
+
+async fn read_manifest(scratch: &Scratch, sha256: &str) -> anyhow::Result<Manifest> {
+    let chunks = scratch.read(sha256).await?;
+    let json: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+/// Makes all but links, out of what a scratch has.
+async fn restore_entry(
+    scratch: &Scratch,
+    workspace: &Workspace,
+    path: &str,
+    entry: &Entry,
+) -> anyhow::Result<()> {
+    match entry {
+        Entry::Staged | Entry::Link { .. } => {}
+        // One that was closed to its owner could not be filled now.
+        Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
+        Entry::File { sha256, mode, .. } => {
+            let mut chunks = scratch.read(sha256).await?;
+            let mut file = workspace.create_file(path, *mode)?;
+            while let Some(chunk) = chunks.try_next().await? {
+                file.write_all(&chunk)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_gone(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<StoreError>();
+    error.is_some_and(StoreError::is_not_found)
+}
+
+fn describe(left_out: &[String]) -> String {
+    let named = left_out
+        .iter()
+        .take(MAX_NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match left_out.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

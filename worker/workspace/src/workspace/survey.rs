@@ -1,0 +1,193 @@
+//! A survey of the files of a workspace, without following links.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat2, readlinkat, statat};
+
+use super::{BENEATH, Workspace};
+
+/// The most entries that are looked at; what comes after is left out.
+const MAX_ENTRIES: usize = 50_000;
+/// The largest file, and the most bytes of all, that are kept for another worker.
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
+/// What programs can fetch or build again.
+const CACHES: [&str; 5] = [".cache", ".npm", ".local", "__pycache__", "node_modules"];
+/// What may hold someone's keys, and has no business in a store.
+const CREDENTIALS: [&str; 7] = [
+    ".ssh",
+    ".netrc",
+    ".aws",
+    ".gnupg",
+    ".pgpass",
+    ".docker",
+    ".git-credentials",
+];
+
+/// Everything worth keeping.
+#[derive(Default)]
+pub(super) struct Survey {
+    pub(super) found: Vec<Found>,
+    /// Paths that are too large, too many or unreadable.
+    pub(super) left_out: Vec<String>,
+}
+
+/// An entry, by its path from the workspace.
+pub(super) struct Found {
+    pub(super) path: String,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    File { mode: u32, stamp: Stamp },
+    Link { target: String },
+    Directory { mode: u32 },
+}
+
+/// Differs when a file's content may.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    inode: u64,
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            size: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// A file as it lies there.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FileSize {
+    /// The path in the workspace.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Workspace {
+    /// All files, by path.
+    pub async fn list(workspace: &Arc<Self>) -> anyhow::Result<Vec<FileSize>> {
+        let survey = Self::look(workspace).await?;
+        let files = survey
+            .found
+            .into_iter()
+            .filter_map(|found| match found.kind {
+                Kind::File { stamp, .. } => Some(FileSize {
+                    path: found.path,
+                    size: stamp.size.unsigned_abs(),
+                }),
+                Kind::Link { .. } | Kind::Directory { .. } => None,
+            });
+        let mut files: Vec<_> = files.collect();
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    /// Looks at everything.
+    pub(super) async fn look(workspace: &Arc<Self>) -> anyhow::Result<Survey> {
+        if !workspace.exists() {
+            return Ok(Survey::default());
+        }
+        let workspace = workspace.clone();
+        Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
+    }
+
+    /// Looks at everything. Blocks.
+    pub(super) fn survey(&self) -> io::Result<Survey> {
+        let mut survey = Survey::default();
+        if !self.exists() {
+            return Ok(survey);
+        }
+        let mut bytes = 0;
+        let mut directories = vec![String::new()];
+        while let Some(path) = directories.pop() {
+            let Ok(directory) = self.open_directory(&path) else {
+                survey.left_out.push(path);
+                continue;
+            };
+            for entry in Dir::read_from(&directory)? {
+                let entry = entry?;
+                let Ok(name) = entry.file_name().to_str() else {
+                    survey
+                        .left_out
+                        .push(join(&path, &entry.file_name().to_string_lossy()));
+                    continue;
+                };
+                if [".", ".."].contains(&name)
+                    || CACHES.contains(&name)
+                    || CREDENTIALS.contains(&name)
+                {
+                    continue;
+                }
+                let path = join(&path, name);
+                if survey.found.len() == MAX_ENTRIES {
+                    survey.left_out.push(path);
+                    return Ok(survey);
+                }
+                match look(&directory, name, &mut bytes) {
+                    Some(kind) => {
+                        if matches!(kind, Kind::Directory { .. }) {
+                            directories.push(path.clone());
+                        }
+                        survey.found.push(Found { path, kind });
+                    }
+                    None => survey.left_out.push(path),
+                }
+            }
+        }
+        Ok(survey)
+    }
+
+    fn open_directory(&self, path: &str) -> io::Result<File> {
+        let path = if path.is_empty() { "." } else { path };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat2(self.directory()?, path, flags, Mode::empty(), BENEATH)?.into())
+    }
+}
+
+/// What an entry is; `None` if it cannot be kept.
+fn look(directory: &File, name: &str, bytes: &mut u64) -> Option<Kind> {
+    let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let mode = stat.st_mode & 0o777;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Some(Kind::Directory { mode }),
+        FileType::Symlink => {
+            let target = readlinkat(directory, name, Vec::new())
+                .ok()?
+                .into_string()
+                .ok()?;
+            Some(Kind::Link { target })
+        }
+        FileType::RegularFile => {
+            let size = stat.st_size.unsigned_abs();
+            let fits = size <= MAX_FILE_BYTES && *bytes + size <= MAX_TOTAL_BYTES;
+            fits.then(|| {
+                *bytes += size;
+                Kind::File {
+                    mode,
+                    stamp: Stamp::of(&stat),
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}/{name}")
+    }
+}
