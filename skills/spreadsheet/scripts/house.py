@@ -69,6 +69,7 @@ class Book:
     def _sheet(self, name: str) -> Worksheet:
         sheet = self.book.create_sheet(name)
         sheet.sheet_view.showGridLines = False
+        sheet.sheet_format.defaultRowHeight, sheet.sheet_format.customHeight = 18, True
         sheet.sheet_properties.pageSetUpPr.fitToPage = True
         sheet.page_setup.paperSize, sheet.page_setup.fitToHeight = sheet.PAPERSIZE_A4, 0
         sheet.page_margins.left = sheet.page_margins.right = 0.5
@@ -81,7 +82,8 @@ class Book:
             cell.font = Font(name=self.font, size=11, bold=True, color=INK)
             cell.fill = PatternFill("solid", fgColor=PALE)
             cell.border = Border(bottom=Side("medium", color=f"FF{self.accent}"))
-            cell.alignment = Alignment(vertical="center", wrap_text=True, horizontal=cell.alignment.horizontal)
+            side = cell.alignment.horizontal
+            cell.alignment = Alignment(vertical="center", wrap_text=True, horizontal=side, indent=1)
         sheet.row_dimensions[row].height = 22
 
     def table(
@@ -105,12 +107,13 @@ class Book:
         for at, number_format in enumerate(shapes, 1):
             values = [row[at - 1] for row in rows]
             is_text = all(isinstance(one, str) and not one.startswith("=") for one in values)
-            side = "left" if is_text else "right"
-            sheet.cell(1, at).alignment = Alignment(horizontal=side)
+            is_label = at == 1 and all(isinstance(one, datetime.date) for one in values)
+            side = "left" if is_text or is_label else "right"
+            sheet.cell(1, at).alignment = Alignment(horizontal=side, indent=1)
             for row_number in range(2, last + 1):
                 cell = sheet.cell(row_number, at)
                 cell.number_format = number_format
-                cell.alignment = Alignment(horizontal=side, vertical="center")
+                cell.alignment = Alignment(horizontal=side, vertical="center", indent=1)
                 cell.border = Border(bottom=Side("hair", color=RULE))
             widest = max([len(str(header[at - 1])), *(shown_width(one, number_format) for one in values)])
             sheet.column_dimensions[get_column_letter(at)].width = min(max(widest + 4, 9), 48)
@@ -135,6 +138,7 @@ class Book:
                 cell.value, cell.number_format = f"=SUM({letter}2:{letter}{last})", number_format
             cell.font = Font(name=self.font, size=11, bold=True, color=INK)
             cell.border = Border(top=Side("thin", color=INK), bottom=Side("double", color=INK))
+            cell.alignment = Alignment(vertical="center", indent=1, horizontal="left" if at == 1 else "right")
 
     def assumptions(self, name: str, items: Sequence[tuple[str, Any, str, str]]) -> dict[str, str]:
         """A sheet of inputs, in blue: label, value, format, remark. Returns the absolute reference of each label."""
@@ -155,7 +159,11 @@ class Book:
         for at, width in enumerate(widths, 1):
             sheet.column_dimensions[get_column_letter(at)].width = min(max(width, 12), 70)
         self._head(sheet, 1, 3)
-        sheet["B1"].alignment = Alignment(horizontal="right", vertical="center")
+        sheet["B1"].alignment = Alignment(horizontal="right", vertical="center", indent=1)
+        for row in sheet.iter_rows(min_row=2):
+            for cell in row:
+                side = "right" if cell.column == 2 else "left"
+                cell.alignment = Alignment(vertical="center", indent=1, horizontal=side)
         sheet.freeze_panes = "A2"
         return found
 
@@ -170,7 +178,7 @@ class Book:
     def bars(self, sheet: Worksheet, cells: str) -> None:
         """Data bars from zero."""
         low = "num" if min(_numbers(sheet, cells), default=0) >= 0 else "min"
-        rule = DataBarRule(start_type=low, start_value=0, end_type="max", color=f"FF{SERIES[2]}")
+        rule = DataBarRule(start_type=low, start_value=0, end_type="max", color="FF9CC3DA")
         sheet.conditional_formatting.add(cells, rule)
 
     def scale(self, sheet: Worksheet, cells: str) -> None:
@@ -254,6 +262,9 @@ class Book:
         else:
             chart.legend.position = "b"
         sheet.add_chart(chart, at)
+        sheet.page_setup.orientation = "landscape"
+        if sheet.max_row <= 45:
+            sheet.page_setup.fitToHeight = 1
         self._descriptions.setdefault(sheet.title, []).append(description)
         return chart
 
