@@ -50,7 +50,11 @@ def wrap(text: str, font: str, size: float, width: float) -> list[str]:
                 lines.append(line)
                 line = word
             while pdfmetrics.stringWidth(line, font, size) > width and len(line) > 1:
-                cut = next(n for n in range(len(line) - 1, 0, -1) if n == 1 or pdfmetrics.stringWidth(line[:n], font, size) <= width)
+                cut = next(
+                    n
+                    for n in range(len(line) - 1, 0, -1)
+                    if n == 1 or pdfmetrics.stringWidth(line[:n], font, size) <= width
+                )
                 lines.append(line[:cut])
                 line = line[cut:]
         lines.append(line)

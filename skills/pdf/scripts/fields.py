@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 
 import pdfplumber
-from forms import Field, fields
 from paper import Problem, open_pdf, run
+from forms import Field, fields
 
 
 def label(words: list[dict[str, float | str]], height: float, box: tuple[float, float, float, float]) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pikepdf
+from paper import Problem, call, open_pdf, read_json, run
 from draw import Drawing, drawn
 from forms import Field, Widget, fields, inherited
-from paper import Problem, call, open_pdf, read_json, run
 from pikepdf import Dictionary, Name, Pdf, Stream, String
 
 
@@ -67,6 +67,27 @@ def drawing(one: Field, widget: Widget, text: str, form: Any) -> Drawing:
     return Drawing(text, width, height, font_size(one, form), align, one.is_multiline, cells)
 
 
+def paint_color(color: Any, operators: tuple[str, str, str]) -> str:
+    """The operator that sets a colour of a field."""
+    parts = [float(one) for one in color]
+    names = dict(zip((1, 3, 4), operators, strict=True))
+    return " ".join(f"{one:g}" for one in parts) + f" {names[len(parts)]}" if len(parts) in names else ""
+
+
+def ground(widget: Widget, width: float, height: float) -> bytes:
+    """The background and border that a field asks for."""
+    looks = widget.element.get("/MK", Dictionary())
+    style = widget.element.get("/BS", Dictionary())
+    line = float(style.get("/W", 1))
+    parts = []
+    if fill := paint_color(looks.get("/BG", []), ("g", "rg", "k")):
+        parts.append(f"q {fill} 0 0 {width:.2f} {height:.2f} re f Q")
+    if (stroke := paint_color(looks.get("/BC", []), ("G", "RG", "K"))) and line > 0:
+        inner = f"{line / 2:g} {line / 2:g} {width - line:.2f} {height - line:.2f}"
+        parts.append(f"q {stroke} {line:g} w {inner} re S Q")
+    return "\n".join(parts).encode() + b"\n"
+
+
 def turn_look(look: Any, widget: Widget, box: tuple[float, float]) -> None:
     """Turns a look as the field says."""
     width, height = box
@@ -83,9 +104,7 @@ def tick(pdf: Pdf, widget: Widget, state: str) -> None:
     if "/AP" not in element or not isinstance(element["/AP"].get("/N"), Dictionary):
         width, height = right - left, top - bottom
         points = [(0.2, 0.5), (0.42, 0.25), (0.8, 0.78)]
-        path = " ".join(
-            f"{x * width:.2f} {y * height:.2f} {'l' if at else 'm'}" for at, (x, y) in enumerate(points)
-        )
+        path = " ".join(f"{x * width:.2f} {y * height:.2f} {'l' if at else 'm'}" for at, (x, y) in enumerate(points))
         mark = f"q {min(width, height) * 0.12:.2f} w 1 J {path} S Q".encode()
         looks = Dictionary()
         for name, content in ((widget.on or "Yes", mark), ("Off", b"")):
@@ -121,6 +140,7 @@ def fill(pdf: Pdf, values: dict[str, Any]) -> list[tuple[Field, str]]:
                 del one.element[gone]
         texts += [(widget, drawing(one, widget, shown_text(one, value), form)) for widget in one.widgets]
     for (widget, made), look in zip(texts, drawn(pdf, [made for _, made in texts]), strict=True):
+        look.write(ground(widget, made.width, made.height) + look.read_bytes())
         turn_look(look, widget, (widget.box[2] - widget.box[0], widget.box[3] - widget.box[1]))
         widget.element["/AP"] = Dictionary(N=look)
     form["/NeedAppearances"] = False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pikepdf
 
 # The first that has a letter draws it. All are TrueType with outlines that reportlab can embed.
-FONTS = ("Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Hebrew")
+FONTS = ("Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Devanagari", "Noto Sans Thai", "Droid Sans Fallback")
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
