@@ -58,9 +58,9 @@ def boxes_drawn(font: Any) -> Iterator[str]:
         lacking = read["glyf"][read.getGlyphOrder()[0]]
         for code, meaning in unicode_map(font["/ToUnicode"].read_bytes()).items():
             name = names.get(code, names.get(0xF000 + code))
-            if name is None or not meaning.strip():
+            if not meaning.strip() or not meaning.isprintable() or (name is None and "/Encoding" in font):
                 continue
-            if name == read.getGlyphOrder()[0] or (lacking.numberOfContours and read["glyf"][name] == lacking):
+            if name is None or name == read.getGlyphOrder()[0] or (lacking.numberOfContours and read["glyf"][name] == lacking):
                 yield meaning
 
 

@@ -38,7 +38,16 @@ def spans(page: Any) -> list[tuple[float, float, list[float]]]:
             right = max(right, x1) if x0 <= right + 3 else right
         if right - left > 60:
             groups.setdefault((round(left / 4), round(right / 4)), []).append(top)
-    return [(left * 4 - 3, right * 4 + 3, tops) for (left, right), tops in groups.items() if len(tops) > 2]
+    found = []
+    for (left, right), tops in groups.items():
+        run_of: list[float] = []
+        for top in [*tops, float("inf")]:
+            # Rules that are far apart belong to different things.
+            if run_of and top - run_of[-1] > 72:
+                found += [(left * 4 - 3, right * 4 + 3, run_of)] if len(run_of) > 2 else []
+                run_of = []
+            run_of.append(top)
+    return found
 
 
 def ruled(page: Any) -> list[list[list[str | None]]]:
