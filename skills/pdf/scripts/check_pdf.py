@@ -15,6 +15,7 @@ from typing import Any
 
 import pikepdf
 from paper import call, open_pdf, run
+from fontTools.ttLib import TTFont
 from PIL import Image, ImageDraw, ImageFont
 
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b|\ufffd|■", re.IGNORECASE)
@@ -41,77 +42,66 @@ def unicode_map(stream: bytes) -> dict[int, str]:
     return found
 
 
-def boxes_drawn(font: Any) -> Iterator[str]:
+def boxes_drawn(font: Any, used: set[int]) -> Iterator[str]:
     """The characters that an embedded TrueType font draws like its sign for what it lacks."""
-    from fontTools.ttLib import TTFont
-
-    inner = font["/DescendantFonts"][0] if "/DescendantFonts" in font else font
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
-    program = inner.get("/FontDescriptor", {}).get("/FontFile2")
+    program = font.get("/FontDescriptor", {}).get("/FontFile2")
     if program is None or "/ToUnicode" not in font:
         return
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
-        if "glyf" not in read or "/DescendantFonts" in font:
+        if "glyf" not in read:
             return
         tables = [one for one in getattr(read.get("cmap"), "tables", []) if one.format in (0, 4, 6)]
         names = {code: name for one in tables for code, name in one.cmap.items()}
         lacking = read["glyf"][read.getGlyphOrder()[0]]
         for code, meaning in unicode_map(font["/ToUnicode"].read_bytes()).items():
             name = names.get(code, names.get(0xF000 + code))
-            if not meaning.strip() or not meaning.isprintable() or (name is None and "/Encoding" in font):
+            is_sign = code in used and meaning.strip() and meaning.isprintable()
+            if not is_sign or (name is None and "/Encoding" in font):
                 continue
-            if name is None or name == read.getGlyphOrder()[0] or (lacking.numberOfContours and read["glyf"][name] == lacking):
+            if name is None or name == ".notdef" or (lacking.numberOfContours and read["glyf"][name] == lacking):
                 yield meaning
 
 
-def fonts_of(resources: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The fonts of a page and of what is drawn on it."""
-    for key, font in (resources.get("/Font") or {}).items():
-        yield str(font.get("/BaseFont", key)).removeprefix("/"), font
-    if depth < 4:
-        for _, one in (resources.get("/XObject") or {}).items():
-            if one.get("/Subtype") == "/Form" and "/Resources" in one:
-                yield from fonts_of(one["/Resources"], depth + 1)
+def written(stream: Any, resources: Any, depth: int = 0) -> Iterator[tuple[Any, bytes]]:
+    """Fonts and the codes that a page, or what is drawn on it, writes with them."""
+    fonts, current = resources.get("/Font", {}), None
+    for step in pikepdf.parse_content_stream(stream, "Tf Tj TJ ' \""):
+        if str(step.operator) == "Tf":
+            current = fonts.get(str(step.operands[0]))
+        elif current is not None:
+            yield current, b"".join(map(codes, step.operands))
+    for _, one in resources.get("/XObject", {}).items():
+        if one.get("/Subtype") == "/Form" and depth < 4:
+            yield from written(one, one.get("/Resources", resources), depth + 1)
+
+
+def codes(operand: Any) -> bytes:
+    """The codes of an operand of a text operator."""
+    if isinstance(operand, pikepdf.Array):
+        return b"".join(map(codes, operand))
+    return bytes(operand) if isinstance(operand, pikepdf.String) else b""
 
 
 def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
     """Fonts that are missing in the file, and letters that are missing in the fonts."""
-    seen: set[tuple[int, int]] = set()
+    fonts: dict[str, tuple[int, Any]] = {}
+    used: dict[str, set[int]] = {}
     for number, page in enumerate(pdf.pages, 1):
-        for name, font in fonts_of(page.obj.get("/Resources", {})):
-            if font.objgen in seen and font.objgen != (0, 0):
-                continue
-            seen.add(font.objgen)
-            if font.get("/Subtype") == "/Type3":
-                continue
-            inner = font["/DescendantFonts"][0] if "/DescendantFonts" in font else font
-            files = inner.get("/FontDescriptor", {})
-            used = name in used_fonts(page)
-            if not any(key in files for key in ("/FontFile", "/FontFile2", "/FontFile3")) and used:
-                yield ("warning" if name in STANDARD else "error"), f"page {number}: the font {name} is not embedded"
-            if found := sorted(set(boxes_drawn(font))):
-                shown = " ".join(f"U+{ord(one[0]):04X} {one}" for one in found[:8])
-                yield "error", f"page {number}: {name} has no sign for {shown}: empty boxes were drawn"
-
-
-def used_fonts(page: pikepdf.Page) -> set[str]:
-    """The fonts with which a page itself writes; some programs name more."""
-    listed = page.obj.get("/Resources", {}).get("/Font", {})
-    names = {str(key): str(one.get("/BaseFont", key)).removeprefix("/") for key, one in listed.items()}
-    found, current = set(), ""
-    for step in pikepdf.parse_content_stream(page, "Tf Tj TJ"):
-        if str(step.operator) == "Tf":
-            current = str(step.operands[0])
-        elif current and any(letters(one) for one in step.operands):
-            found.add(names.get(current, current))
-    return found
-
-
-def letters(operand: Any) -> bool:
-    """Whether an operand of a text operator has letters."""
-    if isinstance(operand, pikepdf.Array):
-        return any(letters(one) for one in operand)
-    return isinstance(operand, pikepdf.String) and bool(bytes(operand).strip())
+        for font, text in written(page, page.obj.get("/Resources", pikepdf.Dictionary())):
+            key = f"{font.objgen}{font.get('/BaseFont', '')}"
+            fonts.setdefault(key, (number, font))
+            used.setdefault(key, set()).update(text)
+    for key, (number, font) in fonts.items():
+        name = str(font.get("/BaseFont", "")).removeprefix("/")
+        inner = font["/DescendantFonts"][0] if "/DescendantFonts" in font else font
+        files = inner.get("/FontDescriptor", {})
+        is_inside = any(one in files for one in ("/FontFile", "/FontFile2", "/FontFile3"))
+        if not is_inside and font.get("/Subtype") != "/Type3" and used[key]:
+            yield ("warning" if name in STANDARD else "error"), f"page {number}: the font {name} is not embedded"
+        if inner is font and (found := sorted(set(boxes_drawn(font, used[key])))):
+            shown = " ".join(f"U+{ord(one[0]):04X} {one}" for one in found[:8])
+            yield "error", f"page {number}: {name} has no sign for {shown}: empty boxes were drawn"
 
 
 def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:
