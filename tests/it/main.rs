@@ -43,6 +43,7 @@ mod resume;
 mod retention;
 mod sandbox;
 mod secrets;
+mod skill_scripts;
 mod skills;
 mod skills_own;
 mod smoke;

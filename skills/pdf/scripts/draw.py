@@ -3,7 +3,7 @@
 import io
 from dataclasses import dataclass
 
-from paper import Problem, font_for
+from paper import Problem, font_file, fonts_for
 from pikepdf import Object, Pdf
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
@@ -28,79 +28,84 @@ class Drawing:
     color: tuple[float, float, float] = (0, 0, 0)
 
 
-def register(text: str) -> str:
-    """Registers a font that has the letters of a text."""
-    family, path = font_for(text)
+def register(family: str) -> str:
+    """Registers a font with reportlab, once."""
     name = family.replace(" ", "")
-    if name not in pdfmetrics.getRegisteredFontNames():
-        pdfmetrics.registerFont(TTFont(name, str(path)))
+    found = font_file(family)
+    if name not in pdfmetrics.getRegisteredFontNames() and found is not None:
+        pdfmetrics.registerFont(TTFont(name, str(found[0])))
     return name
 
 
-def wrap(text: str, font: str, size: float, width: float) -> list[str]:
+def broad(text: str, size: float) -> float:
+    """The width of a text."""
+    return sum(float(pdfmetrics.stringWidth(piece, register(family), size)) for family, piece in fonts_for(text))
+
+
+def wrap(text: str, size: float, width: float) -> list[str]:
     """Lines that fit; words that are too long are cut."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split(" "):
             tried = f"{line} {word}" if line else word
-            if pdfmetrics.stringWidth(tried, font, size) <= width or not line:
-                line = tried
-            else:
+            if line and broad(tried, size) > width:
                 lines.append(line)
-                line = word
-            while pdfmetrics.stringWidth(line, font, size) > width and len(line) > 1:
-                cut = next(
-                    n
-                    for n in range(len(line) - 1, 0, -1)
-                    if n == 1 or pdfmetrics.stringWidth(line[:n], font, size) <= width
-                )
+                tried = word
+            line = tried
+            while broad(line, size) > width and len(line) > 1:
+                cut = next(end for end in range(len(line) - 1, 0, -1) if end == 1 or broad(line[:end], size) <= width)
                 lines.append(line[:cut])
                 line = line[cut:]
         lines.append(line)
     return lines
 
 
-def lay_out(one: Drawing, font: str) -> tuple[float, list[str]]:
+def lay_out(one: Drawing) -> tuple[float, list[str]]:
     """The size and the lines of a text; a set size shrinks only as far as it must."""
     width, height = one.width - 4, one.height - 2
-    if not one.is_multiline:
-        text = " ".join(one.text.split())
-        size = one.size or min(12.0, height * 0.75)
-        broad = pdfmetrics.stringWidth(text, font, size)
-        if broad > width and not one.cells:
-            size *= width / broad
-        size = min(size, max(height, MIN_SIZE) * 0.95)
-        lines = [text]
-    else:
+    if one.is_multiline:
         size = one.size or 11.0
-        lines = wrap(one.text, font, size, width)
+        lines = wrap(one.text, size, width)
         while len(lines) * size * 1.15 > height and size > MIN_SIZE:
             size -= 0.25
-            lines = wrap(one.text, font, size, width)
+            lines = wrap(one.text, size, width)
         if len(lines) * size * 1.15 > height + 1:
             size = 0
+    else:
+        lines = [" ".join(one.text.split())]
+        size = one.size or min(12.0, height * 0.75)
+        length = broad(lines[0], size)
+        if length > width and not one.cells:
+            size *= width / length
+        size = min(size, max(height, MIN_SIZE) * 0.95)
     if size < MIN_SIZE:
         raise Problem(f"the text {one.text[:40]!r} does not fit into its box of {one.width:.0f} × {one.height:.0f} pt")
     return size, lines
 
 
+def put_line(canvas: Canvas, x: float, y: float, text: str, size: float) -> None:
+    """Draws a line, with the font of each piece."""
+    for family, piece in fonts_for(text):
+        canvas.setFont(register(family), size)
+        canvas.drawString(x, y, piece)
+        x += pdfmetrics.stringWidth(piece, register(family), size)
+
+
 def paint(canvas: Canvas, one: Drawing) -> None:
     """Draws a text into the page."""
-    font = register(one.text)
-    size, lines = lay_out(one, font)
+    size, lines = lay_out(one)
     canvas.setFillColorRGB(*one.color)
-    canvas.setFont(font, size)
     if one.cells:
         cell = one.width / one.cells
         base = (one.height - size * 0.72) / 2
         for at, letter in enumerate(lines[0]):
-            canvas.drawCentredString((at + 0.5) * cell, base, letter)
+            put_line(canvas, (at + 0.5) * cell - broad(letter, size) / 2, base, letter, size)
         return
     base = one.height - 2 - size * 0.92 if one.is_multiline else (one.height - size * 0.72) / 2
     for line in lines:
-        draw = (canvas.drawString, canvas.drawCentredString, canvas.drawRightString)[one.align]
-        draw((2, one.width / 2, one.width - 2)[one.align], base, line)
+        free = one.width - 4 - broad(line, size)
+        put_line(canvas, 2 + free * one.align / 2, base, line, size)
         base -= size * 1.15
 
 

@@ -5,8 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -115,25 +114,21 @@ def font_file(family: str) -> tuple[Path, frozenset[int]] | None:
         return Path(found[1]), frozenset(font.getBestCmap() or {})
 
 
-def font_for(text: str) -> tuple[str, Path]:
-    """A font that has every letter of a text."""
-    wanted = {ord(one) for one in text if not one.isspace()}
-    best: set[int] = wanted
-    for family in FONTS:
-        found = font_file(family)
-        if found is None:
-            continue
-        lacking = wanted - found[1]
-        if not lacking:
-            return family, found[0]
-        best = lacking if len(lacking) < len(best) else best
-    shown = ", ".join(f"U+{one:04X} {chr(one)}" for one in sorted(best)[:5])
-    raise Problem(f"no font that can be embedded here has {shown}, in {text[:40]!r}")
-
-
-def missing_glyphs(texts: Iterable[str], installed: frozenset[int]) -> list[str]:
-    """The characters that no installed font can draw."""
-    letters = {letter for text in texts for letter in text}
-    odd = (one for one in letters if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Zl", "Zp", "Mn"})
-    lacking = sorted(one for one in odd if one == "\ufffd" or ord(one) not in installed)
-    return [f"U+{ord(one):04X} {one}" for one in lacking]
+def fonts_for(text: str) -> list[tuple[str, str]]:
+    """A text cut into pieces, each with a font that has all its letters; the first font is kept where it can be."""
+    pieces: list[tuple[str, str]] = []
+    known = [(family, found[1]) for family in FONTS if (found := font_file(family)) is not None]
+    whole = {ord(one) for one in text if not one.isspace()}
+    known.sort(key=lambda one: not whole <= one[1])
+    for letter in text:
+        if letter.isspace() and pieces:
+            family = pieces[-1][0]
+        else:
+            family = next((name for name, has in known if ord(letter) in has or letter.isspace()), "")
+        if not family:
+            raise Problem(f"no font that can be embedded here has U+{ord(letter):04X} {letter}, in {text[:40]!r}")
+        if pieces and pieces[-1][0] == family:
+            pieces[-1] = (family, pieces[-1][1] + letter)
+        else:
+            pieces.append((family, letter))
+    return pieces

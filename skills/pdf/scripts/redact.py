@@ -15,7 +15,7 @@ from typing import Any
 
 import pdfplumber
 import pikepdf
-from paper import Problem, call, open_pdf, run
+from paper import Problem, call, fonts_for, open_pdf, run
 from draw import register
 from PIL import Image, ImageDraw
 from reportlab.lib.utils import ImageReader
@@ -59,7 +59,7 @@ def picture_page(source: Path, page: Any, number: int, boxes: list[Box], dpi: in
         if any(place[0] < b[2] and place[2] > b[0] and place[1] < b[3] and place[3] > b[1] for b in boxes):
             continue
         try:
-            font = register(word["text"])
+            font = register(fonts_for(word["text"])[0][0])
         except Problem:
             continue
         size = max(place[3] - place[1], 1) * 0.9

@@ -38,15 +38,15 @@ def spans(page: Any) -> list[tuple[float, float, list[float]]]:
             right = max(right, x1) if x0 <= right + 3 else right
         if right - left > 60:
             groups.setdefault((round(left / 4), round(right / 4)), []).append(top)
-    found = []
+    found: list[tuple[float, float, list[float]]] = []
     for (left, right), tops in groups.items():
         run_of: list[float] = []
-        for top in [*tops, float("inf")]:
+        for height in [*tops, float("inf")]:
             # Rules that are far apart belong to different things.
-            if run_of and top - run_of[-1] > 72:
+            if run_of and height - run_of[-1] > 72:
                 found += [(left * 4 - 3, right * 4 + 3, run_of)] if len(run_of) > 2 else []
                 run_of = []
-            run_of.append(top)
+            run_of.append(height)
     return found
 
 

@@ -44,7 +44,7 @@ def box_after(words: list[tuple[str, Box]], label: str, width: float, nth: int) 
     for at in range(len(words) - len(parts) + 1):
         if [word for word, _ in words[at : at + len(parts)]] == parts:
             found.append(words[at + len(parts) - 1][1])
-    if len(found) < nth or (len(found) > 1 and nth == 0):
+    if not found or len(found) < nth or (len(found) > 1 and nth == 0):
         raise Problem(f"the words {label!r} stand {len(found)} times on the page; nth chooses one")
     _, bottom, right, top = found[max(nth - 1, 0)]
     row = [box for _, box in words if box[0] > right and min(box[3], top) - max(box[1], bottom) > 2]

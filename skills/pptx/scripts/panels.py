@@ -80,17 +80,18 @@ def add_points(slide: Slide, points: Sequence[tuple[str, str]]) -> None:
     if not 1 < len(points) < 6:
         raise ValueError("two to five points fit onto a slide")
     row = (BOTTOM - TOP) / len(points)
-    side = min(0.8, row - 0.25)
+    side = min(0.8, row - 0.35)
     for index, (heading, sentence) in enumerate(points):
         top = TOP + index * row
-        box = (LEFT, top + (row - side) / 2, side, side)
+        add_panel(slide, f"Row {index + 1}", (LEFT, top, RIGHT - LEFT, row - 0.15), MSO_THEME_COLOR.BACKGROUND_2)
+        box = (LEFT + 0.3, top + (row - 0.15 - side) / 2, side, side)
         number = add_panel(slide, f"Number {index + 1}", box, MSO_THEME_COLOR.ACCENT_1)
         frame = number.text_frame
         frame.margin_left = frame.margin_right = frame.margin_top = frame.margin_bottom = 0
         frame.vertical_anchor = MSO_ANCHOR.MIDDLE
         add_lines(frame, [(str(index + 1), 24.0, True, MSO_THEME_COLOR.BACKGROUND_1)])
         frame.paragraphs[0].alignment = PP_ALIGN.CENTER
-        box = (LEFT + side + 0.4, top + 0.06, RIGHT - LEFT - side - 0.4, row - 0.12)
+        box = (LEFT + side + 0.65, top + 0.05, RIGHT - LEFT - side - 0.95, row - 0.25)
         frame = add_text(slide, f"Point {index + 1}", box, MSO_ANCHOR.MIDDLE)
         lines = [(heading, 24.0, True, MSO_THEME_COLOR.TEXT_1), (sentence, 18.0, False, None)]
         add_lines(frame, lines, 2)

@@ -45,7 +45,7 @@ def fill_table(
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"each row needs {len(header)} cells")
     left, top, width, height = box
-    row_height = min(Inches(0.5), int(height / (len(rows) + 1)))
+    row_height = min(Inches(0.72), int(height / (len(rows) + 1)))
     if row_height < Inches(0.3):
         raise ValueError("more than about fourteen rows do not fit onto a slide: split the table")
     frame = slide.shapes.add_table(len(rows) + 1, len(header), left, top, width, row_height * (len(rows) + 1))
@@ -58,7 +58,7 @@ def fill_table(
     for column, part in zip(table.columns, parts, strict=True):
         column.width = int(width * part / sum(parts))
     right = [bool(rows) and all(NUMBER.fullmatch(str(row[at]).strip()) for row in rows) for at in range(len(header))]
-    size = Pt(16 if row_height >= Inches(0.42) else 14)
+    size = Pt(20 if row_height >= Inches(0.6) else 16 if row_height >= Inches(0.42) else 14)
     for index, row in enumerate([header, *rows]):
         is_sum = total and index == len(rows)
         table.rows[index].height = row_height

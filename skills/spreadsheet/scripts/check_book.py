@@ -19,8 +19,8 @@ from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
 NUMBER = re.compile(r"[-+]?(\d{1,3}([., ]\d{3})+|\d+)([.,]\d+)?\s?[%€$]?")
-# A factor or rate in a formula that belongs into a cell: 1.19, 0.05, but not 0, 1, 2, 12 or 100.
-CONSTANT = re.compile(r"(?<![A-Z$\d.])[-+*/(]\s*(\d+\.\d+|\d{3,})(?![\d:]*[A-Z(!])")
+# A factor or rate in a formula that belongs into a cell: 1.19, 0.05, but not 0, 12, 100 or a year.
+CONSTANT = re.compile(r"(?<![A-Za-z_$\d.:!])(?!(?:100|360|365|1000|19\d\d|20\d\d)\b)(\d+\.\d+|\d{3,})(?![\w.:!(])")
 ERRORS = {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"}
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b", re.IGNORECASE)
 
