@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use serde_json::json;
 use tokio::process::Command;
 
-use crate::support::has_program;
+use crate::support::{Service, bash, has_program};
 
 const OFFICE: [&str; 3] = ["python3", "soffice", "pdftoppm"];
 
@@ -44,4 +45,33 @@ async fn spreadsheet() {
 async fn pdf() {
     let programs = ["python3", "qpdf", "pdftoppm", "tesseract", "chromium"];
     run("test_pdf", &programs).await;
+}
+
+/// In a job, where the sandbox, its folders and its limits could be in the way.
+#[tokio::test]
+async fn scripts_run_in_a_job() {
+    if !OFFICE.iter().all(|name| has_program(name)) {
+        return;
+    }
+    let service = Service::start().await;
+    let make = "skill/scripts/new.py empty.docx --paper letter && python3 - <<'E'\n\
+        import sys\n\
+        sys.path.insert(0, 'skill/scripts')\n\
+        from house import Report\n\
+        r = Report('Report')\n\
+        r.heading('One'); r.text('Text')\n\
+        r.save('made.docx')\nE";
+    let prompt = [
+        bash(make),
+        bash("skill/scripts/toc.py made.docx out.docx && skill/scripts/validate.py out.docx"),
+        bash("skill/scripts/render.py out.docx --out pages && ls pages"),
+        "output document: out.docx".to_owned(),
+    ];
+    let job = json!({"skill": "docx", "model": "script/bash", "prompt": prompt.join("\n")});
+    let job = service.run(&job).await;
+    let text = job["text"].as_str().unwrap();
+    for part in ["1 entries on pages 1 to 1", "0 errors, 0 warnings", "sheet.png"] {
+        assert!(text.contains(part), "{job:#}");
+    }
+    assert_eq!(job["outputs"][0]["asset"]["name"], "out.docx", "{job:#}");
 }
