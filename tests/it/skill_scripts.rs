@@ -47,6 +47,16 @@ async fn pdf() {
     run("test_pdf", &programs).await;
 }
 
+#[tokio::test]
+async fn html() {
+    run("test_html", &["python3", "chromium"]).await;
+}
+
+#[tokio::test]
+async fn image() {
+    run("test_image", &["python3", "fc-list"]).await;
+}
+
 /// In a job, where the sandbox, its folders and its limits could be in the way.
 #[tokio::test]
 async fn scripts_run_in_a_job() {
@@ -54,19 +64,19 @@ async fn scripts_run_in_a_job() {
         return;
     }
     let service = Service::start().await;
-    let make = "skill/scripts/new.py empty.docx --paper letter && python3 - <<'E'\n\
+    let make = "python3 - <<'E'\n\
         import sys\n\
         sys.path.insert(0, 'skill/scripts')\n\
         from house import Report\n\
         r = Report('Report')\n\
-        r.heading('One'); r.text('Text')\n\
-        r.save('made.docx')\nE";
-    let prompt = [
-        bash(make),
-        bash("skill/scripts/toc.py made.docx out.docx && skill/scripts/validate.py out.docx"),
-        bash("skill/scripts/render.py out.docx --out pages && ls pages"),
-        "output document: out.docx".to_owned(),
-    ];
+        r.heading('One')\n\
+        r.text('Text')\n\
+        r.save('made.docx')\n\
+        E\n\
+        skill/scripts/toc.py made.docx out.docx &&\n\
+        skill/scripts/validate.py out.docx &&\n\
+        skill/scripts/render.py out.docx --out pages && ls pages";
+    let prompt = [bash(make), "output document: out.docx".to_owned()];
     let job = json!({"skill": "docx", "model": "script/bash", "prompt": prompt.join("\n")});
     let job = service.run(&job).await;
     let text = job["text"].as_str().unwrap();

@@ -10,7 +10,7 @@ from house import Book
 b = Book("Sales 2025", author="Finance")
 n = b.assumptions("Inputs", [("Growth", 0.05, "0.0%", "a month"), ("Price", 3.2, "#,##0.00 €", "a cup"), ("Start", 900, "#,##0", "")])
 rows = [[datetime.date(2025, i, 1), f"={n['Start']}" if i == 1 else f"=ROUND(B{i}*(1+{n['Growth']}),0)",
-         f"=B{i + 1}*{n['Price']}", f'=IF(C{i + 1}>3000,"high","low")', f"=C{i + 1}>3000"] for i in range(1, 7)]
+         f"=B{i + 1}*{n['Price']}", f'=IF(C{i + 1}>B{i + 1},"high","low")', f"=C{i + 1}>B{i + 1}"] for i in range(1, 7)]
 s = b.table("Plan", ["Month", "Cups", "Sales", "Level", "High"], rows, formats=["mmm yyyy", "#,##0", "#,##0 €", "General", "General"], total="sum")
 b.bars(s, "C2:C7"); b.scale(s, "B2:B7"); b.highlight(s, "B2:B7", "B2>1000", bad=False)
 b.choices(s, "F2:F7", ["open", "done"]); b.between(b.book["Inputs"], "B2", 0, 1)
