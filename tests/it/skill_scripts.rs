@@ -80,7 +80,11 @@ async fn scripts_run_in_a_job() {
     let job = json!({"skill": "docx", "model": "script/bash", "prompt": prompt.join("\n")});
     let job = service.run(&job).await;
     let text = job["text"].as_str().unwrap();
-    for part in ["1 entries on pages 1 to 1", "0 errors, 0 warnings", "sheet.png"] {
+    for part in [
+        "1 entries on pages 1 to 1",
+        "0 errors, 0 warnings",
+        "sheet.png",
+    ] {
         assert!(text.contains(part), "{job:#}");
     }
     assert_eq!(job["outputs"][0]["asset"]["name"], "out.docx", "{job:#}");
