@@ -47,6 +47,7 @@ mod retention;
 mod sandbox;
 mod schema;
 mod secrets;
+mod skill_scripts;
 mod skills;
 mod smoke;
 mod stream;

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Checks pictures before they are handed over: readable, not blank, nothing touches the edge, glyphs.
+
+Errors (exit 1): a damaged or blank picture, a picture below --least pixels, and characters of --text without a glyph
+in any installed font. Warnings: something touches an edge, transparency in what looks like a photograph, hidden
+metadata such as a place, a file above 5 MB. --sheet puts all of them side by side into one picture.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from PIL import Image, ImageChops, ImageDraw, ImageFont, UnidentifiedImageError
+
+sys.dont_write_bytecode = True
+GPS = 0x8825
+
+
+def glyph_findings(text: str) -> Iterator[tuple[str, str]]:
+    """Characters that no installed font can draw."""
+    listed = subprocess.run(["fc-list", ":", "charset"], capture_output=True, text=True, check=True).stdout
+    ranges = [one.partition("-") for one in re.findall(r"\b[0-9a-f]+(?:-[0-9a-f]+)?\b", listed)]
+    has = {code for first, _, last in ranges for code in range(int(first, 16), int(last or first, 16) + 1)}
+    for one in sorted({one for one in text if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Mn"}}):
+        if ord(one) not in has or one == "\ufffd":
+            yield "error", f"no installed font has U+{ord(one):04X} {one}"
+
+
+def edges(picture: Image.Image) -> list[str]:
+    """The edges that something touches, if the ground is of one colour."""
+    width, height = picture.size
+    corners = [picture.getpixel(at) for at in ((0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1))]
+    if len(set(corners)) > 1:
+        return []
+    ground = Image.new(picture.mode, picture.size, corners[0])
+    marks = ImageChops.difference(picture.convert("RGB"), ground.convert("RGB")).convert("L")
+    found = marks.point(lambda value: 255 if value > 16 else 0).getbbox()
+    if found is None:
+        return []
+    near = max(2, min(width, height) // 200)
+    sides = {"left": found[0], "top": found[1], "right": width - found[2], "bottom": height - found[3]}
+    return [name for name, room in sides.items() if room < near]
+
+
+def findings(path: Path, least: int) -> Iterator[tuple[str, str]]:
+    """What is wrong with a picture."""
+    try:
+        with Image.open(path) as opened:
+            frames = getattr(opened, "n_frames", 1)
+            opened.load()
+            exif = opened.getexif()
+            picture = opened.convert("RGBA" if "A" in opened.getbands() or "transparency" in opened.info else "RGB")
+    except (OSError, UnidentifiedImageError, SyntaxError, Image.DecompressionBombError) as error:
+        yield "error", f"it is damaged or no picture ({error})"
+        return
+    width, height = picture.size
+    if min(width, height) < least:
+        yield "error", f"it has {width} × {height} pixels, less than {least}"
+    if frames == 1 and all(low == high for low, high in picture.convert("RGB").getextrema()):
+        yield "error", "it is blank: one colour only"
+    for name in edges(picture):
+        yield "warning", f"something touches its {name} edge"
+    if GPS in exif:
+        yield "warning", "it holds the place where it was taken"
+    if exif.get(0x0112, 1) not in (1, 0):
+        yield "warning", "it is turned by a tag only; many programs ignore that"
+    if path.stat().st_size > 5_000_000:
+        yield "warning", f"it has {path.stat().st_size / 1e6:.1f} MB"
+
+
+def sheet(paths: list[Path], out: Path) -> None:
+    """All pictures side by side, on a pattern that shows what is transparent."""
+    width, gap, label = 460, 12, 22
+    small = []
+    for path in paths:
+        with Image.open(path) as opened:
+            picture = opened.convert("RGBA")
+        picture.thumbnail((width, width))
+        ground = Image.new("RGBA", picture.size, "#ffffff")
+        pen = ImageDraw.Draw(ground)
+        for x in range(0, ground.width, 16):
+            for y in range(x // 16 % 2 * 16, ground.height, 32):
+                pen.rectangle((x, y, x + 15, y + 15), fill="#e4e7ea")
+        small.append(Image.alpha_composite(ground, picture).convert("RGB"))
+    columns = min(3, len(small))
+    height = max(one.height for one in small) + label + gap
+    canvas = Image.new("RGB", (gap + columns * (width + gap), gap + -(-len(small) // columns) * height), "#c9ced3")
+    pen, font = ImageDraw.Draw(canvas), ImageFont.truetype("DejaVuSans.ttf", 13)
+    for index, (one, path) in enumerate(zip(small, paths, strict=True)):
+        x, y = gap + index % columns * (width + gap), gap + index // columns * height
+        pen.text((x, y), path.name[:60], fill="#22303c", font=font)
+        canvas.paste(one, (x, y + label))
+    canvas.save(out)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pictures", type=Path, nargs="+")
+    parser.add_argument("--least", type=int, default=1, help="pixels of the shorter side")
+    parser.add_argument("--text", default="", help="the words that are drawn in it")
+    parser.add_argument("--sheet", type=Path, help="a picture of all of them")
+    given = parser.parse_args()
+    errors = warnings = 0
+    whole = []
+    for path in given.pictures:
+        found = list(findings(path, given.least)) if path.is_file() else [("error", "there is no such file")]
+        for kind, text in found:
+            print(f"{kind}: {path}: {text}")
+        errors += sum(kind == "error" for kind, _ in found)
+        warnings += sum(kind == "warning" for kind, _ in found)
+        if not any("damaged" in text or "no such" in text for _, text in found):
+            whole.append(path)
+    for kind, text in glyph_findings(given.text) if given.text else []:
+        print(f"{kind}: {text}")
+        errors += 1
+    if given.sheet and whole:
+        sheet(whole, given.sheet)
+    look = f"; look at {given.sheet}" if given.sheet and whole else ""
+    print(f"{len(given.pictures)} pictures, {errors} errors, {warnings} warnings{look}")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Checks a PDF before it is handed over, and draws it: pages, sheet.png with all of them side by side.
+
+Errors (exit 1): damage, fonts that are not embedded, characters that were drawn as empty boxes, empty pages, form
+fields without a look. Warnings: no title, language or tags, left-over text, pages that are nearly empty.
+"""
+
+import argparse
+import logging
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pikepdf
+from paper import call, open_pdf, run
+from fontTools.ttLib import TTFont
+from PIL import Image, ImageDraw, ImageFont
+
+LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b|\ufffd|■", re.IGNORECASE)
+# Fonts that every viewer has, though with Latin letters only.
+STANDARD = {"Helvetica", "Helvetica-Bold", "Helvetica-Oblique", "Times-Roman", "Times-Bold", "Times-Italic", "Courier"}
+STANDARD |= {"ZapfDingbats", "Symbol", "Helvetica-BoldOblique", "Times-BoldItalic", "Courier-Bold"}
+
+
+def unicode_map(stream: bytes) -> dict[int, str]:
+    """Codes and what they mean, of a ToUnicode map."""
+    found: dict[int, str] = {}
+    text = stream.decode("latin-1")
+    for block in re.findall(r"beginbfchar(.*?)endbfchar", text, re.S):
+        for code, meaning in re.findall(r"<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>", block):
+            found[int(code, 16)] = bytes.fromhex(meaning).decode("utf-16-be", "replace")
+    for block in re.findall(r"beginbfrange(.*?)endbfrange", text, re.S):
+        for first, last, meaning in re.findall(r"<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>", block):
+            start = int.from_bytes(bytes.fromhex(meaning)[-2:], "big")
+            for at in range(min(int(last, 16) - int(first, 16) + 1, 256)):
+                found[int(first, 16) + at] = chr(min(start + at, 0xFFFF))
+        for first, listed in re.findall(r"<([0-9A-Fa-f]+)>\s*<[0-9A-Fa-f]+>\s*\[(.*?)\]", block, re.S):
+            for at, meaning in enumerate(re.findall(r"<([0-9A-Fa-f]+)>", listed)):
+                found[int(first, 16) + at] = bytes.fromhex(meaning).decode("utf-16-be", "replace")
+    return found
+
+
+def boxes_drawn(font: Any, used: set[int]) -> Iterator[str]:
+    """The characters that an embedded TrueType font draws like its sign for what it lacks."""
+    program = font.get("/FontDescriptor", {}).get("/FontFile2")
+    if program is None or "/ToUnicode" not in font:
+        return
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
+        if "glyf" not in read:
+            return
+        tables = [one for one in getattr(read.get("cmap"), "tables", []) if one.format in (0, 4, 6)]
+        names = {code: name for one in tables for code, name in one.cmap.items()}
+        lacking = read["glyf"][read.getGlyphOrder()[0]]
+        for code, meaning in unicode_map(font["/ToUnicode"].read_bytes()).items():
+            name = names.get(code, names.get(0xF000 + code))
+            is_sign = code in used and meaning.strip() and meaning.isprintable()
+            if not is_sign or (name is None and "/Encoding" in font):
+                continue
+            if name is None or name == ".notdef" or (lacking.numberOfContours and read["glyf"][name] == lacking):
+                yield meaning
+
+
+def written(stream: Any, resources: Any, depth: int = 0) -> Iterator[tuple[Any, bytes]]:
+    """Fonts and the codes that a page, or what is drawn on it, writes with them."""
+    fonts, current = resources.get("/Font", {}), None
+    for step in pikepdf.parse_content_stream(stream, "Tf Tj TJ ' \""):
+        if str(step.operator) == "Tf":
+            current = fonts.get(str(step.operands[0]))
+        elif current is not None:
+            yield current, b"".join(map(codes, step.operands))
+    for _, one in resources.get("/XObject", {}).items():
+        if one.get("/Subtype") == "/Form" and depth < 4:
+            yield from written(one, one.get("/Resources", resources), depth + 1)
+
+
+def codes(operand: Any) -> bytes:
+    """The codes of an operand of a text operator."""
+    if isinstance(operand, pikepdf.Array):
+        return b"".join(map(codes, operand))
+    return bytes(operand) if isinstance(operand, pikepdf.String) else b""
+
+
+def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
+    """Fonts that are missing in the file, and letters that are missing in the fonts."""
+    fonts: dict[str, tuple[int, Any]] = {}
+    used: dict[str, set[int]] = {}
+    for number, page in enumerate(pdf.pages, 1):
+        for font, text in written(page, page.obj.get("/Resources", pikepdf.Dictionary())):
+            key = f"{font.objgen}{font.get('/BaseFont', '')}"
+            fonts.setdefault(key, (number, font))
+            used.setdefault(key, set()).update(text)
+    for key, (number, font) in fonts.items():
+        name = str(font.get("/BaseFont", "")).removeprefix("/")
+        inner = font["/DescendantFonts"][0] if "/DescendantFonts" in font else font
+        files = inner.get("/FontDescriptor", {})
+        is_inside = any(one in files for one in ("/FontFile", "/FontFile2", "/FontFile3"))
+        if not is_inside and font.get("/Subtype") != "/Type3" and used[key]:
+            yield ("warning" if name in STANDARD else "error"), f"page {number}: the font {name} is not embedded"
+        if inner is font and (found := sorted(set(boxes_drawn(font, used[key])))):
+            shown = " ".join(f"U+{ord(one[0]):04X} {one}" for one in found[:8])
+            yield "error", f"page {number}: {name} has no sign for {shown}: empty boxes were drawn"
+
+
+def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:
+    """Fields whose value is not drawn."""
+    form = pdf.Root.get("/AcroForm")
+    if form is None:
+        return
+    if bool(form.get("/NeedAppearances", False)):
+        yield "the form leaves the look of its values to the viewer (NeedAppearances): fill it with fill_form.py"
+    for page in pdf.pages:
+        for note in page.obj.get("/Annots", []):
+            if note.get("/Subtype") == "/Widget" and "/V" in note and "/AP" not in note:
+                yield f"the field {note.get('/T', '')} has a value and no look: fill it with fill_form.py"
+
+
+def page_findings(pages: list[Path]) -> Iterator[tuple[str, str]]:
+    """Pages with nothing or next to nothing on them."""
+    for number, page in enumerate(pages, 1):
+        picture = Image.open(page).convert("L")
+        inside = picture.crop((0, picture.height // 14, picture.width, picture.height * 13 // 14))
+        found = inside.point(lambda value: 255 if value < 215 else 0).getbbox()
+        if found is None:
+            yield "error", f"page {number} is empty"
+        elif found[3] < inside.height * (0.3 if number < len(pages) else 0.12):
+            yield "warning", f"page {number}: its lower {1 - found[3] / inside.height:.0%} are empty"
+
+
+def sheet(pages: list[Path], out: Path) -> None:
+    """All pages side by side, numbered."""
+    width, gap, label = 420, 12, 22
+    pictures = [Image.open(page).convert("RGB") for page in pages]
+    small = [one.resize((width, max(round(one.height * width / one.width), 1))) for one in pictures]
+    height = max(one.height for one in small) + label + gap
+    columns = min(4, len(small))
+    canvas = Image.new("RGB", (gap + columns * (width + gap), gap + -(-len(small) // columns) * height), "#d5d9de")
+    pen, font = ImageDraw.Draw(canvas), ImageFont.truetype("DejaVuSans.ttf", 14)
+    for index, one in enumerate(small):
+        x, y = gap + index % columns * (width + gap), gap + index // columns * height
+        pen.text((x, y), str(index + 1), fill="#22303c", font=font)
+        canvas.paste(one, (x, y + label))
+    canvas.save(out)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pdf", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("pages"), help="a folder for the drawn pages (pages)")
+    given = parser.parse_args()
+    pdf = open_pdf(given.pdf)
+    given.out.mkdir(parents=True, exist_ok=True)
+    for old in given.out.glob("page-*.png"):
+        old.unlink()
+    call("pdftoppm", "-r", "60", "-l", "60", "-png", str(given.pdf), str(given.out / "page"))
+    pages = sorted(given.out.glob("page-*.png"))
+    sheet(pages[:40], given.out / "sheet.png")
+    found = [*font_findings(pdf), *(("error", one) for one in form_errors(pdf))]
+    found += page_findings(pages)
+    damage = pdf.check()
+    found += [("error", str(one)) for one in damage]
+    text = call("pdftotext", str(given.pdf), "-")
+    found += [("warning", f"{one!r} stands in the text") for one in sorted(set(LEFT_OVER.findall(text)))]
+    if not text.strip():
+        found.append(("warning", "there is no text in it: a scan? ocr.py makes it searchable"))
+    for key, name in (("/Lang", "language"), ("/StructTreeRoot", "tags for screen readers (to_pdf.py)")):
+        if key not in pdf.Root:
+            found.append(("warning", f"it has no {name}"))
+    if not str(pdf.docinfo.get("/Title", "")).strip():
+        found.append(("warning", "it has no title"))
+    for kind, one in found:
+        print(f"{kind}: {one}")
+    errors = sum(kind == "error" for kind, _ in found)
+    shown = f"look at {given.out}/sheet.png, then at single pages"
+    print(f"{given.pdf}: {len(pdf.pages)} pages, {errors} errors, {len(found) - errors} warnings; {shown}")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    run(main)

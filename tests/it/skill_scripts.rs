@@ -1,0 +1,91 @@
+//! The scripts of the built-in skills, on real files: the tests in `tests/skill_scripts` with the Python of jobs.
+
+use std::path::Path;
+
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::support::{Service, bash, has_program};
+
+const OFFICE: [&str; 3] = ["python3", "soffice", "pdftoppm"];
+
+/// Runs the tests of one skill, which need some programs. What they print is shown if one fails.
+async fn run(module: &str, programs: &[&str]) {
+    if !programs.iter().all(|name| has_program(name)) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("skill_scripts");
+    let done = Command::new("/usr/bin/python3")
+        .args(["-B", "-m", "unittest", module])
+        .current_dir(folder)
+        .output()
+        .await
+        .unwrap();
+    let printed = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{module}: {printed}");
+    assert!(!printed.contains("Ran 0 tests"), "{module}: {printed}");
+}
+
+#[tokio::test]
+async fn docx() {
+    run("test_docx", &OFFICE).await;
+}
+
+#[tokio::test]
+async fn pptx() {
+    run("test_pptx", &OFFICE).await;
+}
+
+#[tokio::test]
+async fn spreadsheet() {
+    run("test_spreadsheet", &OFFICE).await;
+}
+
+#[tokio::test]
+async fn pdf() {
+    let programs = ["python3", "qpdf", "pdftoppm", "tesseract", "chromium"];
+    run("test_pdf", &programs).await;
+}
+
+#[tokio::test]
+async fn html() {
+    run("test_html", &["python3", "chromium"]).await;
+}
+
+#[tokio::test]
+async fn image() {
+    run("test_image", &["python3", "fc-list"]).await;
+}
+
+/// In a job, where the sandbox, its folders and its limits could be in the way.
+#[tokio::test]
+async fn scripts_run_in_a_job() {
+    if !OFFICE.iter().all(|name| has_program(name)) {
+        return;
+    }
+    let service = Service::start().await;
+    let make = "python3 - <<'E'\n\
+        import sys\n\
+        sys.path.insert(0, 'skill/scripts')\n\
+        from house import Report\n\
+        r = Report('Report')\n\
+        r.heading('One')\n\
+        r.text('Text')\n\
+        r.save('made.docx')\n\
+        E\n\
+        skill/scripts/toc.py made.docx out.docx &&\n\
+        skill/scripts/validate.py out.docx &&\n\
+        skill/scripts/render.py out.docx --out pages && ls pages";
+    let prompt = [bash(make), "output document: out.docx".to_owned()];
+    let job = json!({"skill": "docx", "model": "script/bash", "prompt": prompt.join("\n")});
+    let job = service.run(&job).await;
+    let text = job["text"].as_str().unwrap();
+    for part in [
+        "1 entries on pages 1 to 1",
+        "0 errors, 0 warnings",
+        "sheet.png",
+    ] {
+        assert!(text.contains(part), "{job:#}");
+    }
+    assert_eq!(job["outputs"][0]["asset"]["name"], "out.docx", "{job:#}");
+}
