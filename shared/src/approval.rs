@@ -37,7 +37,7 @@ pub struct Approval {
     pub reason: Option<String>,
     /// The name of the key with which it was answered.
     #[schema(required)]
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 /// Where an approval stands.
@@ -65,7 +65,7 @@ pub struct Answer {
     /// What the person said.
     pub reason: Option<String>,
     /// The name of the key with which they said it.
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 impl Answer {
@@ -74,7 +74,7 @@ impl Answer {
         Self {
             status,
             reason: None,
-            by: None,
+            resolved_by: None,
         }
     }
 }
@@ -85,14 +85,18 @@ pub fn resolve(
     answer: impl Fn(&Approval) -> Option<Answer>,
 ) -> Vec<EventData> {
     let resolved = pending.iter().filter_map(|approval| {
-        let Answer { status, reason, by } = answer(approval)?;
+        let Answer {
+            status,
+            reason,
+            resolved_by,
+        } = answer(approval)?;
         Some(EventData::ApprovalResolved(ApprovalResolved {
             approval_id: approval.id,
             call_id: approval.call_id.clone(),
             approved: status == ApprovalStatus::Approved,
             status,
             reason,
-            by,
+            resolved_by,
         }))
     });
     resolved.collect()

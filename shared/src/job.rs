@@ -2,6 +2,7 @@
 
 mod error;
 mod limits;
+pub mod preview;
 mod progress;
 mod request;
 mod status;
@@ -30,6 +31,16 @@ pub struct Job {
     pub id: JobId,
     /// Where it stands.
     pub status: Status,
+    /// The title that the client gave it, or the first line of its prompt.
+    #[serde(default)]
+    pub title: String,
+    /// The beginning of its prompt, at most 200 characters. `GET /v1/jobs/{job_id}/request` returns all of it.
+    #[serde(default)]
+    pub prompt_preview: String,
+    /// The client's own reference.
+    #[serde(default)]
+    #[schema(required)]
+    pub external_id: Option<String>,
     /// The skill it runs; null for an agent's job.
     #[schema(required)]
     pub skill: Option<String>,
@@ -66,6 +77,14 @@ pub struct Job {
     /// When it ended.
     #[schema(required)]
     pub finished_at: Option<DateTime<Utc>>,
+    /// Milliseconds from its acceptance to the first attempt, or to its end if there was none. Null before.
+    #[serde(default)]
+    #[schema(required)]
+    pub queued_ms: Option<i64>,
+    /// Milliseconds from the first attempt to its end. Null before, and for a job that never began.
+    #[serde(default)]
+    #[schema(required)]
+    pub duration_ms: Option<i64>,
     /// What came of it; empty until it has ended.
     #[serde(flatten)]
     pub result: JobResult,
@@ -75,6 +94,20 @@ pub struct Job {
     /// Why it is not running yet. Only on a queued job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
+}
+
+impl Job {
+    /// The same, with the durations that its instants give.
+    pub(crate) fn with_durations(self) -> Self {
+        let between = |from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>| {
+            Some((to? - from?).num_milliseconds().max(0))
+        };
+        Self {
+            queued_ms: between(Some(self.created_at), self.started_at.or(self.finished_at)),
+            duration_ms: between(self.started_at, self.finished_at),
+            ..self
+        }
+    }
 }
 
 /// What came of a job. Empty until it ends.
@@ -101,7 +134,7 @@ pub struct JobResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Output {
     /// Its kind.
-    pub output: OutputKind,
+    pub kind: OutputKind,
     /// The file.
     pub asset: Asset,
 }

@@ -9,6 +9,7 @@ use shared::job::JobResult;
 use sqlx::types::Json;
 use tests::model_server::Reply;
 
+use shared::id::JobId;
 use crate::support::log::{assert_whole, data, types};
 use crate::support::{Service, bash, processes_with, scripted, until};
 
@@ -320,10 +321,10 @@ async fn a_job_that_an_older_worker_ends_has_ended() {
         text: Some("done".to_owned()),
         ..JobResult::default()
     };
-    let end = "with ended as (delete from run where job_id = $1::uuid)
+    let end = "with ended as (delete from run where job_id = $1)
         update job set outcome = 'completed', started_at = now(), finished_at = now(), result = $2
-        where id = $1::uuid";
-    let end = sqlx::query(end).bind(&job).bind(Json(result));
+        where id = $1";
+    let end = sqlx::query(end).bind(job.parse::<JobId>().unwrap()).bind(Json(result));
     end.execute(&service.pool).await.unwrap();
     let (_, ended) = service.get(&path).await;
     assert_eq!(ended["status"], "completed", "{ended}");

@@ -6,8 +6,8 @@ mod log;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
+use shared::id::JobId;
 use crate::support::Service;
 
 /// What the next release is taken to write in the place of a tool of this one.
@@ -46,7 +46,7 @@ async fn execute(service: &Service, sql: &'static str, job: &str) {
     assert_eq!(changed.rows_affected(), 1, "{sql}");
 }
 
-fn id(job: &str) -> Uuid {
+fn id(job: &str) -> JobId {
     job.parse().unwrap()
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sqlx::postgres::PgNotification;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use shared::db::log::Lease;
 use shared::db::run::HeldRun;
@@ -116,8 +117,8 @@ async fn listen_once(pool: &Pool, work: &Notify, running: &Running) -> sqlx::Res
 fn hear(notification: &PgNotification, work: &Notify, running: &Running) {
     if notification.channel() == WORK_CHANNEL {
         work.notify_one();
-    } else if let Ok(job) = notification.payload().parse() {
-        running.cancel(job);
+    } else if let Ok(job) = Uuid::try_parse(notification.payload()) {
+        running.cancel(JobId(job));
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Depth {
     /// Skills whose jobs are not begun.
     pub paused_skills: Vec<String>,
     /// Tenants of which as many jobs run as may.
-    pub full_tenants: i64,
+    pub at_capacity: i64,
 }
 
 /// Counts the queue.
@@ -41,7 +41,7 @@ pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
                (select count(*) from run where state = 'waiting') as "waiting!",
                (select min(run_at) from run where state = 'ready') as oldest,
                array(select name from paused_skill order by name) as "paused_skills!",
-               (select count(*) from tenant where lane = 'full') as "full_tenants!""#,
+               (select count(*) from tenant where lane = 'full') as "at_capacity!""#,
     )
     .fetch_one(db)
     .await

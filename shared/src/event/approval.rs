@@ -9,7 +9,7 @@ use crate::id::ApprovalId;
 /// Data of `approval.requested`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalRequested {
-    /// Names it in `POST /v1/jobs/{job_id}/approvals/{approval_id}`.
+    /// Names it in `POST /v1/approvals/{approval_id}`.
     pub approval_id: ApprovalId,
     /// The call.
     pub call_id: String,
@@ -35,7 +35,7 @@ pub struct ApprovalResolved {
     /// What the person said.
     pub reason: Option<String>,
     /// The name of the key with which they said it.
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 /// Data of `job.waiting`.

@@ -104,10 +104,10 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
     let body = json!({"tenant_id": tenant["id"], "name": " ci "});
     let (status, created) = service.post("/v1/keys", &body).await;
     assert_eq!(status, 201);
-    let secret = created["secret"].as_str().unwrap();
+    let secret = created["token"].as_str().unwrap();
     insta::assert_json_snapshot!(
         created,
-        {".id" => "[id]", ".tenant_id" => "[id]", ".hint" => "[hint]", ".created_at" => "[time]", ".secret" => "[secret]"},
+        {".id" => "[id]", ".tenant_id" => "[id]", ".hint" => "[hint]", ".created_at" => "[time]", ".token" => "[token]"},
         @r#"
     {
       "id": "[id]",
@@ -118,7 +118,7 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
         "jobs"
       ],
       "created_at": "[time]",
-      "secret": "[secret]"
+      "token": "[token]"
     }
     "#
     );
@@ -134,7 +134,7 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
     assert_eq!(use_it().await, 200);
     let filter = format!("/v1/keys?tenant_id={}", tenant["id"].as_str().unwrap());
     let mut shown = created.clone();
-    shown.as_object_mut().unwrap().shift_remove("secret");
+    shown.as_object_mut().unwrap().shift_remove("token");
     assert_eq!(
         service.get(&filter).await.1,
         json!({"data": [shown], "next_cursor": null})
@@ -155,7 +155,7 @@ async fn a_secret_is_written_down_nowhere() {
     let (_, tenants) = service.get("/v1/tenants").await;
     let body = json!({"tenant_id": tenants["data"][0]["id"], "name": "needle"});
     let (_, created) = service.post("/v1/keys", &body).await;
-    let secret = created["secret"].as_str().unwrap();
+    let secret = created["token"].as_str().unwrap();
     let request = service
         .anonymous(Method::GET, "/v1/jobs")
         .bearer_auth(secret);

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
-use uuid::Uuid;
 
+use shared::id::{AssetId, JobId};
 use super::assert_untouched;
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key};
@@ -271,9 +271,14 @@ async fn an_input_has_to_be_one_file_that_the_skill_takes() {
             "http:// or https://",
         ),
         (
-            input(json!({"asset_id": Uuid::now_v7()})),
+            input(json!({"asset_id": AssetId::new()})),
             "/inputs/0/asset_id",
             "there is no such asset",
+        ),
+        (
+            input(json!({"asset_id": JobId::new()})),
+            "/inputs/0/asset_id",
+            "must be the id of an asset (asst_…); this is the id of a job",
         ),
         (
             input(json!({"data": STANDARD.encode(b"ID3\x04\0"), "name": "a.png"})),

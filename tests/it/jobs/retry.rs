@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use shared::id::JobId;
 use crate::support::problem::Problem;
 use crate::support::{Service, bash, until};
 
@@ -93,7 +94,7 @@ async fn a_job_that_is_removed_while_it_is_run_again_is_not_found() {
         "delete from job where id = $1",
         "delete from job_end where job_id = $1",
     ] {
-        let change = sqlx::query(change).bind(id.parse::<uuid::Uuid>().unwrap());
+        let change = sqlx::query(change).bind(id.parse::<JobId>().unwrap());
         change.execute(&mut *removing).await.unwrap();
     }
     let retry = service.request(Method::POST, &format!("/v1/jobs/{id}/retry"));

@@ -103,7 +103,7 @@ fn base(path: &str) -> Value {
     match last {
         "jobs" => job,
         "batch" => json!({"jobs": [job]}),
-        "submit-limits" => json!({"submit_rate": {"per_minute": 1}}),
+        "submission_limits" => json!({"submit_rate": {"per_minute": 1}}),
         "example" => {
             json!({"soul": "I am.", "limits": {}, "mcp_servers": [{"name": "a", "command": ["true"]}]})
         }

@@ -197,7 +197,7 @@ async fn allowed(service: &Service, schemas: &Schemas) -> String {
     let approval = &page["data"][0];
     schemas.check("Approval", approval);
     let path = format!("{path}/{}", approval["id"].as_str().unwrap());
-    let (_, answered) = service.post(&path, &json!({"approved": true})).await;
+    let (_, answered) = service.post(&path, &json!({"decision": "approve"})).await;
     schemas.check("Approval", &answered);
     job
 }

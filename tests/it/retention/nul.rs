@@ -1,8 +1,8 @@
 //! Texts with NUL, from releases that accepted them.
 
 use serde_json::json;
-use uuid::Uuid;
 
+use shared::id::JobId;
 use super::{age, asset_path, forget, is_gone, job_path};
 use crate::support::{Service, bash};
 
@@ -10,7 +10,7 @@ use crate::support::{Service, bash};
 async fn add_nul(service: &Service, job: &str) {
     let change =
         r#"update job set request = replace(request::text, 'HERE', '\u0000')::json where id = $1"#;
-    let change = sqlx::query(change).bind(job.parse::<Uuid>().unwrap());
+    let change = sqlx::query(change).bind(job.parse::<JobId>().unwrap());
     let changed = change.execute(&service.pool).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
 }

@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
+use shared::id::JobId;
 use crate::support::{Service, Stream, bash};
 
 /// Longer than two comments of a stream in which nothing happens.
@@ -55,11 +56,11 @@ async fn a_follower_of_a_job_that_goes_without_an_event_is_let_go() {
     let mut stream = service.follow(&job, 0).await;
     assert_eq!(stream.next().await.unwrap()["type"], "job.queued");
     for delete in [
-        "delete from run where job_id = $1::uuid",
-        "delete from job_event where job_id = $1::uuid",
-        "delete from job where id = $1::uuid",
+        "delete from run where job_id = $1",
+        "delete from job_event where job_id = $1",
+        "delete from job where id = $1",
     ] {
-        let delete = sqlx::query(delete).bind(&job);
+        let delete = sqlx::query(delete).bind(job.parse::<JobId>().unwrap());
         assert_eq!(
             delete.execute(&service.pool).await.unwrap().rows_affected(),
             1

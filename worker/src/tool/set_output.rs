@@ -152,7 +152,7 @@ async fn store(
     let stored = shared::db::asset::store(&shop.pool, &shop.assets, sealed, new).await;
     let asset = stored.map_err(|error| abort(error.into()))?;
     Ok(Ok(AssetCreated {
-        output: kind,
+        kind,
         path: path.into_owned(),
         asset,
     }))
