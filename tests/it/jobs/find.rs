@@ -42,8 +42,9 @@ async fn a_job_says_what_it_was_asked() {
     let preview = again["prompt_preview"].as_str().unwrap();
     assert!(preview.starts_with("# Report word word") && preview.ends_with('…'));
     assert_eq!(preview.chars().count(), 200);
-    let plain = service.create(&json!({"skill": "shell", "model": "script/bash", "prompt": "\n# Sum up\nall"}));
-    let (_, plain) = service.get(&format!("/v1/jobs/{}", plain.await)).await;
+    let body = json!({"skill": "shell", "model": "script/bash", "prompt": "\n# Sum up\nall"});
+    let plain = service.create(&body).await;
+    let (_, plain) = service.get(&format!("/v1/jobs/{plain}")).await;
     assert_eq!((&plain["title"], &plain["external_id"]), (&json!("# Sum up"), &Value::Null));
     for (wrong, pointer) in [(json!({"title": " "}), "/title"), (json!({"external_id": "x".repeat(256)}), "/external_id")] {
         let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});

@@ -187,5 +187,5 @@ async fn ask(service: &Service, key: &str) -> String {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         page = get(&path).await;
     }
-    format!("{path}/{}", page["data"][0]["id"].as_str().unwrap())
+    format!("/v1/approvals/{}", page["data"][0]["id"].as_str().unwrap())
 }
