@@ -40,10 +40,10 @@ pub(crate) use telemetry::{LogFormat, MetricsListen};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// The configuration file; `skillet.toml` here if there is one
+    /// The configuration file [default: skillet.toml in the current directory, if it exists]
     #[arg(long, global = true, env = "SKILLET_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to log, in the syntax of RUST_LOG
+    /// The log filter, in the syntax of RUST_LOG
     #[arg(
         long,
         global = true,
@@ -52,7 +52,7 @@ pub(crate) struct Cli {
         value_name = "FILTER"
     )]
     pub(crate) log: String,
-    /// How log lines look
+    /// The format of log lines
     #[arg(
         long,
         global = true,
@@ -66,41 +66,41 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the whole service in one process
     Up(Up),
-    /// Run the API alone
+    /// Run only the API
     Api(Api),
-    /// Run a worker alone
+    /// Run only a worker
     Worker(Worker),
-    /// Bring the database's schema up to date
+    /// Update the schema of the database
     Migrate(Database),
-    /// Run small jobs and show what they made
+    /// Run small jobs that need no key, and show their results
     Demo(Demo),
-    /// Run a skill or an agent, follow it and save what it makes
+    /// Run a job: follow it, print its text and save its files
     Run(Run),
     /// Follow a job
     Watch(Watch),
     /// Show a job
     Get(OneJob),
-    /// List jobs, the newest first
+    /// List jobs, newest first
     List(List),
     /// Cancel a job
     Cancel(OneJob),
-    /// List the skills and what each one lacks here, check, push and delete your own
+    /// List skills and their missing programs; check, upload and delete your own
     Skills(Skills),
-    /// List, show, put and delete agents
+    /// List, show, define and delete agents
     Agents(Agents),
-    /// List calls that wait for a person, approve and deny them
+    /// List, approve and deny tool calls that wait for a person
     Approvals(Approvals),
     /// Show, pause and resume the queue
     Queue(Queue),
     /// Create, list and revoke API keys
     Keys(Keys),
-    /// Set, list and delete the secrets of skills
+    /// Set, list and delete secrets; rotate the master key
     Secrets(Secrets),
-    /// Say what the service that runs here has and what it lacks, or else this machine
+    /// Check the local service, or else this machine: database, sandbox, skills, model providers
     Doctor(Doctor),
 }
 
-/// Where this machine's data is.
+/// The data directory.
 #[derive(Args, Clone)]
 pub(crate) struct Home {
     /// The data directory [default: $XDG_DATA_HOME/skillet, for root /var/lib/skillet]
@@ -110,26 +110,26 @@ pub(crate) struct Home {
 
 #[derive(Args, Clone)]
 pub(crate) struct Database {
-    /// The database
+    /// The URL of the database
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: String,
 }
 
-/// What the API and the workers must agree on.
+/// Settings shared by the API and the workers.
 #[derive(Args, Clone)]
 pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) home: Home,
-    /// Where files are kept: a folder, or s3://bucket/prefix [default: assets in the data directory]
+    /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
     #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
     pub(crate) assets: Option<String>,
-    /// A folder of skills beside the built-in ones
+    /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,
-    /// The model of jobs that name none, e.g. anthropic/claude-sonnet-4-5
+    /// The model of jobs that name none, such as anthropic/claude-sonnet-4-5
     #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
     pub(crate) default_model: Option<ModelName>,
-    /// How many tokens a model reads at once if that is not known, e.g. ollama/qwen3=40960 or ollama/=32768
+    /// The context window of models in tokens, such as ollama/qwen3=40960 or ollama/=32768
     #[arg(
         long = "context-window",
         env = "SKILLET_CONTEXT_WINDOWS",
@@ -137,7 +137,7 @@ pub(crate) struct Common {
         value_delimiter = ','
     )]
     pub(crate) context_windows: Vec<ContextWindow>,
-    /// What a model costs: dollars for a million tokens read, written, out of the cache and into it, e.g.
+    /// The price of models in dollars per million tokens: input, output, cache read, cache write. Such as
     /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0
     #[arg(
         long = "price",
@@ -150,11 +150,11 @@ pub(crate) struct Common {
     pub(crate) master_key: MasterKey,
 }
 
-/// How commands are confined.
+/// Settings of the sandbox.
 #[derive(Args, Clone)]
 pub(crate) struct Sandbox {
-    /// How commands are confined: `required` wants namespaces, `allow-landlocked` does with Landlock, `off`
-    /// does nothing and is for development
+    /// The sandbox: `required` needs namespaces, `allow-landlocked` falls back to Landlock, `off` is for
+    /// development only
     #[arg(
         long = "sandbox",
         env = "SKILLET_SANDBOX",
@@ -162,7 +162,7 @@ pub(crate) struct Sandbox {
         value_name = "MODE"
     )]
     pub(crate) sandbox: Mode,
-    /// A directory of this machine that commands may read beside /usr; can be given again
+    /// A directory that commands may read, in addition to /usr (repeatable)
     #[arg(
         long = "sandbox-read",
         env = "SKILLET_SANDBOX_READ",
@@ -170,8 +170,8 @@ pub(crate) struct Sandbox {
         value_delimiter = ','
     )]
     pub(crate) sandbox_read: Vec<PathBuf>,
-    /// Available memory of this machine below which commands are ended, the largest first: a size such as 512MiB, or a
-    /// part of all memory
+    /// The available memory below which commands are ended, the largest first: a size such as 512MiB, or a
+    /// percentage
     #[arg(
         long = "sandbox-memory-floor",
         env = "SKILLET_SANDBOX_MEMORY_FLOOR",
@@ -183,7 +183,7 @@ pub(crate) struct Sandbox {
 
 #[derive(Args, Clone)]
 pub(crate) struct Listen {
-    /// Where to listen; port 0 takes a free one
+    /// The address to listen on. Port 0 selects a free port
     #[arg(
         long,
         env = "SKILLET_LISTEN",
@@ -214,10 +214,10 @@ impl Listen {
     }
 }
 
-/// A service that needs nothing around it.
+/// Settings of a service in one process.
 #[derive(Args, Clone)]
 pub(crate) struct Own {
-    /// The database; a private one in the data directory if not given
+    /// The URL of the database [default: a private database in the data directory]
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
@@ -266,37 +266,37 @@ pub(crate) struct Worker {
 
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The skill, which `skillet skills` lists; not with --agent
+    /// The skill (see `skillet skills`). Not with --agent
     #[arg(value_name = "SKILL")]
     pub(crate) skill_or_prompt: String,
-    /// What is wanted; `-` reads it from standard input
+    /// The task. `-` reads it from standard input
     #[arg(required_unless_present = "agent", conflicts_with = "agent")]
     pub(crate) prompt: Option<String>,
-    /// The agent, which `skillet agents list` lists, instead of a skill
+    /// The agent to run instead of a skill (see `skillet agents list`)
     #[arg(short, long)]
     pub(crate) agent: Option<String>,
-    /// The conversation that the agent's job continues
+    /// The conversation to continue, with --agent
     #[arg(short, long, value_name = "ID", value_parser = parse_id::<ConversationId>)]
     pub(crate) conversation: Option<ConversationId>,
-    /// A file to start from, or a URL; can be given again
+    /// An input: a file or a URL (repeatable)
     #[arg(short, long = "input", value_name = "FILE")]
     pub(crate) inputs: Vec<String>,
-    /// Where to save what the job makes
+    /// The directory for the job's files
     #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
     pub(crate) output_dir: PathBuf,
-    /// Overwrite files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
-    /// The model, e.g. openai/gpt-5 or script/bash
+    /// The model, such as openai/gpt-5 or script/bash
     #[arg(short, long)]
     pub(crate) model: Option<ModelName>,
-    /// A parameter of the skill; the value is JSON, or text if it is not
+    /// A parameter of the skill. The value is JSON, or else text (repeatable)
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     pub(crate) parameters: Vec<(String, Value)>,
-    /// Seconds that the job may take
+    /// The time limit of the job in seconds
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u32>,
-    /// Print the job as JSON instead of its text
+    /// Print the job as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -305,10 +305,10 @@ pub(crate) struct Run {
 
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// Where to save what the jobs make
+    /// The directory for the jobs' files
     #[arg(short, long = "output", default_value = "skillet-demo")]
     pub(crate) output_dir: PathBuf,
-    /// One job for each skill that needs no account, and a page to look at
+    /// Run a job for each skill that needs no account, and write an HTML page of the results
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -317,7 +317,7 @@ pub(crate) struct Demo {
 
 #[derive(Args)]
 pub(crate) struct ListAll {
-    /// Print them as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -330,15 +330,15 @@ pub(crate) struct Doctor {
     pub(crate) home: Home,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
-    /// A folder of skills beside the built-in ones
+    /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,
-    /// Print what was found as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// An id of one kind.
+/// Parses an id of one kind.
 fn parse_id<T: FromStr<Err = InvalidId>>(text: &str) -> Result<T, InvalidId> {
     text.parse()
 }
@@ -349,14 +349,14 @@ fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {
     Ok((name.to_owned(), value))
 }
 
-/// The command line, to be given defaults and parsed.
-pub(crate) fn command() -> clap::Command {
+/// The definition of the command line.
+pub fn command() -> clap::Command {
     let mut command = Cli::command();
     command.build();
     with_plain_usage(command)
 }
 
-/// An error shows the usage of the command itself. clap adds each option that was given, also by a variable.
+/// Makes errors show the usage of the command itself. clap would add each option that was given, also by a variable.
 fn with_plain_usage(mut command: clap::Command) -> clap::Command {
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").to_owned();

@@ -20,6 +20,8 @@ use std::process::ExitCode;
 use clap::FromArgMatches;
 use rustix::fs::Mode;
 
+pub use crate::args::command;
+
 use crate::args::Cli;
 use crate::trace::Exporter;
 

@@ -17,6 +17,7 @@ mod cli;
 mod clock;
 mod command;
 mod conversations;
+mod docs;
 mod egress;
 mod event_weeks;
 mod fair;

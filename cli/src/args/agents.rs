@@ -1,4 +1,4 @@
-//! What commands take that have to do with agents.
+//! Arguments of the agent commands.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// The service that the command speaks to.
+    /// The service that the command uses.
     pub(crate) fn remote(&self) -> &Remote {
         match &self.command {
             AgentsCommand::List(options) => &options.remote,
@@ -29,15 +29,15 @@ pub(crate) enum AgentsCommand {
     List(ListAll),
     /// Show an agent as JSON
     Get(OneAgent),
-    /// Make an agent, or a new version of it
+    /// Define an agent, or a new version of it
     Put(PutAgent),
-    /// Remove an agent; of `default`, the built-in one comes back
+    /// Delete an agent. The built-in `default` is restored
     Delete(OneAgent),
 }
 
 #[derive(Args)]
 pub(crate) struct OneAgent {
-    /// Its name
+    /// The name of the agent
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) remote: Remote,
@@ -45,9 +45,9 @@ pub(crate) struct OneAgent {
 
 #[derive(Args)]
 pub(crate) struct PutAgent {
-    /// Its name
+    /// The name of the agent
     pub(crate) name: String,
-    /// What it is, as JSON: `soul`, `model`, `tools`, …; `-` reads it from standard input
+    /// A JSON file with `soul`, `model`, `tools` and so on. `-` reads standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) remote: Remote,

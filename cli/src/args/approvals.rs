@@ -1,4 +1,4 @@
-//! What commands take that have to do with calls that wait for a person.
+//! Arguments of the approval commands.
 
 use clap::{Args, Subcommand};
 use shared::id::{ApprovalId, JobId};
@@ -12,7 +12,7 @@ pub(crate) struct Approvals {
 }
 
 impl Approvals {
-    /// The service that the command speaks to.
+    /// The service that the command uses.
     pub(crate) fn remote(&self) -> &Remote {
         match &self.command {
             ApprovalsCommand::List(options) => &options.remote,
@@ -23,17 +23,17 @@ impl Approvals {
 
 #[derive(Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List calls that wait for a person
+    /// List tool calls that wait for approval
     List(ListApprovals),
-    /// Let a call run
+    /// Approve a call
     Approve(OneApproval),
-    /// Tell the model that a call may not run
+    /// Deny a call
     Deny(OneApproval),
 }
 
 #[derive(Args)]
 pub(crate) struct ListApprovals {
-    /// Only those of this job, with those that are answered
+    /// Only the approvals of this job, answered ones included
     #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>)]
     pub(crate) job: Option<JobId>,
     /// Print JSON
@@ -45,10 +45,10 @@ pub(crate) struct ListApprovals {
 
 #[derive(Args)]
 pub(crate) struct OneApproval {
-    /// The approval, which `skillet approvals list` lists
+    /// The id of the approval (see `skillet approvals list`)
     #[arg(value_parser = parse_id::<ApprovalId>)]
     pub(crate) approval: ApprovalId,
-    /// Why; the model is told if the call is denied
+    /// The reason. The model receives the reason of a denial
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What commands take that have to do with jobs that are there.
+//! Arguments of the commands for existing jobs.
 
 use clap::Args;
 use shared::id::JobId;
@@ -8,10 +8,10 @@ use super::{Remote, parse_id};
 
 #[derive(Args)]
 pub(crate) struct Watch {
-    /// The job's id, which `skillet list` lists
+    /// The id of the job (see `skillet list`)
     #[arg(value_parser = parse_id::<JobId>)]
     pub(crate) job: JobId,
-    /// Print the events as JSON, one a line
+    /// Print the events as JSON, one per line
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -20,10 +20,10 @@ pub(crate) struct Watch {
 
 #[derive(Args)]
 pub(crate) struct OneJob {
-    /// The job's id, which `skillet list` lists
+    /// The id of the job (see `skillet list`)
     #[arg(value_parser = parse_id::<JobId>)]
     pub(crate) job: JobId,
-    /// Print the job as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct OneJob {
 
 #[derive(Args)]
 pub(crate) struct List {
-    /// Only jobs in this state
+    /// Only jobs with this status
     #[arg(long, value_parser = parse_status)]
     pub(crate) status: Option<Status>,
     /// Only jobs of this skill
@@ -41,10 +41,10 @@ pub(crate) struct List {
     /// Only jobs of this agent
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// How many
+    /// The number of jobs
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) limit: u32,
-    /// Print the jobs as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What commands take that have to do with API keys.
+//! Arguments of the API key commands.
 
 use clap::{Args, Subcommand};
 use shared::id::KeyId;
@@ -12,7 +12,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The service that the command speaks to.
+    /// The service that the command uses.
     pub(crate) fn remote(&self) -> &Remote {
         match &self.command {
             KeysCommand::Create(options) => &options.remote,
@@ -24,9 +24,9 @@ impl Keys {
 
 #[derive(Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Create a key and print it, this once
+    /// Create a key and print it. It is not shown again
     Create(CreateKey),
-    /// List keys, without their secrets
+    /// List keys, without their values
     List(ListAll),
     /// Revoke a key
     Revoke(RevokeKey),
@@ -34,16 +34,16 @@ pub(crate) enum KeysCommand {
 
 #[derive(Args)]
 pub(crate) struct CreateKey {
-    /// What to call it
+    /// The name of the key
     #[arg(long, default_value = "cli")]
     pub(crate) name: String,
-    /// Whose key it is; the tenant is created if it is not there
+    /// The tenant. It is created if it does not exist
     #[arg(long, default_value = "default")]
     pub(crate) tenant: String,
-    /// What it may do
+    /// The scopes of the key
     #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
     pub(crate) scopes: Vec<String>,
-    /// Print the key as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct CreateKey {
 
 #[derive(Args)]
 pub(crate) struct RevokeKey {
-    /// The key's id, which `skillet keys list` lists
+    /// The id of the key (see `skillet keys list`)
     #[arg(value_parser = parse_id::<KeyId>)]
     pub(crate) key: KeyId,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What commands take that have to do with the queue.
+//! Arguments of the queue commands.
 
 use clap::{Args, Subcommand};
 
@@ -14,7 +14,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// The service that the command speaks to.
+    /// The service that the command uses.
     pub(crate) fn remote(&self) -> &Remote {
         match &self.command {
             None => &self.show.remote,
@@ -25,18 +25,18 @@ impl Queue {
 
 #[derive(Subcommand)]
 pub(crate) enum QueueCommand {
-    /// Have no more jobs begun; those that run go on, and new ones wait
+    /// Pause dispatch. Running jobs continue, new jobs wait
     Pause(PausedPart),
-    /// Have jobs begun again
+    /// Resume dispatch
     Resume(PausedPart),
 }
 
 #[derive(Args)]
 pub(crate) struct PausedPart {
-    /// Only jobs of this skill
+    /// Only for this skill
     #[arg(long)]
     pub(crate) skill: Option<String>,
-    /// Print the queue as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,30 +1,30 @@
-//! Which service a command speaks to.
+//! The choice of the service that a client command uses.
 
 use clap::Args;
 
 use super::{Command, Own};
 
-/// Which service to speak to.
+/// The choice of a service.
 #[derive(Args, Clone)]
 pub(crate) struct Remote {
-    /// The service; the one of the data directory if not given, or one that runs while the command does
+    /// The URL of the service [default: the service of the data directory, or a temporary one]
     #[arg(long, env = "SKILLET_URL")]
     pub(crate) url: Option<String>,
-    /// The key for --url
+    /// The API key for --url
     #[arg(long, env = "SKILLET_API_KEY", hide_env_values = true)]
     pub(crate) api_key: Option<String>,
-    /// For a service that runs while the command does.
-    #[command(flatten, next_help_heading = "If the command runs its own service")]
+    /// For a temporary service.
+    #[command(flatten, next_help_heading = "Settings of a temporary service")]
     pub(crate) own: Own,
 }
 
 impl Command {
-    /// Whether it is a service or a part of one, and not a client.
+    /// Whether it is a service or a part of one.
     pub(crate) fn keeps_data(&self) -> bool {
         matches!(self, Self::Up(_) | Self::Api(_) | Self::Worker(_))
     }
 
-    /// The service that it speaks to, if it does.
+    /// The service that it uses, if it is a client.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         let remote = match self {
             Self::Up(_) | Self::Api(_) | Self::Worker(_) | Self::Migrate(_) | Self::Doctor(_) => {

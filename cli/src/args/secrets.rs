@@ -1,14 +1,14 @@
-//! What commands take that have to do with secrets.
+//! Arguments of the secret commands.
 
 use clap::{Args, Subcommand};
 use shared::secret::SecretName;
 
 use super::{Home, ListAll, Remote};
 
-/// The keys that secrets are encrypted under. They stay text here: a parser's error would show them.
+/// The master keys of secrets. They stay text here: the error of a parser would show them.
 #[derive(Args, Clone)]
 pub(crate) struct MasterKey {
-    /// The key that secrets are encrypted under: 32 bytes in base64, as `openssl rand -base64 32` makes them
+    /// The master key for secrets: 32 bytes in base64, such as from `openssl rand -base64 32`
     #[arg(
         long,
         env = "SKILLET_MASTER_KEY",
@@ -16,7 +16,7 @@ pub(crate) struct MasterKey {
         hide_env_values = true
     )]
     pub(crate) master_key: Option<String>,
-    /// Keys that secrets may still be encrypted under; `skillet secrets rotate` makes them superfluous
+    /// Earlier master keys, until `skillet secrets rotate` has run
     #[arg(
         long,
         env = "SKILLET_PREVIOUS_MASTER_KEYS",
@@ -34,7 +34,7 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    /// The service that the command speaks to, if it does.
+    /// The service that the command uses, if it is a client.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         match &self.command {
             SecretsCommand::Set(options) | SecretsCommand::Delete(options) => Some(&options.remote),
@@ -46,19 +46,19 @@ impl Secrets {
 
 #[derive(Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Set a secret to what is on standard input, but for a final newline
+    /// Set a secret to the text on standard input, without a final newline
     Set(OneSecret),
     /// List secrets, without their values
     List(ListAll),
-    /// Remove a secret
+    /// Delete a secret
     Delete(OneSecret),
-    /// Encrypt all secrets again, under the current master key
+    /// Encrypt all secrets with the current master key
     Rotate(Rotate),
 }
 
 #[derive(Args)]
 pub(crate) struct OneSecret {
-    /// Its name, and the variable in which skills find it
+    /// The name of the secret, and of the variable in commands
     #[arg(value_parser = SecretName::parse)]
     pub(crate) name: SecretName,
     #[command(flatten)]
@@ -67,7 +67,7 @@ pub(crate) struct OneSecret {
 
 #[derive(Args)]
 pub(crate) struct Rotate {
-    /// The database; the private one of the data directory if not given
+    /// The URL of the database [default: the private database of the data directory]
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]

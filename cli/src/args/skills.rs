@@ -1,4 +1,4 @@
-//! What commands take that have to do with skills.
+//! Arguments of the skill commands.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(crate) struct Skills {
 }
 
 impl Skills {
-    /// The service that the command speaks to, if it does.
+    /// The service that the command uses, if it is a client.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         match &self.command {
             None => Some(&self.list.remote),
@@ -29,11 +29,11 @@ impl Skills {
 
 #[derive(Subcommand)]
 pub(crate) enum SkillsCommand {
-    /// Say whether a folder or an archive is a skill, and what is wrong with it
+    /// Validate a skill in a folder or an archive
     Check(CheckSkill),
-    /// Upload a folder as a skill of your own, or a new version of it
+    /// Upload a skill, or a new version of it
     Push(PushSkill),
-    /// Remove a skill of your own
+    /// Delete an uploaded skill
     Delete(DeleteSkill),
 }
 
@@ -46,10 +46,10 @@ pub(crate) struct CheckSkill {
 
 #[derive(Args)]
 pub(crate) struct PushSkill {
-    /// The folder, called like the skill
+    /// The folder of the skill, with the skill's name
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// Print the skill as JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct PushSkill {
 
 #[derive(Args)]
 pub(crate) struct DeleteSkill {
-    /// Its name
+    /// The name of the skill
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) remote: Remote,

@@ -1,14 +1,16 @@
+//! Capacity, network access and retention of a worker.
+
 use clap::Args;
 use ipnet::IpNet;
 use shared::retention::Retention;
 
-/// What a worker takes on, and what it may reach.
+/// Capacity and network access of a worker.
 #[derive(Args, Clone)]
 pub(crate) struct Slots {
-    /// Jobs that the worker runs at once
+    /// The number of jobs that the worker runs at once
     #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) slots: u32,
-    /// Seconds for which a worker may be silent before others take over its jobs; all workers must have the same
+    /// Seconds of silence after which other workers take over a worker's jobs. The same for all workers
     #[arg(
         long = "worker-silence",
         env = "SKILLET_WORKER_SILENCE",
@@ -17,7 +19,7 @@ pub(crate) struct Slots {
         value_parser = clap::value_parser!(u16).range(1..=600)
     )]
     pub(crate) worker_silence: u16,
-    /// A private network that inputs may be fetched from, e.g. 10.0.0.0/8
+    /// A private network from which inputs may be fetched, such as 10.0.0.0/8
     #[arg(
         long = "fetch-allow",
         env = "SKILLET_FETCH_ALLOW",
@@ -25,7 +27,7 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) fetch_allow: Vec<IpNet>,
-    /// A private network in which commands may reach the hosts that their skill declares, e.g. 10.0.0.0/8
+    /// A private network in which commands may reach declared hosts, such as 10.0.0.0/8
     #[arg(
         long = "egress-allow",
         env = "SKILLET_EGRESS_ALLOW",
@@ -37,10 +39,10 @@ pub(crate) struct Slots {
     pub(crate) keep: KeepFor,
 }
 
-/// How long things are kept that nobody uses any more.
+/// Retention.
 #[derive(Args, Clone)]
 pub(crate) struct KeepFor {
-    /// How long jobs that have ended stay, with their logs and files: hours or days, or `never` to be removed
+    /// The retention of ended jobs with their logs and files: hours (12h), days (30d) or never
     #[arg(
         long = "retention",
         env = "SKILLET_RETENTION",
@@ -48,7 +50,7 @@ pub(crate) struct KeepFor {
         value_name = "TIME"
     )]
     pub(crate) retention: Retention,
-    /// How long uploads stay that no job begins with
+    /// The retention of uploads that no job uses: hours (12h), days (30d) or never
     #[arg(
         long = "upload-retention",
         env = "SKILLET_UPLOAD_RETENTION",
@@ -59,7 +61,7 @@ pub(crate) struct KeepFor {
 }
 
 impl KeepFor {
-    /// Nothing is forgotten.
+    /// Keeps everything.
     pub(crate) const EVER: Self = Self {
         retention: Retention::Never,
         upload_retention: Retention::Never,

@@ -1,3 +1,5 @@
+//! Log format and metrics.
+
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
@@ -20,7 +22,7 @@ impl From<LogFormat> for telemetry::LogFormat {
 
 #[derive(Args, Clone)]
 pub(crate) struct MetricsListen {
-    /// Where to show metrics to whoever asks, e.g. 127.0.0.1:9420. The API shows them at /metrics to admins' keys, too
+    /// The address for metrics without a key, such as 127.0.0.1:9420. The API also serves /metrics to admin keys
     #[arg(long, env = "SKILLET_METRICS_LISTEN", value_name = "ADDRESS")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 }
