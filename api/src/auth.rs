@@ -15,8 +15,8 @@ use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
 
 use crate::problem::ApiError;
-pub(crate) use credential::{cookie_name, session_cookie};
 use credential::{Valid, find};
+pub(crate) use credential::{cookie_name, session_cookie};
 
 /// Where a key is traded for a session.
 const SESSION_PATH: &str = "/v1/session";

@@ -30,7 +30,9 @@ pub(crate) async fn gzip(
     let vary = HeaderValue::from_static("Accept-Encoding");
     response.headers_mut().append(VARY, vary);
     let is_worth_it = |size: u64| (MIN_BYTES..=MAX_BYTES).contains(&size);
-    if !is_accepted || !matches!(response.response().body().size(), BodySize::Sized(size) if is_worth_it(size)) {
+    if !is_accepted
+        || !matches!(response.response().body().size(), BodySize::Sized(size) if is_worth_it(size))
+    {
         return Ok(response);
     }
     let mut is_compressed = false;

@@ -40,12 +40,17 @@ pub(crate) async fn allow(
     });
     let is_preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(ORIGIN)
-        && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+        && request
+            .headers()
+            .contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     let has_allowed = origins.is_some_and(|origins| !origins.allowed.is_empty());
     let mut response = match &allowed {
         Some(_) if is_preflight => request.into_response(preflight()),
         None if is_preflight => {
-            let id = request.extensions().get::<RequestId>().map(|id| id.0.clone());
+            let id = request
+                .extensions()
+                .get::<RequestId>()
+                .map(|id| id.0.clone());
             request.into_response(problem::answer(&ApiError::OriginNotAllowed, id))
         }
         _ => next.call(request).await?.map_into_boxed_body(),

@@ -50,7 +50,6 @@ use tracing_actix_web::TracingLogger;
 
 pub use crate::job_writer::JobWriter;
 
-use crate::work_notifier::WorkNotifier;
 use crate::fallback::Methods;
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
@@ -60,6 +59,7 @@ use crate::origin::Origins;
 use crate::request_id::RequestSpan;
 use crate::telemetry::Meters;
 use crate::v1::skills::Unpacker;
+use crate::work_notifier::WorkNotifier;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;

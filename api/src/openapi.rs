@@ -14,8 +14,8 @@ use shared::event::EventData;
 use utoipa::openapi::schema::{
     Discriminator, KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type,
 };
-use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{
     ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Schema,
     ServerBuilder,
@@ -31,18 +31,36 @@ const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follo
 
 /// The groups of operations, the most important first.
 const TAGS: [(&str, &str); 9] = [
-    ("jobs", "Submit jobs, follow them, and read what came of them."),
+    (
+        "jobs",
+        "Submit jobs, follow them, and read what came of them.",
+    ),
     ("assets", "Files that jobs start from and make."),
-    ("skills", "What jobs can run: the skills of the service, and the tenant's own."),
-    ("agents", "Who models are: system prompts, tools and limits, in versions."),
-    ("conversations", "Histories that several jobs of an agent continue."),
+    (
+        "skills",
+        "What jobs can run: the skills of the service, and the tenant's own.",
+    ),
+    (
+        "agents",
+        "Who models are: system prompts, tools and limits, in versions.",
+    ),
+    (
+        "conversations",
+        "Histories that several jobs of an agent continue.",
+    ),
     ("approvals", "Tool calls that wait for a person."),
-    ("secrets", "Values that skills and agents may use and nobody reads back."),
+    (
+        "secrets",
+        "Values that skills and agents may use and nobody reads back.",
+    ),
     ("models", "Models that jobs can name."),
     ("session", "Who asks, and sessions of browsers."),
 ];
 /// The group of operations for those who run the service.
-const ADMIN: (&str, &str) = ("admin", "Keys, tenants, workers and the queue. For keys with the scope `admin`.");
+const ADMIN: (&str, &str) = (
+    "admin",
+    "Keys, tenants, workers and the queue. For keys with the scope `admin`.",
+);
 
 /// The document of this version.
 pub fn document() -> OpenApi {
@@ -66,12 +84,14 @@ pub fn document() -> OpenApi {
             .url("/")
             .description(Some("The service that serves this document"))
             .build()]))
-        .tags(Some(TAGS.into_iter().chain([ADMIN]).map(|(name, description)| {
-            TagBuilder::new()
-                .name(name)
-                .description(Some(description))
-                .build()
-        })))
+        .tags(Some(TAGS.into_iter().chain([ADMIN]).map(
+            |(name, description)| {
+                TagBuilder::new()
+                    .name(name)
+                    .description(Some(description))
+                    .build()
+            },
+        )))
         .security(Some([SecurityRequirement::new("key", [] as [&str; 0])]))
         .components(Some(
             ComponentsBuilder::new()

@@ -8,7 +8,9 @@ pub struct Origin(String);
 
 /// The text is no origin.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("must be an origin, such as https://app.example.com or http://localhost:3000, without a path and without `*`")]
+#[error(
+    "must be an origin, such as https://app.example.com or http://localhost:3000, without a path and without `*`"
+)]
 pub struct NotAnOrigin;
 
 impl FromStr for Origin {
@@ -73,10 +75,22 @@ mod tests {
 
     #[test]
     fn an_origin_has_a_scheme_and_a_host_and_nothing_else() {
-        for text in ["https://app.example.com", "http://localhost:3000/", "http://[::1]:80"] {
+        for text in [
+            "https://app.example.com",
+            "http://localhost:3000/",
+            "http://[::1]:80",
+        ] {
             assert!(text.parse::<Origin>().is_ok(), "{text}");
         }
-        for text in ["*", "https://*", "example.com", "https://", "https://a/b", "ftp://a", "null"] {
+        for text in [
+            "*",
+            "https://*",
+            "example.com",
+            "https://",
+            "https://a/b",
+            "ftp://a",
+            "null",
+        ] {
             assert!(text.parse::<Origin>().is_err(), "{text}");
         }
     }

@@ -32,19 +32,27 @@ pub enum ApiError {
     )]
     UnknownKey,
     /// There is a short-lived token, and it is none of ours or over.
-    #[error("this token is not known to the service, or has expired; make another with POST /v1/jobs/{{job_id}}/tokens")]
+    #[error(
+        "this token is not known to the service, or has expired; make another with POST /v1/jobs/{{job_id}}/tokens"
+    )]
     UnknownToken,
     /// The key may not do this.
     #[error("this key lacks the scope `{0}`")]
     Forbidden(&'static str),
     /// A short-lived token was used for something else than its job.
-    #[error("this token only reads its job, the job's events and stream, and the content of the job's files")]
+    #[error(
+        "this token only reads its job, the job's events and stream, and the content of the job's files"
+    )]
     TokenRestricted,
     /// A session cookie came from a page of another site.
-    #[error("a session is only valid for requests from pages of this service; send an API key instead")]
+    #[error(
+        "a session is only valid for requests from pages of this service; send an API key instead"
+    )]
     CrossSite,
     /// A page of that origin may not call the API.
-    #[error("pages of this origin may not call the API; the service allows origins with --cors-origin")]
+    #[error(
+        "pages of this origin may not call the API; the service allows origins with --cors-origin"
+    )]
     OriginNotAllowed,
     /// There is no such thing, or it is someone else's.
     #[error("there is no such {0}")]

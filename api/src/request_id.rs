@@ -1,11 +1,11 @@
 //! The id of each request: the client's, or one of ours. It is in the answer, in problems and in the log.
 
 use actix_web::Error;
+use actix_web::HttpMessage;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::HttpMessage;
 use tracing::Span;
 use tracing::field::Empty;
 use tracing_actix_web::{DefaultRootSpanBuilder, RootSpanBuilder};

@@ -7,8 +7,8 @@ use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
 use crate::v1::{
-    agents, approvals, assets, conversations, jobs, keys, me, models, queue, secrets, session, skills,
-    tenants, workers,
+    agents, approvals, assets, conversations, jobs, keys, me, models, queue, secrets, session,
+    skills, tenants, workers,
 };
 
 /// All that needs a key. Authentication is wrapped around it where it is served.

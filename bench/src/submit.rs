@@ -71,7 +71,10 @@ async fn hear(listener: &mut Listener) -> anyhow::Result<String> {
 
 fn note(started: &mut HashMap<JobId, Instant>, payload: &str) {
     let now = Instant::now();
-    for job in payload.split(',').filter_map(|job| Uuid::try_parse(job).ok()) {
+    for job in payload
+        .split(',')
+        .filter_map(|job| Uuid::try_parse(job).ok())
+    {
         started.entry(JobId(job)).or_insert(now);
     }
 }

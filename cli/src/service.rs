@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use ipnet::IpNet;
 use api::origin::Origins;
+use ipnet::IpNet;
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};

@@ -131,7 +131,10 @@ mod tests {
         assert_eq!(id.to_string(), text);
         assert_eq!(text.parse(), Ok(id));
         assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{text}\""));
-        assert_eq!(serde_json::from_str::<JobId>(&format!("\"{text}\"")).unwrap(), id);
+        assert_eq!(
+            serde_json::from_str::<JobId>(&format!("\"{text}\"")).unwrap(),
+            id
+        );
     }
 
     #[test]

@@ -9,9 +9,9 @@ use shared::job::JobResult;
 use sqlx::types::Json;
 use tests::model_server::Reply;
 
-use shared::id::JobId;
 use crate::support::log::{assert_whole, data, types};
 use crate::support::{Service, bash, processes_with, scripted, until};
+use shared::id::JobId;
 
 const CLAUDE: &str = "anthropic/claude-test";
 
@@ -324,7 +324,9 @@ async fn a_job_that_an_older_worker_ends_has_ended() {
     let end = "with ended as (delete from run where job_id = $1)
         update job set outcome = 'completed', started_at = now(), finished_at = now(), result = $2
         where id = $1";
-    let end = sqlx::query(end).bind(job.parse::<JobId>().unwrap()).bind(Json(result));
+    let end = sqlx::query(end)
+        .bind(job.parse::<JobId>().unwrap())
+        .bind(Json(result));
     end.execute(&service.pool).await.unwrap();
     let (_, ended) = service.get(&path).await;
     assert_eq!(ended["status"], "completed", "{ended}");

@@ -7,8 +7,8 @@ mod log;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use shared::id::JobId;
 use crate::support::Service;
+use shared::id::JobId;
 
 /// What the next release is taken to write in the place of a tool of this one.
 const TOOL_OF_NEXT_RELEASE: &str = "tool.of_next_release";

@@ -12,9 +12,9 @@ use reqwest::Method;
 use serde_json::Value;
 use uuid::Uuid;
 
-use shared::id::{AssetId, JobId};
 use crate::support::problem::Problem;
 use crate::support::{Service, until};
+use shared::id::{AssetId, JobId};
 
 /// Makes a job that many days older, and returns the id that it would have then.
 async fn age(service: &Service, job: &str, days: i64) -> String {

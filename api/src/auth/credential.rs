@@ -149,7 +149,10 @@ mod tests {
             (format!("/v1/jobs/{job}"), Some(Readable::Job(job))),
             (format!("/v1/jobs/{job}/stream"), Some(Readable::Job(job))),
             (format!("/v1/jobs/{job}/events"), Some(Readable::Job(job))),
-            (format!("/v1/assets/{asset}/content"), Some(Readable::Asset(asset))),
+            (
+                format!("/v1/assets/{asset}/content"),
+                Some(Readable::Asset(asset)),
+            ),
             (format!("/v1/jobs/{job}/request"), None),
             (format!("/v1/jobs/{job}/tokens"), None),
             (format!("/v1/assets/{asset}"), None),

@@ -47,7 +47,10 @@ fn faults_of<T: DeserializeOwned>(body: &Value) -> Option<FieldError> {
 }
 
 /// Puts a field right, and returns the error that comes next, if there is one; `None` if nothing fits.
-fn put_right<T: DeserializeOwned>(body: &mut Value, fault: &FieldError) -> Option<Option<FieldError>> {
+fn put_right<T: DeserializeOwned>(
+    body: &mut Value,
+    fault: &FieldError,
+) -> Option<Option<FieldError>> {
     let (parent, name) = fault.pointer.rsplit_once('/')?;
     let name = name.replace("~1", "/").replace("~0", "~");
     for filler in fillers(&fault.detail) {
@@ -56,12 +59,15 @@ fn put_right<T: DeserializeOwned>(body: &mut Value, fault: &FieldError) -> Optio
         match (parent, filler) {
             (Value::Object(fields), None) => drop(fields.remove(&name)),
             (Value::Object(fields), Some(filler)) => drop(fields.insert(name.clone(), filler)),
-            (Value::Array(items), Some(filler)) => *items.get_mut(name.parse::<usize>().ok()?)? = filler,
+            (Value::Array(items), Some(filler)) => {
+                *items.get_mut(name.parse::<usize>().ok()?)? = filler
+            }
             _ => continue,
         }
         let next = faults_of::<T>(&tried);
         let is_right = next.as_ref().is_none_or(|next| {
-            next.pointer != fault.pointer && !next.pointer.starts_with(&format!("{}/", fault.pointer))
+            next.pointer != fault.pointer
+                && !next.pointer.starts_with(&format!("{}/", fault.pointer))
         });
         if is_right {
             *body = tried;
@@ -118,7 +124,10 @@ mod tests {
         let error = error.expect_err("it is wrong");
         let first = fault::describe(error.path(), &error.inner().to_string());
         let faults = all_faults::<Body>(body.as_bytes(), first);
-        faults.into_iter().map(|it| (it.pointer, it.detail)).collect()
+        faults
+            .into_iter()
+            .map(|it| (it.pointer, it.detail))
+            .collect()
     }
 
     #[test]
@@ -126,7 +135,14 @@ mod tests {
         let body = r#"{"text": 5, "number": "many", "list": ["one", "three", 7], "inner": {"flag": "yes"}, "more": 1}"#;
         let faults = faults(body);
         let pointers: Vec<_> = faults.iter().map(|(pointer, _)| pointer.as_str()).collect();
-        let expected = ["/text", "/number", "/list/1", "/list/2", "/inner/flag", "/more"];
+        let expected = [
+            "/text",
+            "/number",
+            "/list/1",
+            "/list/2",
+            "/inner/flag",
+            "/more",
+        ];
         assert_eq!(pointers, expected, "{faults:?}");
         assert_eq!(faults[2].1, "must be one of: one, two");
     }

@@ -24,7 +24,10 @@ const WITH_BODY: [(&str, &str); 4] = [
     ("408", "The body came too slowly"),
     ("413", "The body is too large"),
     ("415", "The body is of another media type"),
-    ("422", "Fields of the body cannot be used; `errors` names them"),
+    (
+        "422",
+        "Fields of the body cannot be used; `errors` names them",
+    ),
 ];
 
 /// Names the statuses of all operations.
@@ -75,7 +78,9 @@ fn add_request_id(response: &mut RefOr<Response>) {
     if let RefOr::T(response) = response {
         let header = HeaderBuilder::new()
             .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
-            .description(Some("The id of the request: the client's own, or a new one"))
+            .description(Some(
+                "The id of the request: the client's own, or a new one",
+            ))
             .build();
         response
             .headers

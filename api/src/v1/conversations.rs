@@ -20,8 +20,8 @@ use crate::auth::Caller;
 use crate::body::Json;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
-use crate::v1::jobs::{check_external_id, check_metadata};
 use crate::query::Query;
+use crate::v1::jobs::{check_external_id, check_metadata};
 
 pub(crate) use messages::get_conversation;
 

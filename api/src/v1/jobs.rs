@@ -23,8 +23,8 @@ pub(crate) use batch::create_jobs;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use list::list_jobs;
 use list::JobPage;
+pub(crate) use list::list_jobs;
 pub(crate) use request::{
     HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
 };

@@ -63,7 +63,9 @@ pub(crate) async fn get_me(caller: AnyCaller, pool: Data<Pool>) -> Result<Json<M
     let absent = || ApiError::NotFound("tenant");
     let tenant = db::tenant::get(&**pool, key.tenant).await?;
     let submission_limits = db::submit_limit::get(&**pool, key.tenant).await?;
-    let budget = db::budget::get(&**pool, key.tenant).await?.ok_or_else(absent)?;
+    let budget = db::budget::get(&**pool, key.tenant)
+        .await?
+        .ok_or_else(absent)?;
     let left = budget.free();
     Ok(Json(Me {
         key: MyKey {

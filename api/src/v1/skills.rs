@@ -175,7 +175,9 @@ pub(crate) async fn list_skills(
     }
     let paused = db::queue::list_paused_skills(&**pool).await?;
     let views = views.into_values().map(|view| view.paused_as(&paused));
-    let page = Page::of_all(views, after.as_deref(), limit, |view| view.name().to_owned());
+    let page = Page::of_all(views, after.as_deref(), limit, |view| {
+        view.name().to_owned()
+    });
     Ok(Json(page))
 }
 

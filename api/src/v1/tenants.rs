@@ -113,7 +113,9 @@ pub(crate) async fn delete_tenant(
     transaction.commit().await?;
     match deleted {
         Deleted::Gone => Ok(HttpResponse::NoContent().finish()),
-        Deleted::InUse => Err(in_use("this tenant has jobs, files or uploaded skills; delete them first")),
+        Deleted::InUse => Err(in_use(
+            "this tenant has jobs, files or uploaded skills; delete them first",
+        )),
         Deleted::Absent => Err(ApiError::NotFound("tenant")),
     }
 }

@@ -88,7 +88,10 @@ impl IdKind {
     /// The UUID of an id of this kind.
     pub fn parse(self, text: &str) -> Result<Uuid, InvalidId> {
         uuid_after(text, self).ok_or_else(|| match Self::of(text) {
-            Some(found) => InvalidId::OtherKind { expected: self, found },
+            Some(found) => InvalidId::OtherKind {
+                expected: self,
+                found,
+            },
             None => InvalidId::Malformed { expected: self },
         })
     }
@@ -96,8 +99,10 @@ impl IdKind {
 
 fn uuid_after(text: &str, kind: IdKind) -> Option<Uuid> {
     let hex = text.strip_prefix(kind.prefix())?.strip_prefix('_')?;
-    let is_canonical =
-        hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_canonical = hex.len() == 32
+        && hex
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     is_canonical.then(|| Uuid::try_parse(hex).ok())?
 }
 

@@ -39,7 +39,10 @@ mod tests {
 
     #[test]
     fn a_title_is_the_first_line_with_words() {
-        assert_eq!(title("\n  \n# Sales report\nWith a chart."), "# Sales report");
+        assert_eq!(
+            title("\n  \n# Sales report\nWith a chart."),
+            "# Sales report"
+        );
         assert_eq!(title("```bash\necho hi\n```"), "```bash");
         assert_eq!(title("…"), "…");
         assert_eq!(title(&"ab ".repeat(40)), format!("{}a…", "ab ".repeat(26)));
@@ -47,7 +50,10 @@ mod tests {
 
     #[test]
     fn a_preview_is_one_short_line() {
-        assert_eq!(preview("Crop it\n\n  to a\tcircle. "), "Crop it to a circle.");
+        assert_eq!(
+            preview("Crop it\n\n  to a\tcircle. "),
+            "Crop it to a circle."
+        );
         let long = preview(&"ü".repeat(500_000));
         assert_eq!(long.chars().count(), 200);
         assert!(long.ends_with("ü…"));

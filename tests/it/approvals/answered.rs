@@ -4,10 +4,10 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tests::model_server::Reply;
 
-use shared::id::JobId;
 use super::{answer, approve, confirmed, shell, waiting};
 use crate::support::Service;
 use crate::support::log::{assert_whole, data, types};
+use shared::id::JobId;
 
 /// The types that say what became of the job and its calls.
 fn course(events: &[Value]) -> Vec<&str> {
@@ -55,7 +55,11 @@ async fn an_approved_call_runs_where_it_stood_and_the_files_are_there() {
     .await;
     assert_eq!(status, 200, "{answered:#}");
     assert_eq!(
-        (&answered["status"], &answered["reason"], &answered["resolved_by"]),
+        (
+            &answered["status"],
+            &answered["reason"],
+            &answered["resolved_by"]
+        ),
         (&json!("approved"), &json!("Fine."), &json!("test"))
     );
     let ended = service.finished(&job).await;
@@ -301,13 +305,11 @@ async fn the_clock_stands_still_while_a_job_waits() {
     let job = service.create(&body).await;
     let asked = waiting(&service, &job).await;
     // As if it had waited since yesterday.
-    sqlx::query(
-        "update run set claimed_at = claimed_at - interval '1 day' where job_id = $1",
-    )
-    .bind(job.parse::<JobId>().unwrap())
-    .execute(&service.pool)
-    .await
-    .unwrap();
+    sqlx::query("update run set claimed_at = claimed_at - interval '1 day' where job_id = $1")
+        .bind(job.parse::<JobId>().unwrap())
+        .execute(&service.pool)
+        .await
+        .unwrap();
     approve(&service, &asked[0]).await;
     assert_eq!(service.finished(&job).await["status"], "completed");
 }

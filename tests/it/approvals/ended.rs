@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tests::model_server::Reply;
 
-use shared::id::JobId;
 use super::{answer, confirmed, shell, waiting};
 use crate::support::log::{assert_whole, data, types};
 use crate::support::{Service, until};
+use shared::id::JobId;
 
 #[tokio::test]
 async fn no_answer_in_time_is_a_denial() {

@@ -6,10 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
 
-use shared::id::{AssetId, JobId};
 use super::assert_untouched;
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key};
+use shared::id::{AssetId, JobId};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -106,12 +106,12 @@ async fn a_field_of_another_type_or_name_is_pointed_at() {
         (
             json!({"inputs": [{"url": "http://h/"}, {"asset_id": 5}]}),
             "/inputs/1/asset_id",
-            "UUID",
+            "must be a string, not a number",
         ),
         (
             json!({"inputs": [{"asset_id": "x"}]}),
             "/inputs/0/asset_id",
-            "UUID",
+            "must be the id of an asset, such as asst_",
         ),
         (
             json!({"inputs": [{"path": "/etc/passwd"}]}),

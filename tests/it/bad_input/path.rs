@@ -3,9 +3,9 @@
 use reqwest::Method;
 use uuid::Uuid;
 
-use shared::id::{AssetId, JobId};
 use crate::support::Service;
 use crate::support::problem::Problem;
+use shared::id::{AssetId, JobId};
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
@@ -61,10 +61,20 @@ async fn a_path_without_an_id_says_what_an_id_looks_like() {
         ("/v1/jobs/abc/".to_owned(), "job", "job", "abc"),
         ("/v1/jobs/abc/events".to_owned(), "job", "job", "abc"),
         (format!("/v1/jobs/{id}x"), "job", "job", &*format!("{id}x")),
-        (format!("/v1/jobs/{}", id.0), "job", "job", &*id.0.to_string()),
+        (
+            format!("/v1/jobs/{}", id.0),
+            "job",
+            "job",
+            &*id.0.to_string(),
+        ),
         ("/v1/assets/%00/content".to_owned(), "asset", "asst", "%00"),
         ("/v1/tenants/default".to_owned(), "tenant", "ten", "default"),
-        ("/v1/conversations/1".to_owned(), "conversation", "conv", "1"),
+        (
+            "/v1/conversations/1".to_owned(),
+            "conversation",
+            "conv",
+            "1",
+        ),
     ] {
         let refused = Problem::of(service.request(Method::GET, &path)).await;
         assert_eq!(refused.kind(), (404, "not_found"), "{path}");

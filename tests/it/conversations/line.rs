@@ -7,9 +7,9 @@ use shared::db;
 use shared::id::TenantId;
 use tests::model_server::Reply;
 
-use shared::id::{ConversationId, JobId};
 use super::{CLAUDE, begin, next, shown};
 use crate::support::{Service, until};
+use shared::id::{ConversationId, JobId};
 
 /// When a job began and ended.
 fn span(job: &Value) -> (String, String) {
@@ -138,8 +138,8 @@ async fn a_job_that_nobody_admitted_is_found() {
         .create(&next(&conversation, "script/bash", "x"))
         .await;
     // As if the first had ended in the moment in which the second came.
-    let ended = sqlx::query("delete from run where job_id = $1")
-        .bind(first.parse::<JobId>().unwrap());
+    let ended =
+        sqlx::query("delete from run where job_id = $1").bind(first.parse::<JobId>().unwrap());
     ended.execute(&service.pool).await.unwrap();
     assert_eq!(service.finished(&second).await["status"], "completed");
 }
@@ -215,10 +215,10 @@ async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() 
         cancelling.commit().await.unwrap();
     };
     tokio::join!(ending, commit);
-    let left = "select job_id::text, state::text from run";
-    let left = sqlx::query_as::<_, (String, String)>(left);
+    let left = "select job_id, state::text from run";
+    let left = sqlx::query_as::<_, (JobId, String)>(left);
     let left = left.fetch_all(&service.pool).await.unwrap();
-    assert_eq!(left, [(jobs[2].clone(), "ready".to_owned())]);
+    assert_eq!(left, [(jobs[2].parse().unwrap(), "ready".to_owned())]);
 }
 
 /// Maintenance looks at all that wait, and the look of each second only at those that came last.

@@ -86,7 +86,11 @@ async fn json_is_compressed_for_those_who_accept_it() {
     let job = service.create_shell("true").await;
     let get = async |path: &str, accepted: &str| {
         let request = service.request(Method::GET, path);
-        request.header("Accept-Encoding", accepted).send().await.unwrap()
+        request
+            .header("Accept-Encoding", accepted)
+            .send()
+            .await
+            .unwrap()
     };
     let packed = get("/openapi.json", "br, gzip").await;
     assert_eq!(packed.headers()["content-encoding"], "gzip");
@@ -150,14 +154,22 @@ async fn answers_to_submissions_say_what_remains_of_the_rate() {
 #[tokio::test]
 async fn all_type_errors_of_a_body_are_said_at_once() {
     let service = Service::without_worker().await;
-    let body = json!({"prompt": 5, "priority": "high", "inputs": [{"asset_id": "x"}], "colour": "red"});
+    let body =
+        json!({"prompt": 5, "priority": "high", "inputs": [{"asset_id": "x"}], "colour": "red"});
     let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
     assert_eq!(refused.kind(), (422, "invalid_request"));
     let mut errors = refused.errors();
     errors.sort_unstable();
     let pointers: Vec<_> = errors.iter().map(|(pointer, _)| *pointer).collect();
-    assert_eq!(pointers, ["/colour", "/inputs/0/asset_id", "/priority", "/prompt"]);
-    assert!(errors[0].1.starts_with("unknown field `colour`; there are: skill,"));
+    assert_eq!(
+        pointers,
+        ["/colour", "/inputs/0/asset_id", "/priority", "/prompt"]
+    );
+    assert!(
+        errors[0]
+            .1
+            .starts_with("unknown field `colour`; there are: skill,")
+    );
     let expected = "must be the id of an asset, such as asst_019aa0c45e8d70008000000000000000";
     assert_eq!(errors[1].1, expected);
     assert_eq!(errors[2].1, "must be a whole number, not a string");

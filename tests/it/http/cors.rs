@@ -11,13 +11,19 @@ async fn preflight(service: &Service, origin: &str, path: &str) -> Response {
     let request = request
         .header("Origin", origin)
         .header("Access-Control-Request-Method", "POST")
-        .header("Access-Control-Request-Headers", "authorization,content-type");
+        .header(
+            "Access-Control-Request-Headers",
+            "authorization,content-type",
+        );
     request.send().await.unwrap()
 }
 
 #[tokio::test]
 async fn pages_of_allowed_origins_may_call_the_api_with_a_key() {
-    let environment = [("SKILLET_CORS_ORIGINS", "https://app.example.com,http://localhost:3000")];
+    let environment = [(
+        "SKILLET_CORS_ORIGINS",
+        "https://app.example.com,http://localhost:3000",
+    )];
     let service = Service::with_environment(&environment).await;
     let allowed = preflight(&service, PAGE, "/v1/jobs").await;
     assert_eq!(allowed.status(), 204);
@@ -49,7 +55,11 @@ async fn pages_of_other_origins_may_not() {
         assert_eq!(refused.status(), 403, "{origin}");
         let kind = &refused.headers()["content-type"];
         assert_eq!(kind, "application/problem+json");
-        assert!(!refused.headers().contains_key("access-control-allow-origin"));
+        assert!(
+            !refused
+                .headers()
+                .contains_key("access-control-allow-origin")
+        );
         let get = service.request(Method::GET, "/v1/jobs");
         let read = get.header("Origin", origin).send().await.unwrap();
         assert!(!read.headers().contains_key("access-control-allow-origin"));

@@ -12,12 +12,23 @@ async fn log_in(service: &Service) -> String {
     let response = request.json(&json!({"key": service.key})).send().await;
     let response = response.unwrap();
     assert_eq!(response.status(), 204);
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().to_owned();
-    for attribute in ["; Path=/v1", "; HttpOnly", "; SameSite=Strict", "; Max-Age=604800"] {
+    let cookie = response.headers()["set-cookie"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    for attribute in [
+        "; Path=/v1",
+        "; HttpOnly",
+        "; SameSite=Strict",
+        "; Max-Age=604800",
+    ] {
         assert!(cookie.contains(attribute), "{cookie}");
     }
     let port = service.url.rsplit(':').next().unwrap();
-    assert!(cookie.starts_with(&format!("skillet_session_{port}=")), "{cookie}");
+    assert!(
+        cookie.starts_with(&format!("skillet_session_{port}=")),
+        "{cookie}"
+    );
     cookie.split(';').next().unwrap().to_owned()
 }
 
@@ -33,12 +44,24 @@ async fn a_session_stands_for_its_key_until_it_ends() {
         let request = service.anonymous(method, path).header("Cookie", &cookie);
         request.header("Sec-Fetch-Site", "same-origin")
     };
-    let me: Value = as_page(Method::GET, "/v1/me").send().await.unwrap().json().await.unwrap();
+    let me: Value = as_page(Method::GET, "/v1/me")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!(me["key"]["name"], "test");
     assert_eq!(me["key"]["scopes"], json!(["jobs", "admin"]));
     assert_eq!(me["tenant"]["name"], "default");
-    assert_eq!(me["budget_left"], json!({"total_tokens": null, "cost_usd": null}));
-    assert_eq!(me["submission_limits"], json!({"max_queued": null, "submit_rate": null}));
+    assert_eq!(
+        me["budget_left"],
+        json!({"total_tokens": null, "cost_usd": null})
+    );
+    assert_eq!(
+        me["submission_limits"],
+        json!({"max_queued": null, "submit_rate": null})
+    );
     assert_eq!(service.get("/v1/me").await.1, me);
 
     let dump = service.dump().await;
@@ -46,7 +69,12 @@ async fn a_session_stands_for_its_key_until_it_ends() {
     assert!(!dump.contains(value), "the cookie is stored as a hash");
     let out = as_page(Method::DELETE, "/v1/session").send().await.unwrap();
     assert_eq!(out.status(), 204);
-    assert!(out.headers()["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    assert!(
+        out.headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
     assert_eq!(status(as_page(Method::GET, "/v1/me")).await, 401);
 }
 
@@ -82,11 +110,18 @@ async fn a_session_is_for_pages_of_the_service_itself() {
         if method == Method::POST {
             request = request.json(&json!({"prompt": "x"}));
         }
-        assert_eq!(status(request).await, expected, "{method} {site:?} {origin:?}");
+        assert_eq!(
+            status(request).await,
+            expected,
+            "{method} {site:?} {origin:?}"
+        );
     }
     // A key is its own proof.
     let keyed = service.request(Method::GET, "/v1/jobs");
-    assert_eq!(status(keyed.header("Sec-Fetch-Site", "cross-site")).await, 200);
+    assert_eq!(
+        status(keyed.header("Sec-Fetch-Site", "cross-site")).await,
+        200
+    );
 }
 
 #[tokio::test]
@@ -96,7 +131,10 @@ async fn a_session_ends_with_its_key_and_with_time() {
     let begin = async || {
         let request = service.anonymous(Method::POST, "/v1/session");
         let response = request.json(&json!({"key": made["token"]})).send().await;
-        let cookie = response.unwrap().headers()["set-cookie"].to_str().unwrap().to_owned();
+        let cookie = response.unwrap().headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .to_owned();
         cookie.split(';').next().unwrap().to_owned()
     };
     let use_it = async |cookie: &str| {

@@ -10,10 +10,15 @@ use crate::support::problem::Problem;
 use crate::support::{Service, Stream, bash};
 
 async fn token(service: &Service, job: &str) -> String {
-    let (status, made) = service.post(&format!("/v1/jobs/{job}/tokens"), &json!({})).await;
+    let (status, made) = service
+        .post(&format!("/v1/jobs/{job}/tokens"), &json!({}))
+        .await;
     assert_eq!(status, 201, "{made:#}");
     let token = made["token"].as_str().unwrap();
-    assert_eq!(made["stream_url"], format!("/v1/jobs/{job}/stream?token={token}"));
+    assert_eq!(
+        made["stream_url"],
+        format!("/v1/jobs/{job}/stream?token={token}")
+    );
     token.to_owned()
 }
 
@@ -29,13 +34,28 @@ async fn a_token_reads_its_job_and_its_files_and_nothing_else() {
         let request = service.anonymous(Method::GET, &format!("{path}token={token}"));
         request.send().await.unwrap()
     };
-    assert_eq!(get(&format!("/v1/jobs/{id}?")).await.json::<Value>().await.unwrap(), job);
-    assert_eq!(get(&format!("/v1/jobs/{id}/events?limit=1&")).await.status(), 200);
+    assert_eq!(
+        get(&format!("/v1/jobs/{id}?"))
+            .await
+            .json::<Value>()
+            .await
+            .unwrap(),
+        job
+    );
+    assert_eq!(
+        get(&format!("/v1/jobs/{id}/events?limit=1&"))
+            .await
+            .status(),
+        200
+    );
     let stream = get(&format!("/v1/jobs/{id}/stream?")).await;
     assert!(stream.text().await.unwrap().contains("job.completed"));
     let own = job["outputs"][0]["asset"]["content_url"].as_str().unwrap();
     let content = get(&format!("{own}?")).await;
-    assert_eq!(content.headers()["cross-origin-resource-policy"], "cross-origin");
+    assert_eq!(
+        content.headers()["cross-origin-resource-policy"],
+        "cross-origin"
+    );
     assert_eq!(content.text().await.unwrap(), "made");
 
     let upload = service.upload("a.txt", "x").await;
@@ -53,7 +73,10 @@ async fn a_token_reads_its_job_and_its_files_and_nothing_else() {
     let path = format!("/v1/jobs/{id}/cancel?token={token}");
     let refused = Problem::of(service.anonymous(Method::POST, &path)).await;
     assert_eq!(refused.kind(), (403, "forbidden"));
-    assert!(!service.dump().await.contains(&token), "it is stored as a hash");
+    assert!(
+        !service.dump().await.contains(&token),
+        "it is stored as a hash"
+    );
     assert!(!service.logs().contains(&token), "it is not logged");
 
     let over = sqlx::query("update job_token set expires_at = now()");
@@ -77,7 +100,12 @@ async fn events_may_come_without_names() {
         assert!(!event.contains("\nevent: "), "{event}");
         assert!(event.contains("\ndata: {\"seq\":"), "{event}");
     }
-    assert!(events.last().unwrap().contains("\"type\":\"job.completed\""));
+    assert!(
+        events
+            .last()
+            .unwrap()
+            .contains("\"type\":\"job.completed\"")
+    );
 }
 
 #[tokio::test]
@@ -101,7 +129,10 @@ async fn a_stream_ends_cleanly_only_after_the_last_event() {
     let mut cut = open(&service, &waits).await;
     let mut begun = Vec::new();
     while !String::from_utf8_lossy(&begun).contains("job.queued") {
-        assert!(cut.0.read_buf(&mut begun).await.unwrap() > 0, "it is cut too early");
+        assert!(
+            cut.0.read_buf(&mut begun).await.unwrap() > 0,
+            "it is cut too early"
+        );
     }
     service.api.signal(Signal::TERM);
     let rest = String::from_utf8_lossy(&begun).into_owned() + &cut.rest().await;

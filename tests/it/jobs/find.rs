@@ -45,10 +45,18 @@ async fn a_job_says_what_it_was_asked() {
     let body = json!({"skill": "shell", "model": "script/bash", "prompt": "\n# Sum up\nall"});
     let plain = service.create(&body).await;
     let (_, plain) = service.get(&format!("/v1/jobs/{plain}")).await;
-    assert_eq!((&plain["title"], &plain["external_id"]), (&json!("# Sum up"), &Value::Null));
-    for (wrong, pointer) in [(json!({"title": " "}), "/title"), (json!({"external_id": "x".repeat(256)}), "/external_id")] {
+    assert_eq!(
+        (&plain["title"], &plain["external_id"]),
+        (&json!("# Sum up"), &Value::Null)
+    );
+    for (wrong, pointer) in [
+        (json!({"title": " "}), "/title"),
+        (json!({"external_id": "x".repeat(256)}), "/external_id"),
+    ] {
         let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});
-        body.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(wrong.as_object().unwrap().clone());
         let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
         assert_eq!(refused.errors()[0].0, pointer);
     }
@@ -70,17 +78,25 @@ async fn jobs_are_found_by_what_their_client_knows() {
     let service = Service::without_worker().await;
     let create = async |more: Value| {
         let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});
-        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         service.create(&body).await
     };
-    let one = create(json!({"external_id": "a", "metadata": {"order": "4711", "paid": true}})).await;
+    let one =
+        create(json!({"external_id": "a", "metadata": {"order": "4711", "paid": true}})).await;
     let two = create(json!({"metadata": {"order": 4711, "place": {"city": "Wien"}}})).await;
     let three = create(json!({"external_id": "a", "metadata": {"order": "0815"}})).await;
-    service.post(&format!("/v1/jobs/{three}/cancel"), &Value::Null).await;
+    service
+        .post(&format!("/v1/jobs/{three}/cancel"), &Value::Null)
+        .await;
     let (_, shown) = service.get(&format!("/v1/jobs/{two}")).await;
     let at = shown["created_at"].as_str().unwrap().replace('+', "%2B");
     let cases = [
-        ("status=queued,cancelled".to_owned(), vec![&three, &two, &one]),
+        (
+            "status=queued,cancelled".to_owned(),
+            vec![&three, &two, &one],
+        ),
         ("status=cancelled".to_owned(), vec![&three]),
         ("status=running,waiting".to_owned(), vec![]),
         ("external_id=a".to_owned(), vec![&three, &one]),
@@ -88,7 +104,10 @@ async fn jobs_are_found_by_what_their_client_knows() {
         ("metadata.order=4711".to_owned(), vec![&two, &one]),
         ("metadata.order=0815".to_owned(), vec![&three]),
         ("metadata.order=471".to_owned(), vec![]),
-        ("metadata.paid=true&metadata.order=4711".to_owned(), vec![&one]),
+        (
+            "metadata.paid=true&metadata.order=4711".to_owned(),
+            vec![&one],
+        ),
         ("metadata.order=4711&status=cancelled".to_owned(), vec![]),
         (format!("created_after={at}"), vec![&three, &two]),
         (format!("created_before={at}"), vec![&one]),
@@ -99,12 +118,19 @@ async fn jobs_are_found_by_what_their_client_knows() {
         assert_eq!(ids(&page), expected, "{query}");
         assert!(page.get("counts").is_none());
     }
-    let (_, page) = service.get("/v1/jobs?counts=true&limit=1&status=queued").await;
+    let (_, page) = service
+        .get("/v1/jobs?counts=true&limit=1&status=queued")
+        .await;
     assert_eq!(page["counts"], json!({"queued": 2, "cancelled": 1}));
-    let (_, page) = service.get("/v1/jobs?counts=true&metadata.order=0815").await;
+    let (_, page) = service
+        .get("/v1/jobs?counts=true&metadata.order=0815")
+        .await;
     assert_eq!(page["counts"], json!({"cancelled": 1}));
     for (query, words) in [
-        ("metadata.a=1&metadata.b=1&metadata.c=1&metadata.d=1", "at most 3"),
+        (
+            "metadata.a=1&metadata.b=1&metadata.c=1&metadata.d=1",
+            "at most 3",
+        ),
         ("status=done", "no status `done`"),
         ("created_after=yesterday", "must be a date and time"),
         ("counts=maybe", "must be true or false"),
@@ -134,11 +160,20 @@ async fn a_conversation_is_found_by_the_clients_reference() {
 #[tokio::test]
 async fn files_are_listed_the_newest_first() {
     let service = Service::without_worker().await;
-    let (one, two) = (service.upload("1.txt", "1").await, service.upload("2.txt", "2").await);
+    let (one, two) = (
+        service.upload("1.txt", "1").await,
+        service.upload("2.txt", "2").await,
+    );
     let (_, page) = service.get("/v1/assets?limit=1").await;
     assert_eq!(page["data"], json!([two]));
-    let rest = format!("/v1/assets?limit=1&cursor={}", page["next_cursor"].as_str().unwrap());
-    assert_eq!(service.get(&rest).await.1, json!({"data": [one], "next_cursor": null}));
+    let rest = format!(
+        "/v1/assets?limit=1&cursor={}",
+        page["next_cursor"].as_str().unwrap()
+    );
+    assert_eq!(
+        service.get(&rest).await.1,
+        json!({"data": [one], "next_cursor": null})
+    );
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "inputs": [{"name": "c.txt", "data": "YQ=="}]});
     let job = service.create(&job).await;
     let (_, page) = service.get(&format!("/v1/assets?job_id={job}")).await;
@@ -162,7 +197,11 @@ async fn lists_that_fit_on_a_page_keep_to_the_limit_all_the_same() {
         cursor = format!("&cursor={next}");
     }
     assert_eq!(&read, all);
-    for path in ["/v1/workers?limit=0", "/v1/models?limit=0", "/v1/skills?size=1"] {
+    for path in [
+        "/v1/workers?limit=0",
+        "/v1/models?limit=0",
+        "/v1/skills?size=1",
+    ] {
         let refused = Problem::of(service.request(Method::GET, path)).await;
         assert_eq!(refused.kind(), (400, "malformed_request"), "{path}");
     }
@@ -171,7 +210,10 @@ async fn lists_that_fit_on_a_page_keep_to_the_limit_all_the_same() {
 #[tokio::test]
 async fn models_say_whether_they_can_be_asked_and_what_they_cost() {
     let environment = [
-        ("SKILLET_PRICES", "openai/gpt-5=1.25:10,anthropic/claude-*=3:15:0.3:3.75"),
+        (
+            "SKILLET_PRICES",
+            "openai/gpt-5=1.25:10,anthropic/claude-*=3:15:0.3:3.75",
+        ),
         ("SKILLET_MODEL", "openai/gpt-5"),
     ];
     let mut service = Service::with_environment(&environment).await;
@@ -180,11 +222,14 @@ async fn models_say_whether_they_can_be_asked_and_what_they_cost() {
     let free = json!({"input": 0.0, "output": 0.0, "cache_read": 0.0, "cache_write": 0.0});
     let claude = json!({"input": 3.0, "output": 15.0, "cache_read": 0.3, "cache_write": 3.75});
     let gpt = json!({"input": 1.25, "output": 10.0, "cache_read": 1.25, "cache_write": 1.5625});
-    assert_eq!(page, json!({"data": [
+    assert_eq!(
+        page,
+        json!({"data": [
         {"name": "anthropic/*", "default": false, "available": true, "price": null},
         {"name": "anthropic/claude-*", "default": false, "available": true, "price": claude},
         {"name": "openai/*", "default": false, "available": false, "price": null},
         {"name": "openai/gpt-5", "default": true, "available": false, "price": gpt},
         {"name": "script/bash", "default": false, "available": true, "price": free},
-    ], "next_cursor": null}));
+    ], "next_cursor": null})
+    );
 }

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use shared::id::JobId;
 use crate::support::problem::Problem;
 use crate::support::{Service, bash, until};
+use shared::id::JobId;
 
 #[tokio::test]
 async fn a_retry_is_a_new_job_with_the_same_request() {

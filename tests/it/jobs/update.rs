@@ -15,14 +15,25 @@ async fn a_queued_job_can_be_changed_and_goes_by_what_it_says_then() {
     };
     let (first, second) = (create(5).await, create(0).await);
     let path = |job: &str| format!("/v1/jobs/{job}");
-    let (status, changed) = service.patch(&path(&second), &json!({"priority": 9, "metadata": {"a": 1}})).await;
+    let (status, changed) = service
+        .patch(
+            &path(&second),
+            &json!({"priority": 9, "metadata": {"a": 1}}),
+        )
+        .await;
     assert_eq!(status, 200, "{changed:#}");
     assert_eq!(changed["metadata"], json!({"a": 1}));
-    assert_eq!(changed["queue"], json!({"reason": "position", "position": 0}));
+    assert_eq!(
+        changed["queue"],
+        json!({"reason": "position", "position": 0})
+    );
     let (_, request) = service.get(&format!("{}/request", path(&second))).await;
     assert_eq!(request["priority"], 9);
     let (_, behind) = service.get(&path(&first)).await;
-    assert_eq!(behind["queue"], json!({"reason": "position", "position": 1}));
+    assert_eq!(
+        behind["queue"],
+        json!({"reason": "position", "position": 1})
+    );
 
     let later = json!({"run_at": "2126-01-01T00:00:00Z"});
     let (_, scheduled) = service.patch(&path(&second), &later).await;
@@ -32,7 +43,9 @@ async fn a_queued_job_can_be_changed_and_goes_by_what_it_says_then() {
     assert_eq!(service.finished(&first).await["status"], "completed");
     let (_, waits) = service.get(&path(&second)).await;
     assert_eq!(waits["status"], "queued");
-    let (status, _) = service.patch(&path(&second), &json!({"run_at": "2020-01-01T00:00:00Z"})).await;
+    let (status, _) = service
+        .patch(&path(&second), &json!({"run_at": "2020-01-01T00:00:00Z"}))
+        .await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(service.finished(&second).await["status"], "completed");
 }
@@ -70,20 +83,46 @@ async fn a_tenant_without_jobs_and_files_can_be_deleted() {
     let key = json!({"tenant_id": tenant["id"], "name": "ci"});
     let (_, key) = service.post("/v1/keys", &key).await;
     let as_tenant = |method: Method, path: &str| {
-        service.anonymous(method, path).bearer_auth(key["token"].as_str().unwrap())
+        service
+            .anonymous(method, path)
+            .bearer_auth(key["token"].as_str().unwrap())
     };
     let agent = as_tenant(Method::PUT, "/v1/agents/own").json(&json!({"soul": "I am."}));
     assert_eq!(agent.send().await.unwrap().status(), 201);
     let body = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});
-    let job: Value = as_tenant(Method::POST, "/v1/jobs").json(&body).send().await.unwrap().json().await.unwrap();
+    let job: Value = as_tenant(Method::POST, "/v1/jobs")
+        .json(&body)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     let job = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
     let in_use = Problem::of(service.request(Method::DELETE, &path)).await;
     assert_eq!(in_use.kind(), (409, "tenant_in_use"));
-    as_tenant(Method::POST, &format!("{job}/cancel")).send().await.unwrap();
-    assert_eq!(as_tenant(Method::DELETE, &job).send().await.unwrap().status(), 204);
+    as_tenant(Method::POST, &format!("{job}/cancel"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        as_tenant(Method::DELETE, &job)
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        204
+    );
     let deleted = service.request(Method::DELETE, &path).send().await.unwrap();
     assert_eq!(deleted.status(), 204);
-    assert_eq!(as_tenant(Method::GET, "/v1/jobs").send().await.unwrap().status(), 401);
+    assert_eq!(
+        as_tenant(Method::GET, "/v1/jobs")
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        401
+    );
     let absent = Problem::of(service.request(Method::DELETE, &path)).await;
     assert_eq!(absent.kind(), (404, "not_found"));
     let (_, me) = service.get("/v1/me").await;

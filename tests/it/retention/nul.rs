@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use shared::id::JobId;
 use super::{age, asset_path, forget, is_gone, job_path};
 use crate::support::{Service, bash};
+use shared::id::JobId;
 
 /// Writes a NUL into the prompt of a job.
 async fn add_nul(service: &Service, job: &str) {

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use shared::id::{AssetId, JobId};
 use super::{age, asset_path, forget, is_gone};
 use crate::support::{Service, bash, scripted, until};
+use shared::id::{AssetId, JobId};
 use tests::model_server::Reply;
 
 #[tokio::test]

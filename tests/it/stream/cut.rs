@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
-use shared::id::JobId;
 use crate::support::{Service, Stream, bash};
+use shared::id::JobId;
 
 /// Longer than two comments of a stream in which nothing happens.
 const PATIENCE: Duration = Duration::from_secs(40);

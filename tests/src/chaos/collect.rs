@@ -65,7 +65,10 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
         return Ok(());
     };
     let in_queue = sqlx::query_scalar("select exists (select from run where job_id = $1)");
-    job.is_in_queue = in_queue.bind(id.parse::<JobId>()?).fetch_one(&world.pool).await?;
+    job.is_in_queue = in_queue
+        .bind(id.parse::<JobId>()?)
+        .fetch_one(&world.pool)
+        .await?;
     let events = db::event::list(&world.pool, id.parse()?, 0, &[], i64::MAX).await?;
     let events = events.iter().map(serde_json::to_value);
     job.events = events.collect::<Result<_, _>>()?;

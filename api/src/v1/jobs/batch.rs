@@ -9,16 +9,16 @@ use shared::provider::Providers;
 use shared::skill::Catalog;
 use utoipa::ToSchema;
 
-use super::header;
 use super::JobPage;
 use super::answer::Answer;
+use super::header;
 use super::request::CreateJob;
 use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
 use crate::auth::Caller;
 use crate::body::Json;
-use crate::work_notifier::WorkNotifier;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 /// Jobs of a batch: they are stored in one statement, and answered at once.
 const MAX_JOBS: usize = 1000;

@@ -17,11 +17,11 @@ use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::{Json, MAX_BYTES_WITH_FILES};
-use crate::work_notifier::WorkNotifier;
 use crate::follower::{FollowError, Follower};
 use crate::hub::Hub;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
 ///

@@ -90,9 +90,10 @@ pub(crate) async fn list_jobs(
     let with_counts = asked.counts.unwrap_or(false);
     let filter = asked.filter(metadata)?;
     let jobs = db::job::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
-    let counts = match with_counts {
-        true => Some(db::job::count(&**pool, caller.tenant, &filter).await?),
-        false => None,
+    let counts = if with_counts {
+        Some(db::job::count(&**pool, caller.tenant, &filter).await?)
+    } else {
+        None
     };
     let Page { data, next_cursor } = Page::of(jobs, limit, |job| job.id.to_string());
     Ok(Json(JobPage {
@@ -105,7 +106,8 @@ pub(crate) async fn list_jobs(
 impl ListJobs {
     fn filter(self, metadata: Vec<(String, String)>) -> Result<Filter, ApiError> {
         if metadata.len() > MAX_METADATA_FILTERS {
-            let detail = format!("the query may have at most {MAX_METADATA_FILTERS} `metadata.KEY`");
+            let detail =
+                format!("the query may have at most {MAX_METADATA_FILTERS} `metadata.KEY`");
             return Err(ApiError::Malformed(detail));
         }
         let keys = metadata.into_iter();
@@ -124,7 +126,10 @@ impl ListJobs {
 }
 
 fn parse_statuses(list: &str) -> Result<Vec<Status>, ApiError> {
-    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names = list
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let statuses = names.map(|name| {
         let known = Status::ALL.into_iter().find(|status| status.as_str() == name);
         known.ok_or_else(|| {

@@ -33,8 +33,8 @@ use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::{LimitsRequest, MOST_TOKENS};
-pub(super) use target::ResolvedTarget;
 use target::Found;
+pub(super) use target::ResolvedTarget;
 
 pub(super) const NO_CONVERSATION: &str =
     "there is no such conversation; POST /v1/conversations begins one";
@@ -106,7 +106,9 @@ pub(crate) struct CreateJob {
 }
 
 /// An instant, of which the library would only say which of its parts is missing.
-pub(super) fn instant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+pub(super) fn instant<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<DateTime<Utc>>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     let instant = text.map(|text| text.parse()).transpose();
     instant.map_err(|_| D::Error::custom("must be a date and time such as 2026-11-22T08:30:00Z"))
@@ -176,7 +178,11 @@ impl CreateJob {
         let hooks = self.hooks.check(&mut errors);
         let (priority, max_attempts) = self.check_numbers(&mut errors);
         errors.extend(check_metadata(&self.metadata));
-        errors.extend(check_length("/title", self.title.as_deref(), MAX_TITLE_CHARS));
+        errors.extend(check_length(
+            "/title",
+            self.title.as_deref(),
+            MAX_TITLE_CHARS,
+        ));
         errors.extend(check_external_id(self.external_id.as_deref()));
         let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
             return Err(errors);
@@ -365,9 +371,8 @@ pub(crate) fn check_external_id(external_id: Option<&str>) -> Option<FieldError>
 fn check_length(pointer: &str, text: Option<&str>, most: usize) -> Option<FieldError> {
     let text = text?;
     let is_blank = text.trim().is_empty();
-    (is_blank || text.chars().count() > most).then(|| {
-        FieldError::new(pointer, format!("must have 1 to {most} characters"))
-    })
+    (is_blank || text.chars().count() > most)
+        .then(|| FieldError::new(pointer, format!("must have 1 to {most} characters")))
 }
 
 /// An error if a client attaches too much.

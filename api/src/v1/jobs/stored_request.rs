@@ -1,7 +1,7 @@
 //! What a job was asked to do.
 
-use actix_web::web::{Data, Json, Path};
 use actix_web::get;
+use actix_web::web::{Data, Json, Path};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::db::{self, Pool};

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
-use shared::db::{self, Pool};
 use shared::db::job::NewJob;
+use shared::db::{self, Pool};
 use shared::id::{ConversationId, JobId};
 use shared::job::Job;
 use shared::provider::Providers;
@@ -177,9 +177,9 @@ impl Submitter<'_> {
                 Some(before) => Ok(before),
                 None => Err(shape.refuse_limit(refusal)),
             },
-            StoreOutcome::UsedKey => before()
-                .await?
-                .ok_or_else(|| ApiError::Unavailable(anyhow::anyhow!("its jobs were just deleted"))),
+            StoreOutcome::UsedKey => before().await?.ok_or_else(|| {
+                ApiError::Unavailable(anyhow::anyhow!("its jobs were just deleted"))
+            }),
         }
     }
 

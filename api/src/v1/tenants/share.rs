@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use crate::auth::Admin;
 use crate::body::Json;
-use crate::work_notifier::WorkNotifier;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 const MOST_WEIGHT: i32 = 1000;
 const MOST_RUNNING: i32 = 1_000_000;

@@ -38,7 +38,10 @@ pub struct Filter {
 
 impl Filter {
     fn statuses(&self) -> Option<Vec<String>> {
-        let names = self.statuses.iter().map(|status| status.as_str().to_owned());
+        let names = self
+            .statuses
+            .iter()
+            .map(|status| status.as_str().to_owned());
         (!self.statuses.is_empty()).then(|| names.collect())
     }
 
@@ -50,7 +53,11 @@ impl Filter {
         let scalar = scalar.filter(|value| value.is_number() || value.is_boolean());
         let values = [Some(Value::from(text.as_str())), scalar];
         let objects = values.into_iter().flatten();
-        Some(objects.map(|value| json!({ key: value }).to_string()).collect())
+        Some(
+            objects
+                .map(|value| json!({ key: value }).to_string())
+                .collect(),
+        )
     }
 }
 
@@ -150,7 +157,10 @@ pub async fn count(
     )
     .fetch_all(db)
     .await?;
-    Ok(rows.into_iter().map(|row| (row.status, row.count)).collect())
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.status, row.count))
+        .collect())
 }
 
 #[cfg(test)]

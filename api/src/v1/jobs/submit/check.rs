@@ -15,19 +15,27 @@ const MAX_INLINE: usize = 200;
 
 impl Submitter<'_> {
     /// All that is wrong; the requests with their places.
-    pub(super) async fn check(&self, validated: &[ValidatedJob]) -> Result<Vec<IndexedError>, ApiError> {
+    pub(super) async fn check(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
         let mut wrong = check_inline(validated);
         wrong.extend(self.check_models(validated).await?);
         wrong.extend(self.check_secrets(validated).await?);
         if wrong.is_empty() {
-            let models = validated.iter().map(|validated_job| &validated_job.parsed.model);
+            let models = validated
+                .iter()
+                .map(|validated_job| &validated_job.parsed.model);
             wrong = check_budget(self.caller, models, self.pool, self.providers).await?;
         }
         Ok(wrong)
     }
 
     /// The keys of providers are with the workers. While none is there, nobody knows; the job waits and then says so.
-    async fn check_models(&self, validated: &[ValidatedJob]) -> Result<Vec<IndexedError>, ApiError> {
+    async fn check_models(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
         let mut lacked = HashMap::new();
         let mut wrong = Vec::new();
         for (place, validated_job) in validated.iter().enumerate() {
@@ -48,7 +56,10 @@ impl Submitter<'_> {
     }
 
     /// No job is accepted that would have to do without a secret that it needs.
-    async fn check_secrets(&self, validated: &[ValidatedJob]) -> Result<Vec<IndexedError>, ApiError> {
+    async fn check_secrets(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
         let needed = validated
             .iter()
             .flat_map(|validated_job| &validated_job.parsed.secrets);
