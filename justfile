@@ -33,6 +33,10 @@ sqlx:
 openapi:
     SKILLET_UPDATE=1 cargo test -p tests --test it openapi
 
+# Builds a release archive and, where dpkg-deb is installed, a Debian package.
+package *options:
+    scripts/package {{ options }}
+
 # Measures, and prints each figure beside its limit.
 bench *options:
     cargo run --release -p bench -- {{ options }}

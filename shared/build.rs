@@ -1,4 +1,4 @@
-//! The skills and the migrations are part of the program: a change of either is a change of it.
+//! Rebuilds the library when a skill or a migration changes, which are embedded in it.
 
 fn main() {
     println!("cargo:rerun-if-changed=../skills");

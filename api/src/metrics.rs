@@ -14,7 +14,6 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use shared::db::depth::Depth;
 use shared::db::{self, Pool};
 use shared::telemetry::metrics::{Metrics, TextFormat};
 use tokio::sync::Mutex;
@@ -40,7 +39,7 @@ pub struct Scrape {
 struct Queue {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
-    depth: StdMutex<Option<Depth>>,
+    depth: StdMutex<Option<db::queue::Depth>>,
 }
 
 impl Scrape {
@@ -105,7 +104,7 @@ impl Queue {
         if looked_at.is_some_and(|at| at.elapsed() < DEPTH_AGE) {
             return;
         }
-        let depth = match timeout(DEPTH_PATIENCE, db::depth::get(&self.pool)).await {
+        let depth = match timeout(DEPTH_PATIENCE, db::queue::get_depth(&self.pool)).await {
             Ok(Ok(depth)) => Some(depth),
             // Nothing is better than what was true some time ago.
             Ok(Err(_)) | Err(_) => None,

@@ -1,4 +1,4 @@
-//! `bench chaos`: whether anything is lost while a service is killed, stopped, cut off and restarted.
+//! `bench chaos`: checks that nothing is lost while a service is killed, stopped, cut off and restarted.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Services at once: most of a run is waiting
     #[arg(long, default_value_t = 4)]
     worlds: usize,
-    /// Instead, replace the worker of one long job so many times
+    /// Instead, replace the worker of one long job this many times
     #[arg(long, value_name = "RESTARTS")]
     rolling: Option<usize>,
     /// Write the summary to this file
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// Makes the runs and says what came of them; an error if anything is lost.
+/// Runs the chaos tests and prints their results; an error if anything is lost.
 pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     let setup = Setup {
         program: std::env::current_exe()?,

@@ -1,7 +1,7 @@
-//! What a claim reads: it must not grow with the backlog or the tenants, nor with what was dequeued before.
+//! Pages that a claim reads. The number must not grow with the queue, the tenants or earlier claims.
 //!
-//! Counted are the buffers of tables and indexes, as `explain (analyze, buffers)` does, by the statistics that
-//! Postgres keeps of each relation: so it is the claim that workers run which is measured, whatever it looks like.
+//! Counts the buffers of tables and indexes from the statistics of Postgres, as `explain (analyze, buffers)`
+//! does. So it measures the claim that workers really run.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ const FEW_TENANTS: usize = 1_000;
 const LARGE: usize = 1_000_000;
 const TENANTS: usize = 10_000;
 const DEQUEUED: usize = 60_000;
-/// Claims of which the median counts, and what each of them takes.
+/// The number of claims, of which the median counts, and the jobs of each.
 const CLAIMS: usize = 25;
 const SLOTS: i64 = 10;
 /// Of the buffers with a small backlog.
@@ -30,7 +30,7 @@ struct Cost {
 }
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
-    // One connection, so that it can be told to hand in what it has counted.
+    // One connection, which can be asked to flush its statistics.
     let (url, pool) = bench.server.database("claim", 1).await?;
     let queue = Queue::open(pool.clone()).await?;
     queue.fill(SMALL).await?;
@@ -70,7 +70,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .concat())
 }
 
-/// A job of each of so many tenants.
+/// One job for each of this many tenants.
 async fn enqueue_of_tenants(queue: &Queue, count: usize) -> anyhow::Result<()> {
     for number in 0..count {
         let tenant = db::tenant::get_or_insert(&queue.pool, &format!("tenant-{number}")).await?;
@@ -101,7 +101,7 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
     Ok(cost)
 }
 
-/// Makes so many jobs of each that is there, whatever their rows look like.
+/// Copies each existing job this many times, whatever its columns are.
 async fn multiply(url: &str, factor: usize) -> anyhow::Result<()> {
     let factor = i32::try_from(factor)?;
     // A statement of a pool may not take as long as this.
@@ -164,7 +164,7 @@ async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
     })
 }
 
-/// Buffers of all tables and indexes of this database that were ever looked at.
+/// Buffers of all tables and indexes of this database that were read so far.
 async fn read_so_far(pool: &Pool) -> anyhow::Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()")
         .execute(pool)

@@ -1,7 +1,7 @@
-//! The core of the queue: no-op jobs that are there already, from the claim to the end.
+//! Throughput of the queue alone: no-op jobs, from the claim to the end.
 //!
-//! The limit is what the same Postgres does on tables of the same shape with the least that any queue must do:
-//! claim and commit, then delete and write down a result of the same size and commit.
+//! The limit is what the same Postgres does on tables of the same shape with the least work that any queue
+//! needs: claim and commit, then delete, insert a result of the same size and commit.
 
 use std::time::Instant;
 
@@ -99,7 +99,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Runs what ends so many jobs.
+/// Runs the statements that end this many jobs.
 async fn timed(
     server: &Server,
     jobs: usize,

@@ -1,7 +1,7 @@
-//! Accepting jobs, one by one and in thousands.
+//! Throughput of accepting jobs, one by one and in thousands.
 //!
-//! The limit is one row a job, in a table of the shape of `job`: a job of ours is that, its place in the queue and
-//! the first entry of its log.
+//! The limit is one inserted row a job, in a table of the shape of `job`. Skillet inserts that row, the run
+//! and the first event of the log.
 
 use shared::db::Pool;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ async fn insert(pool: &Pool, ids: &[Uuid]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How often a second so many clients get it done.
+/// The rate per second with this many clients.
 async fn per_second<T, F>(
     clients: u32,
     run: Duration,

@@ -1,4 +1,4 @@
-//! What was measured, beside what it should be.
+//! Measured figures and their targets.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

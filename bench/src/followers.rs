@@ -1,4 +1,4 @@
-//! Following jobs: how soon an event is there, and what a follower keeps in memory.
+//! Followers of jobs: the latency of an event, and the memory of a follower.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const JOBS: usize = 100;
 const JOBS_PER_TICK: usize = 10;
 const TICK: Duration = Duration::from_millis(10);
 const RUN: Duration = Duration::from_secs(6);
-/// Followers of which the memory is measured, and how many of them connect at once.
+/// The number of followers whose memory is measured, and how many of them connect at once.
 const FOLLOWERS: usize = 10_000;
 const CONNECTING: usize = 100;
 /// Jobs that one statement writes for.

@@ -1,7 +1,7 @@
-//! Whole jobs over HTTP: sent, run and ended, with their log and their result.
+//! Whole jobs over HTTP: submitted, run and finished, with log and result.
 //!
-//! One model call is one of `script/bash`, which answers without a network: so the figure is what Skillet itself
-//! costs. The same over a provider's wire stands beside it, with the model's own time on the same processors.
+//! `script/bash` answers a model call without a network, so the figure is the cost of Skillet itself. A second
+//! figure uses a provider's wire format, with the model server on the same processors.
 
 use std::time::{Duration, Instant};
 

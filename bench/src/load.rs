@@ -1,4 +1,4 @@
-//! Clients that send jobs and wait for their end.
+//! Clients that submit jobs and wait for their end.
 
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ impl Client {
         Ok(millis)
     }
 
-    /// How many jobs have completed with so many clients, each of which sends the next when the one before has ended.
+    /// The number of jobs completed by this many clients. Each submits a job when its last one has ended.
     pub(crate) async fn run_at_once(&self, clients: usize, run: Duration) -> anyhow::Result<usize> {
         let begun_at = Instant::now();
         let mut running = JoinSet::new();

@@ -1,6 +1,6 @@
-//! The machine as it is while we measure: what else runs on it, and how soon its disk has written.
+//! The state of the machine during a measurement: other load, and the write latency of its disk.
 //!
-//! On a busy machine no figure is worth much but those per second of processor and those that are parts of a limit.
+//! On a busy machine, only figures per second of processor time and parts of a limit are comparable.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Measures Skillet: every figure that it promises, beside what this machine and its Postgres can do at best.
+//! Benchmarks of Skillet: each figure beside its target and the limit of this machine and its Postgres.
 //!
 //! `cargo run --release -p bench -- --help`
 
@@ -126,7 +126,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Lets this process, and those that it starts, have as many open files as they may: followers are many.
+/// Raises the limit on open files of this process and its children, for many followers.
 fn open_files() {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {

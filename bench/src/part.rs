@@ -1,4 +1,4 @@
-//! What can be measured by itself.
+//! The parts of the benchmark.
 
 use clap::ValueEnum;
 

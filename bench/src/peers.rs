@@ -1,4 +1,4 @@
-//! Other queues for Postgres, doing the same on the same server: `bench/peers`.
+//! Other queues on Postgres, with the same work on the same server: `bench/peers`.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Draws figures: a row each, a bar from the target to where the figure is, to the right if it is better.
+//! A plot of figures: a row each, with a bar from the target to the figure, to the right if it is better.
 //!
-//! Ratios are what people compare here, so the axis is logarithmic: twice as good is as far from the target as half as good.
+//! The axis is logarithmic, because people compare ratios: twice as good is as far as half as good.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What processes take: memory, and time on the processors.
+//! Memory and processor time of processes.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};

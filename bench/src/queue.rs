@@ -1,4 +1,4 @@
-//! The queue alone, without HTTP and without the loop: through the functions that API and workers call.
+//! The queue alone, without HTTP and the loop: through the functions that the API and workers call.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Fills the queue with so many jobs.
+    /// Adds this many jobs to the queue.
     pub(crate) async fn fill(&self, count: usize) -> anyhow::Result<()> {
         let mut all = stream::iter(0..count.div_ceil(THOUSAND))
             .map(|_| self.enqueue_thousand())

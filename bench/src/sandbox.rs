@@ -1,4 +1,4 @@
-//! What the sandbox costs: a command in it, beside the same command without.
+//! The cost of the sandbox: a command inside of it, and the same command outside.
 
 use std::path::Path;
 use std::time::Instant;

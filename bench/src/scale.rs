@@ -1,4 +1,4 @@
-//! How much is measured.
+//! The size of a benchmark run.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Scale {
         full / self.divisor as usize
     }
 
-    /// Rounds of which the median counts: odd, and never none.
+    /// The number of rounds, of which the median counts. It is odd.
     pub(crate) fn rounds(&self, full: usize) -> usize {
         self.count(full) | 1
     }

@@ -1,4 +1,4 @@
-//! The one Postgres of a run: all that is compared is measured on it.
+//! The Postgres server of a run, on which everything is measured.
 
 use std::path::Path;
 

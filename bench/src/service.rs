@@ -1,4 +1,4 @@
-//! The service under measure: real processes and a database of its own.
+//! The service under measurement: real processes and a database of its own.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How soon a job that was accepted begins: through the queue alone.
+//! The latency from accepting a job to its start, without HTTP.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
     }
 }
 
-/// Claims when told to, as a worker does, and says when each job's handler begins.
+/// Claims on notification, as a worker does, and records when each job begins.
 async fn handle(
     queue: Queue,
     mut listener: Listener,

@@ -1,4 +1,4 @@
-//! How soon a job begins that is sent over HTTP: from the request to its committed `job.started`.
+//! The latency from an HTTP request to the committed `job.started`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

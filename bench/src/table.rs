@@ -1,4 +1,4 @@
-//! Figures as a table of Markdown, for people who read about them.
+//! Figures as a Markdown table.
 
 use std::io::Write;
 

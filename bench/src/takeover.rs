@@ -1,4 +1,4 @@
-//! How long it takes until a job goes on elsewhere: after its worker was killed, and when it is told to leave.
+//! The latency of a takeover: after a worker was killed, and when it drains.
 
 use std::time::Duration;
 

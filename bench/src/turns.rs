@@ -1,4 +1,4 @@
-//! What a turn of the loop costs beside its model: a command that does nothing, with the log on.
+//! The cost of a turn of the loop beside its model: a command that does nothing, with its log.
 
 use crate::Bench;
 use crate::figure::{Figure, median};

@@ -1,4 +1,4 @@
-//! Jobs that wait for their model, all in one worker: what each of them keeps in memory.
+//! Jobs that wait for their model, all in one worker: the memory of each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

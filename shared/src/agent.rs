@@ -1,4 +1,4 @@
-//! Agents: who a model is to be, and what it may use. Stored under a name, every version of it.
+//! Agents: instructions, model and tools under a name, in versions.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Agent {
     pub name: String,
     /// Grows by one with each change. 0 is the one that is built in.
     pub version: i32,
-    /// What it is.
+    /// Its settings.
     #[serde(flatten)]
     pub settings: AgentSettings,
     /// When it was made; null for the one that is built in.
@@ -50,9 +50,9 @@ pub struct AgentSettings {
     /// The tools that it has, by name.
     #[schema(value_type = Vec<String>, example = json!(["shell.exec", "file.read"]))]
     pub tools: Vec<ToolName>,
-    /// Which of its calls wait for a person, or are written down.
+    /// Rules for calls that need approval or write a log line.
     pub hooks: Hooks,
-    /// What its jobs may use up that do not say so themselves.
+    /// Default limits of its jobs.
     pub limits: AgentLimits,
     /// How it is to work: Markdown that stands in the system prompt after the tools.
     pub instructions: String,
@@ -89,7 +89,7 @@ pub struct AgentLimits {
     #[serde(default)]
     #[schema(required)]
     pub max_total_tokens: Option<u64>,
-    /// What all replies may cost.
+    /// The most that all replies may cost.
     #[serde(default)]
     #[schema(required)]
     pub max_cost_usd: Option<Usd>,
@@ -98,9 +98,9 @@ pub struct AgentLimits {
 /// An agent as a job runs it, whatever becomes of it meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentSnapshot {
-    /// Which version it was.
+    /// The version.
     pub version: i32,
-    /// What it was.
+    /// The settings of that version.
     #[serde(flatten)]
     pub settings: AgentSettings,
 }

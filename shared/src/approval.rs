@@ -1,10 +1,11 @@
-//! Approvals: calls of tools that wait for a person.
+//! Approvals: tool calls that wait for the decision of a person.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+pub use crate::event::ApprovalStatus;
 use crate::event::{ApprovalResolved, EventData};
 use crate::id::{ApprovalId, JobId};
 
@@ -23,7 +24,7 @@ pub struct Approval {
     /// Its arguments.
     #[schema(value_type = Object)]
     pub input: Value,
-    /// Where it stands.
+    /// The status.
     pub status: ApprovalStatus,
     /// Since when it waits.
     pub requested_at: DateTime<Utc>,
@@ -32,7 +33,7 @@ pub struct Approval {
     /// When it was answered, or ended without an answer.
     #[schema(required)]
     pub resolved_at: Option<DateTime<Utc>>,
-    /// What the person said; a denial's reason is told to the model.
+    /// The reason that the person gave. The model receives the reason of a denial.
     #[schema(required)]
     pub reason: Option<String>,
     /// The name of the key with which it was answered.
@@ -40,36 +41,19 @@ pub struct Approval {
     pub resolved_by: Option<String>,
 }
 
-/// Where an approval stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[serde(rename_all = "snake_case")]
-#[sqlx(type_name = "approval_status", rename_all = "snake_case")]
-pub enum ApprovalStatus {
-    /// Nobody has answered yet.
-    Pending,
-    /// The call may run.
-    Approved,
-    /// Someone said no.
-    Denied,
-    /// Nobody answered in time, which counts as no.
-    Expired,
-    /// The job was cancelled first.
-    Cancelled,
-}
-
 /// How an approval ends.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Anything but pending.
+    /// The new status; not pending.
     pub status: ApprovalStatus,
-    /// What the person said.
+    /// The reason that the person gave.
     pub reason: Option<String>,
-    /// The name of the key with which they said it.
+    /// The name of the API key of that person.
     pub resolved_by: Option<String>,
 }
 
 impl Answer {
-    /// An end that nobody has brought about by an answer.
+    /// The end of an approval without a decision.
     pub fn unasked(status: ApprovalStatus) -> Self {
         Self {
             status,
@@ -79,7 +63,7 @@ impl Answer {
     }
 }
 
-/// What the log of a job gets when those of its pending approvals end that have an answer.
+/// The events of pending approvals that have a decision.
 pub fn resolve(
     pending: &[Approval],
     answer: impl Fn(&Approval) -> Option<Answer>,

@@ -6,6 +6,7 @@ mod content_type;
 mod failure;
 mod folder;
 mod name;
+mod output_kind;
 mod scratch;
 mod staged;
 mod store;
@@ -19,6 +20,7 @@ pub use content_type::{HEAD_BYTES, content_type_of, fits};
 pub use failure::StoreError;
 pub use name::file_name;
 pub(crate) use name::is_invisible;
+pub use output_kind::OutputKind;
 pub use scratch::Scratch;
 pub use store::{AssetStore, BlobRange};
 pub use upload::{Sealed, Upload};
@@ -42,13 +44,13 @@ pub struct Asset {
     pub sha256: String,
     /// When it was stored.
     pub created_at: DateTime<Utc>,
-    /// Where the content is, relative to the service.
+    /// The path of the content on the service.
     #[schema(example = "/v1/assets/019aa0c4-5e8d-7000-8000-000000000000/content")]
     pub content_url: String,
 }
 
 impl Asset {
-    /// Where the content of an asset is.
+    /// The path of an asset's content.
     pub fn content_url(id: AssetId) -> String {
         format!("/v1/assets/{id}/content")
     }

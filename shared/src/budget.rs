@@ -1,4 +1,4 @@
-//! What a tenant may use up in a month, and what it has.
+//! Monthly budgets of tenants, and their use.
 
 use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 use crate::job::Reservation;
 use crate::money::Usd;
 
-/// What a tenant may use up in a calendar month; null is no limit.
+/// Limits of a tenant for a calendar month; null means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantLimits {
     /// Tokens of all jobs, read and written.
     #[schema(required)]
     pub max_total_tokens: Option<u64>,
-    /// What they may cost.
+    /// The most that they may cost.
     #[schema(required)]
     pub max_cost_usd: Option<Usd>,
 }
@@ -21,14 +21,14 @@ pub struct TenantLimits {
 /// A tenant's budget, and what was used of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantBudget {
-    /// What may be used up each month.
+    /// The monthly limits.
     #[serde(flatten)]
     pub limits: TenantLimits,
     /// The first day of this month, UTC.
     pub month: NaiveDate,
-    /// What was used this month, as far as there was a budget.
+    /// The usage of this month while there was a budget.
     pub spent: Used,
-    /// What replies that are being made now may use up at most.
+    /// The most that model calls in progress may use.
     pub reserved: Used,
 }
 
@@ -37,7 +37,7 @@ pub struct TenantBudget {
 pub struct Used {
     /// Tokens, read and written.
     pub tokens: u64,
-    /// What they cost, as far as that was known.
+    /// Their cost, as far as it was known.
     pub cost_usd: Usd,
 }
 
@@ -74,7 +74,7 @@ impl TenantBudget {
         left.tokens == Some(0) || left.cost == Some(Usd::ZERO)
     }
 
-    /// What is left when all replies that are being made now turn out to cost nothing.
+    /// The remaining budget without reservations.
     pub fn unspent(&self) -> Left {
         let TenantLimits {
             max_total_tokens,
@@ -86,7 +86,7 @@ impl TenantBudget {
         }
     }
 
-    /// What is left for sure.
+    /// The remaining budget with all reservations counted as used.
     pub fn free(&self) -> Left {
         let unspent = self.unspent();
         Left {
@@ -99,7 +99,7 @@ impl TenantBudget {
         }
     }
 
-    /// When the next month begins, and with it the budget anew.
+    /// When the next month begins and the budget is renewed.
     pub fn renewed_at(&self) -> DateTime<Utc> {
         let next = self.month.checked_add_months(Months::new(1));
         // The calendar ends in the year 262142.

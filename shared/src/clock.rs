@@ -1,7 +1,7 @@
 //! The database's clock, as this process knows it.
 //!
-//! Hosts disagree about the time, and what is stored is ordered, kept and removed by the time of the database. So ids are
-//! made by that time, too. Between two readings it is carried on by this machine's steady clock, which nobody sets.
+//! The clocks of hosts differ, and stored rows are ordered, kept and deleted by the time of the database. So
+//! ids use that time, too. Between two readings the monotonic clock of this machine continues it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::db::{self, Pool};
 const READ_INTERVAL: Duration = Duration::from_secs(10);
 /// An answer that takes longer says too little about the time.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// A clock of this machine that is further off is worth a warning.
+/// A larger difference between the clocks is logged as a warning.
 const WORTH_A_WARNING: TimeDelta = TimeDelta::minutes(1);
 /// Ids stay in order when a reading sets the clock back by less, which is what readings differ by.
 const JITTER: TimeDelta = TimeDelta::seconds(5);
@@ -77,7 +77,7 @@ fn lock() -> MutexGuard<'static, Clock> {
 }
 
 struct Clock {
-    /// What the database said, and when.
+    /// The last reading of the database's clock, and when it was taken.
     read: Option<(DateTime<Utc>, Instant)>,
     /// Keeps ids in order within a millisecond and when the time goes back.
     ids: ContextV7,
@@ -102,7 +102,7 @@ impl Clock {
         let before = self.now();
         self.read = Some((read, at));
         if before - self.now() > JITTER {
-            // Or ids would stay at the wrong time until the right one comes to it.
+            // Otherwise ids would keep the wrong time until the right one reaches it.
             self.ids = ContextV7::new();
         }
     }

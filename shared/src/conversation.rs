@@ -1,4 +1,4 @@
-//! Conversations: what successive jobs of an agent share.
+//! Conversations: the shared history of successive jobs of an agent.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -19,36 +19,36 @@ pub struct Conversation {
     pub external_id: Option<String>,
     /// With which agent.
     pub agent: String,
-    /// What the client attached to it.
+    /// Data that the client attached.
     #[schema(value_type = Object)]
     pub metadata: Map<String, Value>,
     /// When it was begun.
     pub created_at: DateTime<Utc>,
 }
 
-/// A job's place in a conversation.
+/// A job's position in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
     /// The conversation.
     pub conversation: ConversationId,
-    /// Grows with each job that is accepted.
+    /// Increases with each accepted job.
     pub place: i32,
 }
 
-/// Something that was said in a conversation.
+/// A message of a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// In which job.
+    /// The job.
     pub job_id: JobId,
-    /// Where its log has it; 0 for the prompt, with which the job came.
+    /// Its number in the job's log; 0 for the prompt of the job.
     pub seq: i64,
     /// When.
     pub at: DateTime<Utc>,
-    /// By whom, and what.
+    /// The author and the content.
     pub said: Said,
 }
 
-/// What was said, by who said it.
+/// The content of a message, by its author.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Said {
@@ -66,12 +66,12 @@ pub enum Said {
     Tool {
         /// The call that it answers.
         call_id: String,
-        /// How the call went.
+        /// The outcome of the call.
         outcome: ToolOutcome,
-        /// What the model reads.
+        /// The text for the model.
         output: String,
     },
-    /// The model, of all that was said before some point: it is what it knows of that from then on.
+    /// The model's summary of the messages before some point. It replaces them for the model.
     Summary {
         /// The summary.
         text: String,

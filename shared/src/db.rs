@@ -1,4 +1,4 @@
-//! All SQL. One module a table; functions take an executor, and their caller opens and commits.
+//! All SQL, in one module a table. Functions take an executor; the caller opens and commits.
 
 pub mod agent;
 pub mod approval;
@@ -8,9 +8,9 @@ pub mod budget;
 pub mod cancel;
 pub mod chore;
 pub mod claim;
+mod columns;
 mod connection;
 pub mod conversation;
-pub mod depth;
 pub mod event;
 pub mod event_week;
 pub mod idempotency;
@@ -46,27 +46,27 @@ pub use session::{ConnectError, check};
 pub use steady::Steady;
 pub use transaction::Transaction;
 
-/// Says that a log has grown; the payload lists job ids, or is empty for "look at all".
+/// Logs have new events. The payload lists job ids, or is empty for all jobs.
 pub const EVENTS_CHANNEL: &str = "skillet_events";
-/// Says that there is a job to claim.
+/// There is a job to claim.
 pub const WORK_CHANNEL: &str = "skillet_work";
-/// Says that a running job is to be cancelled; the payload is its id.
+/// A running job has a cancellation request. The payload is its id.
 pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
-/// How long a request waits for a connection before it fails.
+/// The timeout of a request for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A statement that takes longer is logged.
 const SLOW_STATEMENT: Duration = Duration::from_secs(1);
-/// The pause before what failed for want of a server is tried again.
+/// The pause before a retry when the server is out of reach.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens a pool. `name` shows in `pg_stat_activity`. A server that is just restarting is waited for.
+/// Opens a pool. `name` shows in `pg_stat_activity`. Waits for a server that is restarting.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<Pool, sqlx::Error> {
     let options = connect_options(url, name)?;
     through_outage(|| Pool::open(options.clone(), max_connections)).await
 }
 
-/// A slow statement is no warning: a loaded machine has many, and nobody can act on one. It shows at the level `info`.
+/// Logs slow statements at the level `info`: a loaded machine has many, and an operator can do nothing about one.
 fn connect_options(url: &str, name: &str) -> sqlx::Result<PgConnectOptions> {
     let options: PgConnectOptions = url.parse()?;
     Ok(options
@@ -76,7 +76,7 @@ fn connect_options(url: &str, name: &str) -> sqlx::Result<PgConnectOptions> {
         .log_slow_statements(LevelFilter::Info, SLOW_STATEMENT))
 }
 
-/// Tries again while the server is out of reach, which it is while it restarts, for as long as a request waits for a
+/// Retries while the server is out of reach, for example while it restarts, for as long as a request waits for a
 /// connection.
 pub async fn through_outage<T, F>(work: impl Fn() -> F) -> sqlx::Result<T>
 where
@@ -126,8 +126,8 @@ pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Brings the schema up to date. Several processes may call it at once. A migration has no deadline: it takes as long as
-/// there are rows.
+/// Applies the migrations. Several processes may call it at once. A migration has no timeout, because its duration depends
+/// on the number of rows.
 pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     let own = PgPoolOptions::new()
         .max_connections(1)
@@ -157,7 +157,7 @@ pub async fn is_migrated(pool: &Pool) -> Result<bool, sqlx::Error> {
     }
 }
 
-/// Whether it was the server or the way to it that failed, and not the statement: the same may work later.
+/// Whether the server or the connection failed, and not the statement, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, WorkerCrashed};
     match error {
@@ -183,13 +183,13 @@ fn is_undefined_table(error: &sqlx::Error) -> bool {
         .is_some_and(|code| code == "42P01")
 }
 
-/// JSON as text, stored as it stands: on its way through `jsonb` it would lose its order, and could have no NUL.
+/// JSON text that is stored unchanged. `jsonb` would change the order of its keys, and cannot store NUL.
 #[derive(sqlx::Type)]
 #[sqlx(type_name = "json")]
 struct JsonText(String);
 
 impl JsonText {
-    /// What has only strings as keys.
+    /// Serializes a value whose keys are strings.
     fn of(value: &impl serde::Serialize) -> Self {
         Self(serde_json::to_string(value).expect("its keys are strings"))
     }

@@ -1,6 +1,7 @@
-//! The log of a job: what its events are.
+//! The events of a job's log.
 
 mod approval;
+mod progress;
 mod tool;
 
 use std::borrow::Cow;
@@ -11,12 +12,15 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
-pub use approval::{ApprovalRequested, ApprovalResolved, JobResumed, JobWaiting, WaitReason};
+pub use approval::{
+    ApprovalRequested, ApprovalResolved, ApprovalStatus, JobResumed, JobWaiting, WaitReason,
+};
+pub use progress::Progress;
 pub use tool::{OutputStream, ToolCompleted, ToolOutcome, ToolOutput, ToolStarted};
 
-use crate::asset::Asset;
+use crate::asset::{Asset, OutputKind};
 use crate::id::{JobId, WorkerId};
-use crate::job::{Job, OutputKind, Reservation};
+use crate::job::{Job, Reservation};
 use crate::message::{AssistantMessage, Tokens};
 use crate::sandbox::Isolation;
 use crate::stored::UnreadableRow;
@@ -33,7 +37,7 @@ pub struct Event {
     pub at: DateTime<Utc>,
     /// The attempt that wrote it; 0 before the first.
     pub attempt: i32,
-    /// What the type says.
+    /// The data of that type.
     pub data: Box<RawValue>,
 }
 
@@ -69,9 +73,9 @@ macro_rules! schema_of {
     };
 }
 
-macro_rules! event_data {
+macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident($data:ty $(, $schema:ty)?) = $name:literal,)*) => {
-        /// What an event says, by type.
+        /// The data of an event, by type.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[serde(tag = "type", content = "data")]
         pub enum EventData {
@@ -81,11 +85,41 @@ macro_rules! event_data {
         impl EventData {
             /// All types, in the order of a job's life.
             pub const TYPES: &'static [EventType] = &[$(EventType::of::<schema_of!($data $(, $schema)?)>($name),)*];
+
+            /// The type of the event.
+            pub fn kind(&self) -> EventKind {
+                match self {
+                    $(Self::$variant(_) => EventKind::$variant,)*
+                }
+            }
+        }
+
+        /// The type of an event.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventKind {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl EventKind {
+            /// The name of the type.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// The type of that name; `None` if this release has no such type.
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
 
-event_data! {
+events! {
     /// The job was accepted.
     JobQueued(JobQueued) = "job.queued",
     /// A worker began an attempt.
@@ -98,7 +132,7 @@ event_data! {
     MessageCompleted(AssistantMessage) = "message.completed",
     /// The model is about to be asked under a budget.
     BudgetReserved(Reservation) = "budget.reserved",
-    /// What was reserved is known to have led to no reply.
+    /// The reserved call is known to have led to no reply.
     BudgetSettled(BudgetSettled) = "budget.settled",
     /// A tool is about to run.
     ToolStarted(ToolStarted) = "tool.started",
@@ -116,7 +150,7 @@ event_data! {
     AssetRejected(AssetRejected) = "asset.rejected",
     /// The workspace can be restored to this point.
     WorkspaceSaved(WorkspaceSaved) = "workspace.saved",
-    /// What was said before has become a summary.
+    /// A summary replaces the messages before it.
     ConversationCompacted(ConversationCompacted) = "conversation.compacted",
     /// Something to know.
     Log(LogLine) = "log",
@@ -134,18 +168,38 @@ event_data! {
     JobCancelled(Box<Job>, Job) = "job.cancelled",
 }
 
+impl EventKind {
+    /// Whether it is one of the three types that end a log.
+    pub const fn is_terminal(self) -> bool {
+        matches!(
+            self,
+            Self::JobCompleted | Self::JobFailed | Self::JobCancelled
+        )
+    }
+
+    /// Whether it is live output, which `?deltas=false` leaves out.
+    pub const fn is_delta(self) -> bool {
+        matches!(
+            self,
+            Self::MessageDelta | Self::ReasoningDelta | Self::ToolOutput
+        )
+    }
+}
+
 impl EventData {
     /// The type's name and the data as they are stored.
     pub fn to_stored(&self) -> (String, String) {
         #[derive(Deserialize)]
         struct Stored<'a> {
-            r#type: &'a str,
             #[serde(borrow)]
             data: &'a RawValue,
         }
         let json = serde_json::to_string(self).expect("events have string keys");
         let stored: Stored = serde_json::from_str(&json).expect("an event is {type, data}");
-        (stored.r#type.to_owned(), stored.data.get().to_owned())
+        (
+            self.kind().as_str().to_owned(),
+            stored.data.get().to_owned(),
+        )
     }
 }
 
@@ -158,14 +212,14 @@ impl Event {
     }
 }
 
-/// Whether the type is one of the three that end a log.
+/// Whether the name is that of a type that ends a log.
 pub fn is_terminal(kind: &str) -> bool {
-    matches!(kind, "job.completed" | "job.failed" | "job.cancelled")
+    EventKind::parse(kind).is_some_and(EventKind::is_terminal)
 }
 
-/// Whether the type is live output, which `?deltas=false` leaves out.
+/// Whether the name is that of a type of live output.
 pub fn is_delta(kind: &str) -> bool {
-    matches!(kind, "message.delta" | "reasoning.delta" | "tool.output")
+    EventKind::parse(kind).is_some_and(EventKind::is_delta)
 }
 
 /// Data of `job.queued`.
@@ -184,7 +238,7 @@ pub struct JobStarted {
     pub worker: WorkerId,
     /// SHA-256 of the skill as this worker has it.
     pub skill_digest: Option<String>,
-    /// How the worker confines commands; missing in logs from before it did.
+    /// How the worker isolates commands; missing in old logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
 }
@@ -199,7 +253,7 @@ pub struct TextDelta {
 /// Data of `budget.settled`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BudgetSettled {
-    /// What the call has used all the same.
+    /// The usage of the call, although it led to no reply.
     pub usage: Tokens,
 }
 
@@ -219,7 +273,7 @@ pub struct AssetCreated {
 pub struct AssetRejected {
     /// The path as the model wrote it.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub reason: AssetRejection,
 }
 
@@ -246,21 +300,20 @@ pub enum AssetRejection {
 pub struct WorkspaceSaved {
     /// SHA-256 of the manifest, under which the asset store has it.
     pub manifest: String,
-    /// How many files it lists.
+    /// The number of its files.
     pub files: u64,
-    /// Their bytes.
+    /// The number of their bytes.
     pub bytes: u64,
 }
 
 /// Data of `conversation.compacted`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ConversationCompacted {
-    /// What the model has in place of all that was said before, but for the prompt of the job that
-    /// `up_to` names.
+    /// Replaces all earlier messages for the model, except the prompt of the job that `up_to` names.
     pub summary: String,
     /// The last entry that the summary covers.
     pub up_to: LogPlace,
-    /// What the summary cost.
+    /// The usage of the summary.
     pub usage: Tokens,
 }
 
@@ -277,13 +330,13 @@ pub struct LogPlace {
 /// Data of `log`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
-    /// How much it matters.
+    /// The severity.
     pub level: LogLevel,
-    /// In words.
+    /// A readable message.
     pub message: String,
 }
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
@@ -296,21 +349,21 @@ pub enum LogLevel {
 /// Data of `job.retrying`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobRetrying {
-    /// What ended the attempt.
+    /// The reason why the attempt ended.
     pub cause: RetryCause,
-    /// In words.
+    /// A readable message.
     pub message: String,
     /// When the next may begin.
     pub run_at: DateTime<Utc>,
 }
 
-/// What can end an attempt without ending the job.
+/// A reason why an attempt ends and the job does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryCause {
     /// The worker fell silent.
     Crash,
-    /// The worker was told to stop, and handed the job back.
+    /// The worker was stopped and released the job.
     Drain,
     /// The model's provider was out of reach.
     ModelOutage,
@@ -318,7 +371,7 @@ pub enum RetryCause {
     DatabaseOutage,
     /// The asset store was out of reach.
     StorageOutage,
-    /// A fault of ours.
+    /// An internal error.
     Failure,
     /// The job was written by another release than the worker's, which could not read it.
     Unreadable,

@@ -1,4 +1,4 @@
-//! Rules for calls of tools: which wait for a person, which are written down, which pass without a word.
+//! Hooks: rules that make tool calls need approval, write a log line, or pass.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub struct Hooks {
     pub silent: Vec<ToolPattern>,
 }
 
-/// What the rules say of a call.
+/// The rules that apply to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// It waits for a person.
@@ -55,7 +55,7 @@ impl Hooks {
     }
 }
 
-/// How the names of all tools begin that MCP servers bring: `mcp.<server>.<tool>`.
+/// The prefix of the names of MCP tools: `mcp.<server>.<tool>`.
 pub const MCP_PREFIX: &str = "mcp.";
 
 /// A name of a tool in which `*` stands for any characters and `?` for one.

@@ -1,7 +1,7 @@
-//! The name of a host, read as strictly as a wall has to read it.
+//! Host names, parsed strictly.
 //!
-//! Two parsers that read one text differently are a hole between them, so whatever has two readings
-//! is no name here: addresses in any notation, escapes, control characters, user information.
+//! Two parsers that read one text differently are a security hole. So a text with two readings is no host
+//! name here: addresses in any notation, escapes, control characters, user information.
 
 use std::fmt;
 use std::net::IpAddr;

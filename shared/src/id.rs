@@ -1,4 +1,4 @@
-//! Identifiers: a prefix that says what they name, and a UUIDv7, so that they sort by the time they were made.
+//! Identifiers: a prefix that names the kind, and a UUIDv7 by the database's clock, so they sort by creation time.
 
 mod error;
 

@@ -1,9 +1,8 @@
-//! A job: what was asked for, and what came of it.
+//! Jobs as clients see them.
 
 mod error;
-mod limits;
+mod origin;
 pub mod preview;
-mod progress;
 mod request;
 mod status;
 mod usage;
@@ -14,14 +13,16 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 pub use error::{JobError, JobErrorCode};
-pub use limits::Limits;
-pub use progress::Progress;
+pub use origin::Origin;
 pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
 pub use usage::{Presumed, Presumptions, Reservation, Usage};
 
 use crate::asset::Asset;
+pub use crate::asset::OutputKind;
+pub use crate::event::Progress;
 use crate::id::{ConversationId, JobId};
+pub use crate::limits::Limits;
 use crate::model_name::ModelName;
 
 /// A job as its owner sees it.
@@ -29,7 +30,7 @@ use crate::model_name::ModelName;
 pub struct Job {
     /// The job's identifier.
     pub id: JobId,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// The title that the client gave it, or the first line of its prompt.
     #[serde(default)]
@@ -44,7 +45,7 @@ pub struct Job {
     /// The skill it runs; null for an agent's job.
     #[schema(required)]
     pub skill: Option<String>,
-    /// Which version of the skill; null unless the tenant uploaded it.
+    /// The version of the skill; null unless the tenant uploaded it.
     #[serde(default)]
     #[schema(required)]
     pub skill_version: Option<i32>,
@@ -56,7 +57,7 @@ pub struct Job {
     /// The agent it runs; null for a skill's job.
     #[schema(required)]
     pub agent: Option<String>,
-    /// Which version of the agent; null for a skill's job.
+    /// The version of the agent; null for a skill's job.
     #[schema(required)]
     pub agent_version: Option<i32>,
     /// The conversation that it continues.
@@ -64,9 +65,9 @@ pub struct Job {
     pub conversation_id: Option<ConversationId>,
     /// The model that does the thinking.
     pub model: ModelName,
-    /// How many workers have had a go at it.
+    /// The number of attempts that have started.
     pub attempt: i32,
-    /// The job of which this is a retry.
+    /// The job that this job retries.
     #[schema(required)]
     pub retry_of: Option<JobId>,
     /// When it was accepted.
@@ -85,10 +86,10 @@ pub struct Job {
     #[serde(default)]
     #[schema(required)]
     pub duration_ms: Option<i64>,
-    /// What came of it; empty until it has ended.
+    /// The result; empty until the job has ended.
     #[serde(flatten)]
     pub result: JobResult,
-    /// What the client attached to the job.
+    /// Data that the client attached to the job.
     #[schema(value_type = Object)]
     pub metadata: Map<String, Value>,
     /// Why it is not running yet. Only on a queued job.
@@ -110,7 +111,7 @@ impl Job {
     }
 }
 
-/// What came of a job. Empty until it ends.
+/// The result of a job. Empty until it ends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct JobResult {
     /// The final text of the assistant.
@@ -124,9 +125,9 @@ pub struct JobResult {
     /// Why it failed.
     #[schema(required)]
     pub error: Option<JobError>,
-    /// What it used.
+    /// The usage.
     pub usage: Usage,
-    /// What the person should know although the job did not fail.
+    /// Problems that did not make the job fail.
     pub warnings: Vec<String>,
 }
 
@@ -137,35 +138,6 @@ pub struct Output {
     pub kind: OutputKind,
     /// The file.
     pub asset: Asset,
-}
-
-/// The kinds of files that a job can make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputKind {
-    /// PNG, JPEG, GIF, WebP, SVG, …
-    Image,
-    /// WAV, MP3, FLAC, Ogg, …
-    Audio,
-    /// MP4, WebM, Matroska, …
-    Video,
-    /// PDF, Office files, text, data, archives.
-    Document,
-    /// A page.
-    Html,
-}
-
-impl OutputKind {
-    /// Its name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Audio => "audio",
-            Self::Video => "video",
-            Self::Document => "document",
-            Self::Html => "html",
-        }
-    }
 }
 
 /// Why a job's loop stopped without failing.
@@ -209,13 +181,13 @@ impl LoopStop {
     }
 }
 
-/// Where a queued job stands.
+/// The reason why a queued job is not running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum QueuePlace {
     /// Others go first.
     Position {
-        /// How many are likely to begin before it, by what is queued now; 1000 stands for 1000 or more.
+        /// The estimated number of jobs that will begin before it; 1000 means 1000 or more.
         position: i64,
     },
     /// It may not start before an instant: `run_at`, or the pause before another attempt.
@@ -239,14 +211,14 @@ pub enum QueuePlace {
     NoWorker,
     /// Workers are there, and none has all the programs that the job needs.
     MissingPrograms {
-        /// What the worker that lacks least would need, alternatives with `|` between them.
+        /// The programs missing on the worker that lacks the fewest; `|` separates alternatives.
         programs: Vec<String>,
     },
     /// Workers are there, and none of those that have the programs gives commands a network, which the job needs.
     NoNetwork,
     /// As many jobs of its tenant run as may.
     TenantCap {
-        /// How many that is.
+        /// The cap.
         max_running: i32,
     },
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::id::{KeyId, TenantId};
 
-/// What a key may do.
+/// A permission of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "key_scope", rename_all = "snake_case")]
@@ -25,14 +25,14 @@ pub enum Scope {
 pub struct ApiKey {
     /// Names the key where it is listed or revoked.
     pub id: KeyId,
-    /// Whose key it is.
+    /// The tenant of the key.
     pub tenant_id: TenantId,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub name: String,
     /// The last four characters of the key.
     #[schema(example = "x4Qz")]
     pub hint: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Vec<Scope>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
@@ -63,7 +63,7 @@ pub fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
-/// What the database knows of a key.
+/// A key as the database has it.
 pub fn hash(key: &str) -> [u8; 32] {
     Sha256::digest(key).into()
 }

@@ -1,5 +1,4 @@
-//! What the API and the worker both speak: the domain's types, all SQL, the asset store, the skills,
-//! the agents, the tools by name, the providers of models.
+//! The domain of Skillet: types, SQL, asset store, skills, agents, tools and model providers.
 
 pub mod agent;
 pub mod approval;
@@ -14,6 +13,7 @@ pub mod host;
 pub mod id;
 pub mod job;
 pub mod key;
+pub mod limits;
 pub mod mcp;
 pub mod message;
 pub mod model_name;

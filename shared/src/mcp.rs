@@ -1,4 +1,4 @@
-//! MCP servers: programs and services whose tools an agent has beside our own (modelcontextprotocol.io).
+//! MCP servers: programs and services that add tools to an agent (modelcontextprotocol.io).
 
 mod check;
 mod settings;
@@ -17,7 +17,7 @@ pub use settings::{McpFault, McpServerSettings};
 /// The most servers of one agent.
 pub const MAX_SERVERS: usize = 8;
 
-/// How long a call takes at most, if its server's settings say nothing.
+/// The default timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that can be started, or asked.
@@ -26,14 +26,14 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct McpServer {
     /// Its name, unique in an agent: its tools are called `mcp.<name>.<tool>`.
     pub name: String,
-    /// Where it is.
+    /// Its address.
     pub access: McpAccess,
     /// Patterns of the tools that the model gets; `None` for all.
     tools: Option<Vec<String>>,
     timeout_seconds: Option<u32>,
 }
 
-/// Where a server is. Values of variables and headers may name secrets.
+/// The address of a server. Values of variables and headers may name secrets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum McpAccess {
     /// A program in the job's sandbox, with its arguments.
@@ -62,7 +62,7 @@ impl McpServer {
         })
     }
 
-    /// How long a call takes at most.
+    /// The timeout of a call.
     pub fn timeout(&self) -> Duration {
         let seconds = self.timeout_seconds.map(u64::from);
         seconds.map_or(CALL_TIMEOUT, Duration::from_secs)

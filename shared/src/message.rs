@@ -1,4 +1,4 @@
-//! What a model said, in a form that no provider owns.
+//! Messages of models, in a form that does not depend on the provider.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub struct AssistantMessage {
     pub content: Vec<Block>,
     /// Why the model stopped. Whether tools run is decided by the calls, not by this.
     pub stop_reason: StopReason,
-    /// What the reply cost.
+    /// The usage of the reply.
     pub usage: Tokens,
     /// The model as `provider/id`.
     #[schema(example = "anthropic/claude-sonnet-4-5")]
@@ -29,7 +29,7 @@ pub enum Block {
         /// The text.
         text: String,
     },
-    /// What the model thought before it spoke.
+    /// The model's reasoning before its answer.
     Reasoning {
         /// The thought as far as the provider shows it; may be empty.
         text: String,
@@ -106,7 +106,7 @@ pub struct Tokens {
     /// The part of `output_tokens` that is thinking, where the provider tells.
     #[serde(default)]
     pub reasoning_tokens: u64,
-    /// What they cost, by the prices at the time; missing if the price of the model was not known.
+    /// Their cost at the prices of the time; missing if the price of the model was not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Usd>,
 }

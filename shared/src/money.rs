@@ -40,7 +40,7 @@ impl Usd {
         self.0 as f64 / NANOS
     }
 
-    /// What is left of it; nothing if `other` is more.
+    /// The difference; zero if `other` is more.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

@@ -1,4 +1,4 @@
-//! How many files, sockets and pipes this process may have open.
+//! The limit on open files, sockets and pipes of this process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

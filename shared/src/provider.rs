@@ -1,4 +1,4 @@
-//! The providers of models that this service knows.
+//! Model providers.
 
 mod price;
 mod window;
@@ -48,24 +48,24 @@ pub enum CapField {
     MaxCompletionTokens,
 }
 
-/// Where and how models of a provider are asked. A table `[providers.NAME]` of `skillet.toml`.
+/// The configuration of a provider: a table `[providers.NAME]` of `skillet.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
     /// The wire format.
     pub kind: ProviderKind,
-    /// Where it is.
+    /// Its address.
     pub base_url: String,
     /// The environment variable with its key; none if it needs none.
     #[serde(default)]
     pub key_variable: Option<String>,
-    /// What its models look at themselves; if not given, all that the format has, until it is refused.
+    /// Media types that its models accept. Without it, all that the format has, until the provider refuses one.
     #[serde(default)]
     pub takes: Option<Vec<MediaKind>>,
     /// The field that caps a reply; if not given, the one that fits the host, until it is refused.
     #[serde(default)]
     pub cap_field: Option<CapField>,
-    /// How long a stream may be silent before it is dropped and asked for again; 60 s if not given.
+    /// The longest silence of a stream before the request is repeated; 60 s by default.
     #[serde(default)]
     pub stall_seconds: Option<NonZeroU32>,
 }
@@ -74,11 +74,11 @@ pub struct Provider {
 #[derive(Clone, Debug)]
 pub struct Providers {
     by_name: BTreeMap<String, Provider>,
-    /// What a job uses that names no model.
+    /// The default model.
     pub default_model: Option<ModelName>,
-    /// How much models read at once, where that is not as it is known.
+    /// Configured context windows, which override the known ones.
     pub context_windows: Vec<ContextWindow>,
-    /// What models cost. None is known that is not here.
+    /// Prices of models. A model that is not listed has no known price.
     pub prices: Vec<ModelPrice>,
 }
 
@@ -88,9 +88,9 @@ pub enum NotConfigured {
     /// There is no such provider.
     #[error("there is no provider `{provider}`; configured are: {}", known.join(", "))]
     UnknownProvider {
-        /// What was asked for.
+        /// The request.
         provider: String,
-        /// What there is.
+        /// The known names.
         known: Vec<String>,
     },
     /// The provider's key is not set.
@@ -98,9 +98,9 @@ pub enum NotConfigured {
         "the key of provider `{provider}` is missing: start `skillet up`, or the workers, with the variable {variable}"
     )]
     MissingKey {
-        /// Whose key.
+        /// The provider.
         provider: String,
-        /// Where it is looked for.
+        /// The environment variable with the key.
         variable: String,
     },
     /// The provider is there, but not this model.
@@ -108,7 +108,7 @@ pub enum NotConfigured {
     UnknownScript,
 }
 
-/// What a model costs is not configured.
+/// The price of a model is not configured.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the price of `{0}` is not known: set SKILLET_PRICES, or `prices` in skillet.toml, for the API and the workers, \
@@ -191,12 +191,12 @@ impl Providers {
         self.by_name.get(name)?.key_variable.as_deref()
     }
 
-    /// How many tokens the model reads at once; `None` if there is no limit.
+    /// The context window of the model in tokens; `None` for no limit.
     pub fn context_window(&self, model: &ModelName) -> Option<u32> {
         window::of(model, &self.context_windows)
     }
 
-    /// What the model costs; `None` if that is not known.
+    /// The price of the model, if it is known.
     pub fn price(&self, model: &ModelName) -> Option<Price> {
         price::of(model, &self.prices)
     }

@@ -1,4 +1,4 @@
-//! How long things are kept.
+//! Retention periods.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,9 @@
-//! How commands of jobs are confined.
+//! Isolation modes of commands.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How a worker confines the commands that models write.
+/// The isolation of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -27,7 +27,7 @@ impl Isolation {
 }
 
 impl From<String> for Isolation {
-    /// What a newer worker may have written and this program does not know counts as nothing.
+    /// Parses the stored name. An unknown name, from a newer worker, counts as no isolation.
     fn from(text: String) -> Self {
         match text.as_str() {
             "namespaced" => Self::Namespaced,
@@ -59,7 +59,7 @@ impl MemoryLimit {
 }
 
 impl From<String> for MemoryLimit {
-    /// What a newer worker may have written and this program does not know counts as the weaker one.
+    /// Parses the stored name. An unknown name, from a newer worker, counts as the weaker mode.
     fn from(text: String) -> Self {
         match text.as_str() {
             "enforced" => Self::Enforced,
@@ -68,7 +68,7 @@ impl From<String> for MemoryLimit {
     }
 }
 
-/// What a command took of the machine.
+/// Resources that a command used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CommandUsage {
     /// Processor time of all its processes, in milliseconds.

@@ -1,4 +1,4 @@
-//! JSON Schemas that are compiled once, and what is wrong with a value in words.
+//! JSON Schemas: compiled once, with readable errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-/// The most that is said of one value; more of it would not help.
+/// The most errors that are reported for one value.
 const MAX_FAULTS: usize = 20;
 /// The longest that one fault is said at: its words may repeat the value.
 const MAX_FAULT_BYTES: usize = 300;

@@ -1,4 +1,4 @@
-//! Secrets: what a tenant's skills may know and nobody else reads again.
+//! Secrets of tenants: write-only values that skills may use.
 
 mod master_keys;
 mod name;
@@ -33,7 +33,7 @@ pub struct SecretNeed {
     pub name: SecretName,
     /// Whether jobs of the skill are refused without it.
     pub required: bool,
-    /// Secrets of which one is enough in its place.
+    /// Alternative secrets; one of them is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<SecretName>,
 }

@@ -21,8 +21,8 @@ pub use parse::{SkillError, is_name};
 pub use program::{Need, NotAProgram, Program};
 pub use read::Unreadable;
 
+use crate::asset::OutputKind;
 use crate::hook::Hooks;
-use crate::job::OutputKind;
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
@@ -32,11 +32,11 @@ use crate::tool::ToolName;
 pub struct Skill {
     /// Equals its folder's name.
     pub name: String,
-    /// What it does and when to use it.
+    /// Its purpose and when to use it.
     pub description: String,
     /// Its name for people.
     pub title: String,
-    /// What the model is told.
+    /// Its instructions for the model.
     pub instructions: String,
     /// The kinds of files it takes.
     pub inputs: Inputs,
@@ -44,19 +44,19 @@ pub struct Skill {
     pub outputs: Vec<OutputKind>,
     /// The tools it gets.
     pub tools: Vec<ToolName>,
-    /// Which of its calls wait for a person, or are written down.
+    /// Rules for calls that need approval or write a log line.
     pub hooks: Hooks,
     /// The schema of its parameters, an object.
     pub parameters: Schema,
-    /// How long its jobs may take unless they say otherwise.
+    /// The default timeout of its jobs.
     pub timeout_seconds: u32,
-    /// How much of a tool's output the model reads, in bytes.
+    /// How many bytes of a tool's output the model reads.
     pub max_output_chars: usize,
-    /// What must be installed.
+    /// Programs that must be installed.
     pub programs: Vec<Need>,
     /// The secrets that its jobs are handed, and no others.
     pub secrets: Vec<SecretNeed>,
-    /// What of the network its commands may reach.
+    /// Network access of its commands.
     pub network: Network,
     /// Its files, unless only its `SKILL.md` was read.
     pub files: Files,
@@ -64,7 +64,7 @@ pub struct Skill {
     pub digest: String,
 }
 
-/// Where a skill comes from.
+/// The origin of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SkillOrigin)]
@@ -87,7 +87,7 @@ pub enum Inputs {
 }
 
 impl Skill {
-    /// What is missing where only these are installed, in words.
+    /// The missing programs, in words, where only these are installed.
     pub fn missing(&self, installed: &BTreeSet<Program>) -> Vec<String> {
         let unmet = self.programs.iter().filter(|need| !need.is_met(installed));
         unmet.map(Need::to_string).collect()
@@ -103,7 +103,7 @@ impl Skill {
         hooks
     }
 
-    /// What must be installed, in the words of a skill: alternatives with `|` between them.
+    /// Programs that must be installed; `|` separates alternatives.
     pub fn needs(&self) -> Vec<String> {
         let needs = self.programs.iter();
         let alternatives = needs.map(|Need(any)| any.iter().map(Program::to_string));

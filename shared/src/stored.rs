@@ -1,4 +1,4 @@
-//! Stored values that another release of Skillet may have written: one that cannot be read leaves all others alone.
+//! Stored values of another release. A value that cannot be read leaves all others alone.
 
 use std::fmt::Display;
 

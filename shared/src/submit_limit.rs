@@ -1,21 +1,21 @@
-//! How many jobs a tenant may hand in.
+//! Limits on the jobs that a tenant may submit.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a tenant may hand in; null is no limit.
+/// Submit limits of a tenant; null means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmitLimits {
     /// Jobs that have not ended, whether they run or not.
     #[schema(required)]
     pub max_queued: Option<u32>,
-    /// How fast jobs may come.
+    /// The rate limit.
     #[schema(required)]
     pub submit_rate: Option<SubmitRate>,
 }
 
-/// How fast jobs may come: as many as `burst` at once, and `per_minute` in the long run.
+/// A rate limit: up to `burst` jobs at once, and `per_minute` in the long run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmitRate {
     /// Jobs that come in a minute.
@@ -25,27 +25,27 @@ pub struct SubmitRate {
 }
 
 impl SubmitRate {
-    /// What of a minute that many jobs take.
+    /// The share of a minute that many jobs use.
     fn time_of(self, jobs: u32) -> TimeDelta {
         TimeDelta::nanoseconds(60_000_000_000 * i64::from(jobs) / i64::from(self.per_minute))
     }
 
-    /// When as many as `burst` may come again after `jobs` that come now, or how long these have to wait. `full_at`
+    /// When a whole burst is allowed again after `jobs` that come now, or how long these have to wait. `burst_full_at`
     /// is what this returned the last time.
     ///
     /// More than `burst` can never come.
     pub(crate) fn take(
         self,
-        full_at: DateTime<Utc>,
+        burst_full_at: DateTime<Utc>,
         now: DateTime<Utc>,
         jobs: u32,
     ) -> Result<DateTime<Utc>, TimeDelta> {
-        let full_at = full_at.max(now) + self.time_of(jobs);
-        let wait = full_at - now - self.time_of(self.burst);
+        let burst_full_at = burst_full_at.max(now) + self.time_of(jobs);
+        let wait = burst_full_at - now - self.time_of(self.burst);
         if wait > TimeDelta::zero() {
             return Err(wait);
         }
-        Ok(full_at)
+        Ok(burst_full_at)
     }
 }
 
@@ -115,13 +115,16 @@ mod tests {
             per_minute: 120,
             burst: 3,
         };
-        let full_at = rate.take(NOW, NOW, 3).unwrap();
-        assert_eq!(full_at - NOW, TimeDelta::milliseconds(1500));
+        let burst_full_at = rate.take(NOW, NOW, 3).unwrap();
+        assert_eq!(burst_full_at - NOW, TimeDelta::milliseconds(1500));
         let wait = TimeDelta::milliseconds(500);
-        assert_eq!(rate.take(full_at, NOW, 1), Err(wait));
-        assert_eq!(rate.take(full_at, NOW, 3), Err(wait * 3));
-        assert!(rate.take(full_at, NOW + wait, 2).is_err());
-        assert_eq!(rate.take(full_at, NOW + wait, 1), Ok(full_at + wait));
+        assert_eq!(rate.take(burst_full_at, NOW, 1), Err(wait));
+        assert_eq!(rate.take(burst_full_at, NOW, 3), Err(wait * 3));
+        assert!(rate.take(burst_full_at, NOW + wait, 2).is_err());
+        assert_eq!(
+            rate.take(burst_full_at, NOW + wait, 1),
+            Ok(burst_full_at + wait)
+        );
     }
 
     #[test]
@@ -146,10 +149,10 @@ mod tests {
             per_minute in 1u32..1_000_000, burst in 1u32..10_000, taken in 0u32..10_000, jobs in 1u32..10_000,
         ) {
             let (rate, taken, jobs) = (SubmitRate { per_minute, burst }, taken.min(burst), jobs.min(burst));
-            let full_at = rate.take(NOW, NOW, taken).unwrap();
-            if let Err(wait) = rate.take(full_at, NOW, jobs) {
-                prop_assert!(rate.take(full_at, NOW + wait, jobs).is_ok());
-                prop_assert!(rate.take(full_at, NOW + wait - TimeDelta::nanoseconds(1), jobs).is_err());
+            let burst_full_at = rate.take(NOW, NOW, taken).unwrap();
+            if let Err(wait) = rate.take(burst_full_at, NOW, jobs) {
+                prop_assert!(rate.take(burst_full_at, NOW + wait, jobs).is_ok());
+                prop_assert!(rate.take(burst_full_at, NOW + wait - TimeDelta::nanoseconds(1), jobs).is_err());
             }
         }
 
@@ -158,11 +161,11 @@ mod tests {
             per_minute in 1u32..6_000, burst in 1u32..100, tries in prop::collection::vec((0i64..2_000, 1u32..20), 1..200),
         ) {
             let rate = SubmitRate { per_minute, burst };
-            let (mut now, mut full_at, mut came) = (NOW, NOW, 0u32);
+            let (mut now, mut burst_full_at, mut came) = (NOW, NOW, 0u32);
             for (pause, jobs) in tries {
                 now += TimeDelta::milliseconds(pause);
-                if let Ok(later) = rate.take(full_at, now, jobs) {
-                    (full_at, came) = (later, came + jobs);
+                if let Ok(later) = rate.take(burst_full_at, now, jobs) {
+                    (burst_full_at, came) = (later, came + jobs);
                 }
                 let minutes = (now - NOW).num_milliseconds() as f64 / 60_000.0;
                 prop_assert!(f64::from(came) <= f64::from(burst) + f64::from(per_minute) * minutes + 1e-3);

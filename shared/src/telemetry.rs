@@ -1,4 +1,4 @@
-//! What operators see: log lines here, numbers in `metrics`, traces in `trace`.
+//! Logging. `metrics` has the metrics and `trace` the traces.
 
 pub mod metrics;
 pub mod trace;
@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.

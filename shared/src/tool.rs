@@ -1,10 +1,10 @@
-//! The tools that there are, by name.
+//! The tools, by name.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::OutputKind;
+use crate::asset::OutputKind;
 
 /// A tool that a model can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

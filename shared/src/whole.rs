@@ -1,11 +1,11 @@
-//! Whole numbers as JSON writes them.
+//! Whole numbers in JSON.
 
 use std::fmt;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A number that is to be whole, as it was sent: `150`, `150.0` and `1.5e2` are the same one.
+/// A whole number in any notation of JSON: `150`, `150.0` and `1.5e2` are equal.
 ///
 /// Any number can be read, so that [`get`](Self::get) can name the range to a client that missed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

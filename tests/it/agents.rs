@@ -1,4 +1,4 @@
-//! Agents: stored under names, and run by jobs.
+//! Agents over HTTP, and the jobs that run them.
 
 mod job;
 mod refused;

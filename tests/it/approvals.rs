@@ -1,4 +1,4 @@
-//! Calls of tools that wait for a person.
+//! Tool calls that need the approval of a person.
 
 mod answered;
 mod ended;

@@ -1,4 +1,4 @@
-//! Files: how they come in, how they go out, and how they reach a job.
+//! Files: uploads, downloads and inputs of jobs.
 
 mod content;
 mod input;

@@ -1,4 +1,4 @@
-//! Who may do what: keys, their scopes, and tenants that do not see each other.
+//! Authentication: keys, scopes, and isolation of tenants.
 
 mod key;
 mod tenant;

@@ -1,4 +1,4 @@
-//! Requests that cannot be done: each is refused with what is wrong and where, and leaves nothing behind.
+//! Invalid requests: each names the error and its place, and changes nothing.
 
 mod body;
 mod field;

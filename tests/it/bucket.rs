@@ -1,4 +1,4 @@
-//! Assets in an S3 bucket. The gate before it needs a thread of its own while a test waits for a process.
+//! Assets in an S3 bucket, behind a gate that needs a thread of its own.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What jobs and tenants may use up.
+//! Budgets of jobs and tenants.
 
 mod crash;
 mod limit;

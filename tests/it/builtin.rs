@@ -1,4 +1,4 @@
-//! The built-in skills on real programs: what they make is looked at from the outside.
+//! Built-in skills with real programs, their outputs checked by other programs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A little of what `bench chaos` does a lot of.
+//! A short run of `bench chaos`.
 
 use tests::chaos::{Options, Setup, WrongClock, roll, run};
 

@@ -1,4 +1,4 @@
-//! The program as someone at a terminal uses it, with a service that runs elsewhere.
+//! The command line, with a service that runs elsewhere.
 
 mod agents;
 mod doctor;

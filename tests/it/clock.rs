@@ -1,4 +1,4 @@
-//! Hosts whose clocks are wrong: what counts is the time of the database.
+//! Hosts with wrong clocks: the time of the database counts.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What a command of a model gets, what becomes of what it prints, and what it leaves behind.
+//! Commands of models: environment, output and leftover processes.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Conversations: jobs that share a history and a workspace, one after the other.
+//! Conversations: jobs that share a history and a workspace.
 
 mod compaction;
 mod history;

@@ -1,4 +1,4 @@
-//! What commands of a job reach of the network: what its skill declares, and nothing else.
+//! Network access of commands: the hosts that a skill declares, and nothing else.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! The partitions of the log: they are made in time, and mend by themselves.
+//! Weekly partitions of the log: creation ahead of time, and repair.
 
 use shared::db;
 use sqlx::AssertSqlSafe;
@@ -40,7 +40,11 @@ async fn restart(service: &mut Service) {
 async fn without_maintenance() -> Service {
     let service = Service::without_worker().await;
     assert_eq!(service.get("/v1/queue").await.0, 200);
-    execute(&service, "update chore set begun_at = now()".to_owned()).await;
+    execute(
+        &service,
+        "update maintenance set started_at = now()".to_owned(),
+    )
+    .await;
     service
 }
 
@@ -110,7 +114,11 @@ async fn a_week_that_cannot_be_made_keeps_nothing_else_from_being_done() {
     let key = "insert into idempotency_key (tenant_id, key, digest, job_id, created_at)
         select id, 'old', '', id, 'epoch' from tenant limit 1";
     execute(&service, key.to_owned()).await;
-    execute(&service, "update chore set begun_at = 'epoch'".to_owned()).await;
+    execute(
+        &service,
+        "update maintenance set started_at = 'epoch'".to_owned(),
+    )
+    .await;
     service.add_worker(&[]).await;
     until(async || {
         let count = sqlx::query_scalar::<_, i64>("select count(*) from idempotency_key");

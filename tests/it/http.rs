@@ -1,4 +1,4 @@
-//! HTTP as clients of all kinds speak it, well and badly.
+//! HTTP from well-behaved and badly behaved clients.
 
 mod body;
 mod connection;

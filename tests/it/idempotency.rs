@@ -1,4 +1,4 @@
-//! Sending a request again without making a second job.
+//! Idempotency keys.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Jobs as their owner makes, sees and removes them.
+//! Jobs over HTTP.
 
 mod batch;
 mod create;

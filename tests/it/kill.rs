@@ -1,4 +1,4 @@
-//! Whatever is killed or stopped in the middle of a job: the job ends, once, and its log has no gap.
+//! Killed and stopped processes: the job ends exactly once, and its log has no gap.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A job's log: what is in it, in which order, and how it is read in pages.
+//! The log of a job: content, order and pages.
 
 use std::time::Duration;
 

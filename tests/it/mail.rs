@@ -1,4 +1,4 @@
-//! `send_email` and `read_email`, on a mail server of the test's own.
+//! `send_email` and `read_email`, with a mail server of the test.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! The whole system, from the outside: real processes, a real database, a scripted model.
+//! Integration tests of the whole system: real processes, a real database, a scripted model.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
@@ -20,7 +20,7 @@ mod conversations;
 mod docs;
 mod egress;
 mod event_weeks;
-mod fair;
+mod fair_share;
 mod http;
 mod idempotency;
 mod jobs;
@@ -29,23 +29,24 @@ mod log;
 mod mail;
 mod mcp;
 mod metrics;
-mod model_file;
+mod model_attachments;
+mod model_fuzz;
 mod model_loop;
-mod model_random;
 mod model_reply;
-mod model_trouble;
 mod openapi;
 mod outage;
 mod outputs;
+mod package;
 mod pooler;
+mod provider_errors;
 mod queue;
 mod releases;
 mod resume;
 mod retention;
 mod sandbox;
+mod schema;
 mod secrets;
 mod skills;
-mod skills_own;
 mod smoke;
 mod stream;
 mod stuck;
@@ -53,3 +54,4 @@ mod submit_limits;
 mod tools;
 mod traces;
 mod up;
+mod uploaded_skills;

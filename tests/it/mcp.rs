@@ -1,4 +1,4 @@
-//! MCP servers: what they bring to an agent, and what they do not bring upon it.
+//! MCP servers of agents.
 
 mod ending;
 mod hostile;

@@ -1,4 +1,4 @@
-//! Numbers for operators: that they are what happened, and that Prometheus can read them.
+//! Metrics: correct numbers in a format that Prometheus reads.
 
 mod exposition;
 

@@ -1,4 +1,4 @@
-//! The loop of a job: what the model is told, and when it ends.
+//! The loop of a job: messages to the model, and the end of the loop.
 
 use serde_json::{Value, json};
 use tests::model_server::{Reply, Request};

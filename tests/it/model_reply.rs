@@ -1,4 +1,4 @@
-//! What becomes of each kind of reply: pauses, refusals, thoughts, and the manners of small servers.
+//! Kinds of replies: pauses, refusals, reasoning, and quirks of small servers.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

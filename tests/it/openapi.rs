@@ -1,4 +1,4 @@
-//! The OpenAPI document: what it promises, and that the service keeps it.
+//! The OpenAPI document, and the service's conformance to it.
 
 mod client;
 mod docs;

@@ -1,4 +1,4 @@
-//! The database goes away and comes back.
+//! Outages of the database.
 
 use serde_json::json;
 use shared::db::Pool;

@@ -1,4 +1,4 @@
-//! Outputs: which files a job can give to the person who asked, and what it is told about the others.
+//! Outputs of jobs: accepted files, and rejections.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,17 +1,14 @@
-//! The queue: who runs what and when, and how a job is stopped.
+//! The queue: slots, priorities, crashes and cancellation.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
-use shared::job::JobResult;
-use sqlx::types::Json;
 use tests::model_server::Reply;
 
 use crate::support::log::{assert_whole, data, types};
 use crate::support::{Service, bash, processes_with, scripted, until};
-use shared::id::JobId;
 
 const CLAUDE: &str = "anthropic/claude-test";
 
@@ -308,27 +305,4 @@ fn instant(value: &Value) -> DateTime<Utc> {
 /// As the database keeps it.
 fn to_micros(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(at.timestamp_micros()).unwrap()
-}
-
-/// A worker from before `job_end` writes the end of a job beside its request.
-#[tokio::test]
-async fn a_job_that_an_older_worker_ends_has_ended() {
-    let service = Service::without_worker().await;
-    let job = service.create_shell("true").await;
-    let path = format!("/v1/jobs/{job}");
-    assert_eq!(service.get(&path).await.1["status"], "queued");
-    let result = JobResult {
-        text: Some("done".to_owned()),
-        ..JobResult::default()
-    };
-    let end = "with ended as (delete from run where job_id = $1)
-        update job set outcome = 'completed', started_at = now(), finished_at = now(), result = $2
-        where id = $1";
-    let end = sqlx::query(end)
-        .bind(job.parse::<JobId>().unwrap())
-        .bind(Json(result));
-    end.execute(&service.pool).await.unwrap();
-    let (_, ended) = service.get(&path).await;
-    assert_eq!(ended["status"], "completed", "{ended}");
-    assert_eq!(ended["text"], "done", "{ended}");
 }

@@ -1,4 +1,4 @@
-//! Releases side by side: what one has written and the other cannot read touches nothing else.
+//! Mixed releases: data that the other release cannot read affects nothing else.
 
 mod claim;
 mod list;

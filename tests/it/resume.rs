@@ -1,4 +1,4 @@
-//! Another worker goes on where the one before ended.
+//! Resumption of a job by another worker.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

@@ -1,4 +1,4 @@
-//! What is forgotten, when, and what is not.
+//! Retention: deletion of old jobs, logs, uploads and blobs.
 
 mod blobs;
 mod jobs;
@@ -86,7 +86,7 @@ async fn forget(service: &mut Service, more: &[(&str, &str)]) {
     let past = sqlx::query("update asset set used_at = 'epoch' where id = $1");
     let past = past.bind(witness["id"].as_str().unwrap().parse::<AssetId>().unwrap());
     past.execute(&service.pool).await.unwrap();
-    let due = sqlx::query("update chore set begun_at = 'epoch'");
+    let due = sqlx::query("update maintenance set started_at = 'epoch'");
     due.execute(&service.pool).await.unwrap();
     service.add_worker(more).await;
     let path = format!("/v1/assets/{}", witness["id"].as_str().unwrap());

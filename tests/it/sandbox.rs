@@ -1,7 +1,6 @@
-//! What commands of models try on the machine, in a sandbox and, to show that the attack is one, outside of any.
+//! Attacks of commands on the machine, inside a sandbox and, to prove the attack, outside.
 //!
-//! That 100 MB are capped, that bytes may be anything and that standard input is empty is in `command`; which files
-//! are refused as outputs, in `outputs`.
+//! `command` tests the limits of output and standard input, and `outputs` the files that are rejected.
 
 mod attack;
 mod bomb;

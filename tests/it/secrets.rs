@@ -1,4 +1,4 @@
-//! Secrets: who may set them, who gets them, and where they never appear.
+//! Secrets: permissions, delivery and redaction.
 
 mod command;
 mod handed;

@@ -1,4 +1,4 @@
-//! Skills: which there are, whether they can run here, and that each does its work.
+//! The built-in skills: list, requirements, and the work of each.
 
 mod browser;
 mod document;

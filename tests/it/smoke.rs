@@ -1,4 +1,4 @@
-//! One job, from the request to its end.
+//! One job from the request to its end.
 
 use serde_json::json;
 use tests::model_server::Reply;

@@ -1,4 +1,4 @@
-//! Following a job: the same bytes for everyone, whenever and wherever they begin.
+//! Streams of events: the same bytes for every reader.
 
 mod cut;
 

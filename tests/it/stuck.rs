@@ -1,4 +1,4 @@
-//! A connection to the database whose other end does not answer any more, without an error: all others work.
+//! A stuck database connection: no answer and no error. All other connections work.
 
 use std::time::Duration;
 

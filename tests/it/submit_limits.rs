@@ -1,4 +1,4 @@
-//! How many jobs a tenant may hand in.
+//! Submit limits of tenants.
 
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
@@ -251,7 +251,7 @@ async fn refused(request: RequestBuilder) -> (i64, Problem) {
 /// Lets time pass for the limits.
 async fn pass(service: &Service, seconds: i64) {
     let pass = "update submit_limit set
-                    full_at = full_at - $1 * interval '1 second', no_room_at = no_room_at - $1 * interval '1 second'";
+                    burst_full_at = burst_full_at - $1 * interval '1 second', no_room_at = no_room_at - $1 * interval '1 second'";
     let pass = sqlx::query(pass).bind(seconds).execute(&service.pool);
     pass.await.unwrap();
 }

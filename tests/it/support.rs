@@ -1,4 +1,4 @@
-//! A service of its own for each test.
+//! Support for tests: a service for each test, and tools to look at it.
 
 mod database;
 mod gate;
@@ -13,6 +13,7 @@ mod stream;
 mod terminal;
 mod tty;
 
+pub(crate) use database::create as create_database;
 pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use s3::S3;

@@ -1,4 +1,4 @@
-//! What tools do, and that each call gets its one result, whatever happens.
+//! Tools: their effects, and one result for each call.
 
 mod api;
 mod browser;

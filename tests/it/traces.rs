@@ -1,4 +1,4 @@
-//! Traces, as a collector gets them.
+//! Traces at a collector.
 
 mod collector;
 

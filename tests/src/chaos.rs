@@ -1,8 +1,7 @@
-//! Chaos: seeded runs in which a whole service is asked for jobs while its parts are killed, stopped, cut off and
-//! restarted; then a check of all that happened.
+//! Chaos tests: seeded runs of a whole service whose parts are killed, stopped, cut off and restarted.
 //!
-//! A seed decides what is asked and what is done, and when. It does not decide how the processes are scheduled, so
-//! a run that found a fault may have to be repeated before it finds it again.
+//! After a run, rules check its history. The seed decides what is asked and done, and when, but not how the
+//! processes are scheduled. So a run that found a fault may have to be repeated before it finds it again.
 
 mod check;
 mod client;

@@ -1,4 +1,4 @@
-//! What the tests stand on: processes, a scripted model behind the providers' wire formats, and chaos.
+//! Foundations of the tests: processes, a scripted model server, and chaos runs.
 
 pub mod chaos;
 pub mod model_server;

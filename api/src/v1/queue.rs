@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
 
-/// The queue of all tenants.
+/// The queue of all tenants. Counts stop at 10,000, which means 10,000 or more.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Queue {
     /// Whether no job is begun.
@@ -77,6 +77,7 @@ pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
         oldest,
         paused_skills,
         at_capacity,
+        now: _,
     } = db::queue::get_depth(pool).await?;
     Ok(Queue {
         paused,

@@ -1,4 +1,4 @@
-//! An S3 bucket: how it is opened, and the one request that `object_store` lacks, for unfinished uploads.
+//! An S3 bucket: opening it, and listing unfinished uploads, which `object_store` cannot.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde::Deserialize;
 /// otherwise. The library ends every request after 30 s, also one that copies or sends a large file.
 const READ_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ReadTimeout, "60 seconds");
 const REQUEST_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::Timeout, "1 hour");
-/// How long a list of unfinished uploads may take.
+/// The timeout of listing unfinished uploads.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A bucket, or a part of one.

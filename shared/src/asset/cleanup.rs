@@ -1,4 +1,4 @@
-//! Removal of abandoned uploads: work that outlives the request or attempt that began it, and not the process.
+//! Removal of abandoned uploads, in tasks that outlive the request or attempt that started them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-/// How long a process that ends waits for removals. What is left then is swept a day later.
+/// How long a process that ends waits for removals. Maintenance removes the rest a day later.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tasks that finish or remove uploads. Clones share them.
@@ -26,7 +26,7 @@ impl Cleanup {
         }
     }
 
-    /// Runs a task to its end, whoever waits for it.
+    /// Runs a task to its end in the background.
     pub(super) fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,

@@ -1,8 +1,10 @@
-use crate::job::OutputKind;
+//! Detection of content types, and the kind of an output.
+
+use super::OutputKind;
 
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
-/// As much of a file as its media type is told by.
+/// The number of bytes from which a media type is detected.
 pub const HEAD_BYTES: usize = 8 * 1024;
 
 /// The media type of a file by its first bytes, and by its name where the bytes leave it open.

@@ -34,7 +34,7 @@ impl StoreError {
     }
 }
 
-/// What is wrong with the store, and what to do about it, in one line.
+/// The problem of the store and its remedy, in one line.
 pub(super) fn describe(error: &object_store::Error) -> String {
     let text = innermost(error);
     let Some(code) = s3_code(&text) else {

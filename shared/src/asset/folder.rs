@@ -1,4 +1,4 @@
-//! The store's folder, as the file system has it: `object_store` does not list the files that it has not finished.
+//! The store's folder on the file system, with unfinished files, which `object_store` does not list.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,8 +8,11 @@ use std::time::SystemTime;
 use chrono::{DateTime, Utc};
 
 use super::failure::StoreError;
-use super::scratch::WORKSPACES;
-use super::store::INCOMING;
+
+/// The folder of uploads whose hash is not known yet.
+pub(super) const INCOMING: &str = "incoming";
+/// The folder of saved workspaces.
+pub(super) const WORKSPACES: &str = "workspaces";
 
 /// The root of a store in a folder.
 #[derive(Clone)]
@@ -78,7 +81,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Removes the files of a folder that nobody has written since, if their name is such.
+/// Deletes the files of a folder that were not written since then and whose names match.
 fn remove_old(
     folder: &Path,
     before: SystemTime,

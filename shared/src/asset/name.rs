@@ -1,3 +1,5 @@
+//! File names of assets.
+
 /// The longest file name most file systems take, in bytes.
 const MAX_BYTES: usize = 255;
 

@@ -1,4 +1,4 @@
-//! What unfinished jobs have in their workspaces, so that another worker can go on with it.
+//! The workspace store: snapshots of the workspaces of unfinished jobs.
 
 use std::sync::Arc;
 
@@ -10,16 +10,13 @@ use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::Sealed;
 use super::failure::StoreError;
-use super::folder::Folder;
+use super::folder::{Folder, WORKSPACES};
 use crate::id::JobId;
-
-/// The folder of all of them.
-pub(super) const WORKSPACES: &str = "workspaces";
 
 /// The files of one job's workspace, addressed by SHA-256. They go with the job's end.
 pub struct Scratch {
     objects: Arc<dyn ObjectStore>,
-    /// Where the store is, if that is a folder.
+    /// The store's folder, if it is one.
     root: Option<Folder>,
     job: JobId,
 }

@@ -1,4 +1,4 @@
-//! Objects at a side path, where an upload is until its hash is known.
+//! Staged objects: uploads whose hash is not known yet.
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutResult, WriteMultipart};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::AssetStore;
 use super::failure::StoreError;
-use super::store::INCOMING;
+use super::folder::INCOMING;
 
 /// Parts of an upload that are on their way at once; then the sender waits.
 const PARTS_AT_ONCE: usize = 4;
@@ -19,7 +19,7 @@ pub(super) struct Staged {
     state: State,
 }
 
-/// How much of the object is in the store.
+/// The part of the object that is in the store.
 enum State {
     Writing(WriteMultipart),
     /// Its last part is being written, by a task that ends whether somebody waits for it or not.

@@ -19,24 +19,22 @@ use tokio::time::timeout;
 use super::bucket::Bucket;
 use super::cleanup::Cleanup;
 use super::failure::{StoreError, describe};
-use super::folder::Folder;
+use super::folder::{Folder, INCOMING};
 use super::{Scratch, Upload};
 use crate::id::JobId;
 
-/// The folder of uploads whose hash is not known yet.
-pub(super) const INCOMING: &str = "incoming";
 /// The folder of blobs.
 const BLOBS: &str = "sha256";
 /// The empty object that tells whether the store works.
 const PROBE: &str = "probe";
-/// How long the store may take to show that it works when a process starts.
+/// The timeout of the check of the store when a process starts.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The bytes of all assets.
 #[derive(Clone)]
 pub struct AssetStore {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// What unfinished jobs have in their workspaces. Losing it costs work and no promise.
+    /// Saved workspaces of unfinished jobs. Losing one costs work, and no stored result.
     scratch: Arc<dyn ObjectStore>,
     place: Arc<Place>,
     pub(super) cleanup: Cleanup,
@@ -122,7 +120,7 @@ impl AssetStore {
         self.cleanup.finish().await;
     }
 
-    /// What an unfinished job has in its workspace.
+    /// The saved workspace of an unfinished job.
     pub fn scratch(&self, job: JobId) -> Scratch {
         let folder = match &*self.place {
             Place::Folder(folder) => Some(folder.clone()),

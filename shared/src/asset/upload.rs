@@ -1,4 +1,4 @@
-//! Bytes on their way into the asset store.
+//! Uploads into the asset store.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::staged::Staged;
 use super::store::blob_path;
 use super::{AssetStore, HEAD_BYTES};
 
-/// What fits here is written in one piece; larger uploads go to a side path first.
+/// Uploads up to this size are written in one piece; larger ones go to a side path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
 /// Bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -53,7 +53,7 @@ impl Upload {
         }
     }
 
-    /// How many bytes there are so far.
+    /// The number of bytes so far.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -109,7 +109,7 @@ impl Upload {
         })
     }
 
-    /// Removes what has been uploaded. To drop it does the same, but nobody waits for it.
+    /// Deletes the uploaded bytes. Dropping the upload does the same in the background.
     pub async fn abort(self) -> Result<(), StoreError> {
         self.body.remove().await
     }
@@ -142,7 +142,7 @@ impl Sealed {
         }
     }
 
-    /// Removes the bytes, which nobody needs. To drop them does the same, but nobody waits for it.
+    /// Deletes the bytes. Dropping them does the same in the background.
     pub async fn discard(self) -> Result<(), StoreError> {
         self.body.remove().await
     }

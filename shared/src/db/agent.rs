@@ -48,7 +48,7 @@ impl StoredAgent {
     }
 }
 
-/// What became of an agent that was put.
+/// The outcome of storing an agent.
 pub enum Put {
     /// There was none of that name.
     Created(Agent),

@@ -1,4 +1,4 @@
-//! Approvals: which calls wait for a person. What is asked and answered is read from the jobs' logs.
+//! Pending approvals. The jobs' logs have the questions and the decisions.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::event::{EventData, JobResumed, WaitReason};
 use crate::id::{ApprovalId, JobId, TenantId};
 use crate::stored::read_or_else;
 
-/// Which approvals to list.
+/// A filter of approvals.
 #[derive(Default)]
 pub struct Filter {
     /// This one only.
@@ -93,7 +93,7 @@ pub async fn list_pending(db: &mut Connection, run: &LockedRun) -> sqlx::Result<
     Ok(pending)
 }
 
-/// Up to `limit` jobs for whose approvals it is too late, with their tenants.
+/// Lists up to `limit` jobs with expired approvals, and their tenants.
 pub async fn list_expired(
     db: impl PgExecutor<'_>,
     limit: i64,
@@ -116,8 +116,8 @@ pub async fn list_expired(
     Ok(jobs)
 }
 
-/// Ends those of a job's pending approvals that have an answer; the job goes on when none is left. Returns
-/// whether it does.
+/// Resolves those of a job's pending approvals that have an answer. Returns whether none is left, so that the job
+/// resumes.
 pub async fn answer(
     db: &mut Connection,
     run: &LockedRun,
@@ -177,7 +177,7 @@ struct Resolved {
 }
 
 impl From<Row> for Approval {
-    /// What cannot be read is left out, so that a list shows the approval all the same.
+    /// Leaves out what cannot be read, so that a list still shows the approval.
     fn from(row: Row) -> Self {
         let requested = read_or_else("an approval", row.id, &row.requested, Requested::default);
         let resolved = row.resolved.as_deref();

@@ -1,4 +1,4 @@
-//! Assets: who sees which bytes.
+//! Assets: names, owners and visibility of stored bytes.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -9,7 +9,7 @@ use crate::id::{AssetId, JobId, TenantId};
 
 /// An asset about to be stored.
 pub struct NewAsset<'a> {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// The job that made it or brought it along.
     pub job: Option<JobId>,
@@ -30,12 +30,11 @@ pub enum StoreAssetError {
     Store(#[from] StoreError),
 }
 
-/// Stores bytes with a row that nobody sees yet: show it, let the log announce it, or discard it. Within an hour it is
-/// removed otherwise, unless it is an output of a job that still runs.
+/// Stores bytes with an invisible row. The caller makes it visible, lets the log announce it, or discards it. Otherwise
+/// maintenance deletes it after an hour, unless it is an output of a running job.
 ///
-/// The row is committed first, under a lock that blob removal takes, too, and names the hash from then on. So nobody
-/// removes the bytes while they are put in their place, for which neither the lock nor a connection is held; and whoever
-/// sees an asset finds its bytes.
+/// The row is committed first, under a lock that the deletion of blobs takes, too. So the bytes are not deleted while
+/// they are written, which happens without the lock and without a connection. The bytes of a visible asset always exist.
 pub async fn store(
     db: &Pool,
     assets: &AssetStore,
@@ -102,7 +101,7 @@ pub async fn show(db: impl PgExecutor<'_>, ids: &[AssetId]) -> sqlx::Result<()> 
     Ok(())
 }
 
-/// Removes assets that nobody has seen, and their bytes unless somebody else needs the same.
+/// Deletes invisible assets, and their bytes unless something else refers to them.
 pub async fn discard(
     db: &Pool,
     assets: &AssetStore,
@@ -192,7 +191,7 @@ pub async fn use_as_inputs(
     ids: &[AssetId],
 ) -> sqlx::Result<Vec<(AssetId, String)>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    // Locked in one order by all, so that nobody waits in a circle; and one that is just being removed is not found.
+    // Locked in the same order everywhere, so that there is no deadlock. An asset that is being deleted is not found.
     let rows = sqlx::query!(
         r#"with stale as materialized (
                select id from asset
@@ -301,8 +300,8 @@ pub async fn delete_unused(
     .await
 }
 
-/// Removes up to `limit` of the files that nobody can announce any more: an hour old, and nobody has the lease under
-/// which they were made. Returns the hashes.
+/// Deletes up to `limit` invisible assets that can no longer be announced: they are an hour old, and the lease under
+/// which they were made has ended. Returns their hashes.
 pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"delete from asset
@@ -324,7 +323,7 @@ pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<
     .await
 }
 
-/// Those of the hashes of which neither an asset nor a skill knows.
+/// Returns the hashes to which neither an asset nor a skill refers.
 pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"select hash as "hash!"

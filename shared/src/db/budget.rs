@@ -1,9 +1,9 @@
-//! What tenants may use up in a calendar month (UTC), and what they have.
+//! Monthly budgets of tenants (calendar months, UTC), and their use.
 //!
-//! A model call under way has a reservation of all that it may use up. Spent and reserved together never go
-//! beyond the limit, so what is used never does.
+//! A model call in progress has a reservation of the most that it may use. Spent and reserved together never
+//! exceed the limit, so use never does.
 //!
-//! The month never goes back: a statement that began in the last one and had to wait finds the new one begun.
+//! The month never goes back: a statement that began in the last month and had to wait uses the new one.
 
 use chrono::NaiveDate;
 use sqlx::PgExecutor;
@@ -148,8 +148,8 @@ pub async fn settle(
     Ok(())
 }
 
-/// Counts as spent what was reserved under leases that are over: nobody will say any more what those calls have
-/// used, and their provider may have counted all of it. Returns how many there were.
+/// Counts the reservations of ended leases as spent: the usage of those calls will never be known, and the provider may
+/// have billed all of it. Returns the number of reservations.
 pub async fn settle_abandoned(pool: &Pool) -> sqlx::Result<usize> {
     let abandoned = sqlx::query_scalar!(
         r#"select id from budget_reservation as reservation

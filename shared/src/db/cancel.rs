@@ -1,4 +1,4 @@
-//! Ending jobs that no worker has.
+//! Cancelling jobs that no worker has.
 
 use sqlx::PgExecutor;
 
@@ -9,8 +9,8 @@ use crate::approval::{Answer, ApprovalStatus, resolve};
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, Outcome};
 
-/// Ends a job whose run the caller has locked, with what it has come to. Calls that waited for a person wait
-/// no longer, and calls without a result get one. Returns the job as it was.
+/// Cancels a job whose run the caller has locked, with its result so far. Pending approvals are cancelled, and calls
+/// without a result get one. Returns the job as it was.
 pub async fn cancel(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Job> {
     let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
     let job = job.ok_or(sqlx::Error::RowNotFound)?;

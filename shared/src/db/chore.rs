@@ -1,38 +1,38 @@
-//! What some worker does for all of them now and then.
+//! Periodic maintenance that one worker does for all.
 
 use chrono::TimeDelta;
 use sqlx::PgExecutor;
 
-/// A piece of work that one worker does at a time.
+/// A maintenance task. One worker does it at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chore {
-    /// Room for the coming weeks, and what is left over from the last minutes.
+    /// Partitions for the coming weeks, and cleanup.
     Upkeep,
-    /// What has been kept for long enough.
+    /// Deletion of what is older than its retention period.
     Retention,
-    /// Bytes that nobody knows of, a part of the store at a time.
+    /// Garbage collection of blobs, a part of the store at a time.
     Blobs,
 }
 
 impl Chore {
     fn name(self) -> &'static str {
         match self {
-            Self::Upkeep => "upkeep",
+            Self::Upkeep => "cleanup",
             Self::Retention => "retention",
-            Self::Blobs => "blobs",
+            Self::Blobs => "blob_gc",
         }
     }
 }
 
-/// Takes a chore on if nobody has for as long as the pause, and returns how often that was done before.
+/// Starts a task unless a worker started it within `pause`, and returns the number of earlier runs.
 pub async fn begin(
     db: impl PgExecutor<'_>,
     chore: Chore,
     pause: TimeDelta,
 ) -> sqlx::Result<Option<i32>> {
     sqlx::query_scalar!(
-        r#"update chore set begun_at = now(), position = (position + 1) % 1000000000
-           where name = $1 and begun_at <= now() - $2::bigint * interval '1 second'
+        r#"update maintenance set started_at = now(), position = (position + 1) % 1000000000
+           where name = $1 and started_at <= now() - $2::bigint * interval '1 second'
            returning position as "position!""#,
         chore.name(),
         pause.num_seconds(),

@@ -1,4 +1,4 @@
-//! Taking jobs off the queue.
+//! Claiming jobs from the queue.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use crate::job::{Job, JobRequest, JobResult, Status};
 use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
-/// A job in the hands of a worker.
+/// A claimed job.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// The right to write for it.
+    /// Its lease.
     pub lease: Lease,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// The job as it stands.
     pub job: Job,
-    /// What was asked for.
+    /// The request.
     pub request: JobRequest,
-    /// Its place in a conversation.
+    /// Its position in a conversation.
     pub seat: Option<Seat>,
     /// The last entry of its log.
     pub last_seq: i64,
-    /// Whether someone asked for its end while nobody had it.
+    /// Whether its cancellation was requested while no worker had it.
     pub cancel_requested: bool,
-    /// Attempts that a fault of ours ended.
+    /// Attempts that ended with an internal error.
     pub failures: i16,
-    /// Attempts that the model's provider ended.
+    /// Attempts that ended with an outage of the model provider.
     pub model_outages: i16,
     /// Attempts of workers whose release could not read the job.
     pub unreadable: i16,
@@ -43,7 +43,7 @@ pub struct Claimed {
     pub due_at: DateTime<Utc>,
     /// The database's clock at the claim.
     pub claimed_at: DateTime<Utc>,
-    /// Time that earlier attempts took.
+    /// The running time of earlier attempts.
     pub spent: Duration,
     /// Seconds of it that its tenant was charged in advance: none while no other tenant has jobs.
     pub prepaid: f64,
@@ -51,18 +51,18 @@ pub struct Claimed {
     pub has_tenant_budget: bool,
 }
 
-/// A job in the hands of a worker that cannot read what was asked for, because another release has written it.
+/// A claimed job whose request the worker cannot read, because another release has written it.
 #[derive(Debug)]
 pub struct UnreadableJob {
-    /// The right to write for it.
+    /// Its lease.
     pub lease: Lease,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// The job as it stands, without what cannot be read.
     pub job: Job,
     /// The last entry of its log.
     pub last_seq: i64,
-    /// Whether someone asked for its end while nobody had it.
+    /// Whether its cancellation was requested while no worker had it.
     pub cancel_requested: bool,
     /// Earlier attempts of workers whose release could not read the job.
     pub unreadable: i16,
@@ -70,22 +70,21 @@ pub struct UnreadableJob {
     pub claimed_at: DateTime<Utc>,
     /// As for [`Claimed`].
     pub prepaid: f64,
-    /// What cannot be read.
+    /// The value that cannot be read.
     pub error: UnreadableRow,
 }
 
-/// A job that was claimed: it can begin, or is to be handed back.
+/// A claimed job: it can begin, or the worker has to release it.
 pub type Claim = Result<Claimed, Box<UnreadableJob>>;
 
-/// Takes up to `slots` of the jobs that are ready and run an agent or one of the worker's skills. A skill that its
-/// tenant has uploaded is on no worker's list: it goes to those that have the programs that it needs. What needs a
-/// network is left to workers that have one.
+/// Claims up to `slots` ready jobs that run an agent or one of the worker's skills. A job of an uploaded skill goes to a
+/// worker that has the programs that the skill needs. A job that needs a network goes to a worker that has one.
 ///
-/// The tenant whose virtual time is least goes first, and with each job that it gets its time advances; of its jobs,
-/// the one of the lowest rank. Where several tenants have jobs, there may be more to take than it took: ask again
-/// until it brings nothing.
+/// The tenant with the lowest virtual time goes first, and each of its claimed jobs advances that time. Of its jobs, the
+/// one with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than it could: repeat
+/// it until it returns none.
 ///
-/// The statement is a function of the database (`migrations/0018_unrunnable.sql`, which says why).
+/// The statement is a function of the database (`migrations/0003_claim.sql` says why).
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,
@@ -108,7 +107,7 @@ pub async fn claim(
                   and (budget.max_total_tokens is not null or budget.max_cost is not null)
             ) as "has_tenant_budget!",
             (job).skill, (job).skill_version, encode((job).skill_digest, 'hex') as skill_digest, (job).agent,
-            (job).agent_version, (job).conversation_id, (job).place, (job).model as "model!", (job).retry_of,
+            (job).agent_version, (job).conversation_id, (job).position, (job).model as "model!", (job).retry_of,
             (job).created_at as "created_at!",
             (job).request as "request!: Json<Box<RawValue>>",
             (job).metadata as "metadata!: Json<Box<RawValue>>",
@@ -147,7 +146,7 @@ struct Row {
     agent: Option<String>,
     agent_version: Option<i32>,
     conversation_id: Option<Uuid>,
-    place: Option<i32>,
+    position: Option<i32>,
     model: String,
     retry_of: Option<Uuid>,
     created_at: DateTime<Utc>,
@@ -167,7 +166,7 @@ impl Row {
             number: self.lease,
         };
         let conversation = self.conversation_id.map(ConversationId);
-        let seat = conversation.zip(self.place);
+        let seat = conversation.zip(self.position);
         let job = Job {
             id: lease.job,
             status: Status::Running,
@@ -213,9 +212,9 @@ impl Row {
             lease,
             tenant: TenantId(self.tenant_id),
             job,
-            seat: seat.map(|(conversation, place)| Seat {
+            seat: seat.map(|(conversation, position)| Seat {
                 conversation,
-                place,
+                place: position,
             }),
             request,
             last_seq: self.last_seq,
@@ -258,7 +257,7 @@ pub async fn promote(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {
             returning tenant_id
         ),
         opened as (
-            select open_lanes(array_agg(distinct tenant_id), null) from due
+            select mark_lanes_ready(array_agg(distinct tenant_id), null) from due
         )
         select (select count(*) from due) as "count!" from opened
         "#,

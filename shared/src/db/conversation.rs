@@ -1,4 +1,4 @@
-//! Conversations: which jobs belong to one, in which order, and what was said in them.
+//! Conversations: their jobs, in order, and their messages.
 
 mod earlier;
 mod join;
@@ -128,7 +128,7 @@ pub async fn list(
     Ok(rows.into_iter().map(Conversation::from).collect())
 }
 
-/// What became of a conversation that was to be deleted.
+/// The outcome of deleting a conversation.
 pub enum Deleted {
     /// It is gone. If files were kept for its next job, they are this job's.
     Gone(Option<JobId>),
@@ -146,7 +146,7 @@ pub async fn delete(
 ) -> sqlx::Result<Deleted> {
     // Nobody joins from here on.
     let locked = sqlx::query!(
-        "select last_place from conversation where tenant_id = $1 and id = $2 for update",
+        "select last_position from conversation where tenant_id = $1 and id = $2 for update",
         tenant.0,
         id.0,
     )
@@ -166,12 +166,12 @@ pub async fn delete(
     }
     let end = Seat {
         conversation: id,
-        place: locked.last_place + 1,
+        place: locked.last_position + 1,
     };
     let workspace = get_workspace(&mut *db, end).await?;
     sqlx::query!(
         "with left_alone as (
-             update job set conversation_id = null, place = null where conversation_id = $1
+             update job set conversation_id = null, position = null where conversation_id = $1
          )
          delete from conversation where id = $1",
         id.0,
@@ -221,7 +221,7 @@ pub struct SavedWorkspace {
     pub manifest: String,
 }
 
-/// The workspace as the jobs before a place left it.
+/// The workspace as the jobs before a position left it.
 pub async fn get_workspace(
     db: impl PgExecutor<'_>,
     seat: Seat,
@@ -231,8 +231,8 @@ pub async fn get_workspace(
         r#"select job.id as "job: JobId", event.data->>'manifest' as "manifest!"
            from job
            join job_event as event on event.job_id = job.id and event.type = 'workspace.saved'
-           where job.conversation_id = $1 and job.place < $2
-           order by job.place desc, event.seq desc
+           where job.conversation_id = $1 and job.position < $2
+           order by job.position desc, event.seq desc
            limit 1"#,
         seat.conversation.0,
         seat.place,

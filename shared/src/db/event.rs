@@ -1,14 +1,16 @@
-//! Reading logs.
+//! Reading the logs of jobs.
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::PgExecutor;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo};
+use sqlx::{Encode, PgExecutor, Postgres, Type};
 use uuid::Uuid;
 
 use super::Connection;
-use crate::event::{Event, EventData, JobEvent, ToolCompleted};
+use crate::event::{Event, EventData, EventKind, JobEvent, Progress, ToolCompleted};
 use crate::id::JobId;
-use crate::job::Progress;
 
 /// Events that are read at once to add them up: each may hold a whole reply.
 const PROGRESS_PAGE: i64 = 100;
@@ -60,9 +62,9 @@ pub async fn get_seq_from_end(
     .await
 }
 
-/// What a job has come to, by its log. Entries that this release cannot read do not count.
+/// The progress of a job, from its log. Entries that this release cannot read do not count.
 pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progress> {
-    let types = Progress::TYPES.map(str::to_owned);
+    let types = Progress::TYPES.map(|kind| kind.as_str().to_owned());
     let mut progress = Progress::default();
     let mut after = 0;
     loop {
@@ -85,10 +87,11 @@ pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progr
     Ok(progress)
 }
 
-/// A result for each call of a job's last reply that has none, for a job that ends in no worker's hands. Of a reply
-/// that this release cannot read, nobody knows the calls.
+/// A result for each call of a job's last reply that has none, for a job that ends without a worker. The calls of a reply
+/// that this release cannot read are unknown.
 pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
-    let [reply, result] = ["message.completed", "tool.completed"].map(str::to_owned);
+    let [reply, result] = [EventKind::MessageCompleted, EventKind::ToolCompleted]
+        .map(|kind| kind.as_str().to_owned());
     let Some(last) = get_seq_from_end(&mut *db, job, &reply, 1).await? else {
         return Ok(Vec::new());
     };
@@ -107,7 +110,7 @@ pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Ve
     Ok(results.map(EventData::ToolCompleted).collect())
 }
 
-/// What an entry of a job's log says; `None`, with a line in the process's log, if this release cannot read it.
+/// The data of an event; `None`, with a log line, if this release cannot read it.
 fn parse(job: JobId, event: &Event) -> Option<EventData> {
     let parsed = event.parse();
     if let Err(error) = &parsed {
@@ -117,7 +120,7 @@ fn parse(job: JobId, event: &Event) -> Option<EventData> {
     parsed.ok()
 }
 
-/// What has come to each of many jobs after its position, at most `limit` events a job, in order.
+/// New events of many jobs, each after its position, in order; at most `limit` events a job.
 pub async fn follow(
     db: impl PgExecutor<'_>,
     positions: &[(JobId, i64)],
@@ -177,5 +180,23 @@ impl From<Row> for JobEvent {
             job_id: JobId(row.job_id),
             event,
         }
+    }
+}
+
+impl Type<Postgres> for EventKind {
+    fn type_info() -> PgTypeInfo {
+        <&str as Type<Postgres>>::type_info()
+    }
+}
+
+impl Encode<'_, Postgres> for EventKind {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        <&str as Encode<Postgres>>::encode(self.as_str(), buffer)
+    }
+}
+
+impl PgHasArrayType for EventKind {
+    fn array_type_info() -> PgTypeInfo {
+        <&str as PgHasArrayType>::array_type_info()
     }
 }

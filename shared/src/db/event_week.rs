@@ -1,5 +1,6 @@
-//! The partitions of logs, one a week: made ahead of time, and dropped when their time is over, which is quick, however
-//! much is in them.
+//! Weekly partitions of the logs: created ahead of time, and dropped when their retention ends.
+//!
+//! Dropping a partition is quick, however much is in it.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgExecutor};
@@ -16,7 +17,7 @@ pub struct Week {
     end_id: Uuid,
 }
 
-/// How many weeks after this one have partitions.
+/// The number of future weeks that have partitions.
 const WEEKS_AHEAD: i32 = 2;
 
 /// Makes the partitions of this week and the next ones that are missing, and moves events of theirs into them that the
@@ -87,7 +88,7 @@ pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     dropped?;
     transaction.commit().await?;
     sqlx::query!(
-        "delete from forgotten_log where job_id >= $1 and job_id < $2",
+        "delete from expired_log where job_id >= $1 and job_id < $2",
         week.first_id,
         week.end_id,
     )
@@ -111,11 +112,11 @@ fn is_too_late<T>(done: &sqlx::Result<T>) -> bool {
     error.is_some_and(|error| error.code().as_deref() == Some("55P03"))
 }
 
-/// Leaves the logs of jobs that are removed to go with their week.
+/// Marks the logs of deleted jobs as expired. They are deleted with their week.
 pub async fn forget(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query!(
-        "insert into forgotten_log (job_id) select unnest($1::uuid[])",
+        "insert into expired_log (job_id) select unnest($1::uuid[])",
         &jobs
     )
     .execute(db)
@@ -135,9 +136,9 @@ pub async fn delete_forgotten(
                select first_id, end_id from event_week where end_id > first_job_id($1)
            ),
            due as (
-               delete from forgotten_log
+               delete from expired_log
                where job_id in (
-                   select job_id from forgotten_log as log
+                   select job_id from expired_log as log
                    where not exists (select from ahead where log.job_id >= first_id and log.job_id < end_id)
                    order by job_id
                    limit $2

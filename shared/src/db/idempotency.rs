@@ -1,10 +1,10 @@
-//! Idempotency keys: which jobs a request made the first time.
+//! Idempotency keys, and the jobs of their first request.
 
 use sqlx::PgExecutor;
 
 use crate::id::{JobId, TenantId};
 
-/// What a key was used for.
+/// The first use of a key.
 pub struct Used {
     /// SHA-256 of the request that it came with.
     pub digest: Vec<u8>,
@@ -12,7 +12,7 @@ pub struct Used {
     pub jobs: Vec<JobId>,
 }
 
-/// What the tenant used the key for, if it did.
+/// The first use of the tenant's key, if there was one.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -30,10 +30,10 @@ pub async fn get(
     .await
 }
 
-/// Ties the key to the jobs, of which there is at least one, and returns `None`, or returns what it was used for. Of two at once the
-/// second waits for the first.
+/// Stores the key for at least one job and returns `None`, or returns the first use of the key. Of two concurrent calls
+/// the second waits for the first.
 ///
-/// One statement: a key that is removed meanwhile is either still there or tied to these jobs.
+/// It is one statement: a key that is deleted meanwhile either still exists or is stored for these jobs.
 pub async fn remember(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

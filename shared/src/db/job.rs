@@ -1,4 +1,4 @@
-//! Jobs: what was asked for and what came of it.
+//! Jobs: requests and results.
 
 mod delete;
 mod insert;
@@ -79,7 +79,7 @@ pub async fn list_by_id(
     Ok(rows.into_iter().map(Job::from).collect())
 }
 
-/// What the tenant asked for with that job, if this release can read it.
+/// The request of a job, if this release can read it.
 pub async fn get_request(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -110,7 +110,7 @@ pub async fn list_with_workspace(
                or conversation_id is not null and not exists (
                    select from job as later
                    join job_event as event on event.job_id = later.id and event.type = 'workspace.saved'
-                   where later.conversation_id = job.conversation_id and later.place > job.place
+                   where later.conversation_id = job.conversation_id and later.position > job.position
                )
            )",
         &jobs,
@@ -148,7 +148,7 @@ const UNREADABLE_RESULT: &str = "this release of the service cannot read the res
                                  wrote; the job's log has it";
 
 impl From<Row> for Job {
-    /// What cannot be read is left out, so that a list shows the job all the same.
+    /// Leaves out what cannot be read, so that a list still shows the job.
     fn from(row: Row) -> Self {
         let status = match (row.outcome, row.run_state.as_deref()) {
             (Some(outcome), _) => outcome.into(),

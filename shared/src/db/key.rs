@@ -33,17 +33,17 @@ pub async fn insert(
 /// A key that was brought, and what to know of its tenant.
 #[derive(Clone, Debug)]
 pub struct Presented {
-    /// Which key it is.
+    /// The identifier of the key.
     pub id: KeyId,
-    /// Whose key it is.
+    /// The tenant of the key.
     pub tenant: TenantId,
-    /// What its owner calls it.
+    /// The name that its owner gave it.
     pub name: String,
-    /// What it may do.
+    /// The scopes of the key.
     pub scopes: Vec<Scope>,
     /// Whether the tenant has a budget.
     pub has_budget: bool,
-    /// Whether the tenant may hand in only so many jobs.
+    /// Whether the tenant has submit limits.
     pub has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub has_skills: bool,

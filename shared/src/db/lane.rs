@@ -6,15 +6,16 @@ use sqlx::PgExecutor;
 
 use crate::id::TenantId;
 
-/// In which time what a tenant has used comes to count less by a factor e; `charged` in the database says so, too.
-const MEMORY: Duration = Duration::from_secs(60);
+/// The time in which the weight of past use decays by a factor e. The SQL function `virtual_time_after` has the same
+/// constant.
+const DECAY: Duration = Duration::from_secs(60);
 
-/// What is left now of a charge of so long ago.
+/// The part of a charge that still counts after this time.
 pub fn remembered(seconds: f64, since: Duration) -> f64 {
-    seconds * (-since.div_duration_f64(MEMORY)).exp()
+    seconds * (-since.div_duration_f64(DECAY)).exp()
 }
 
-/// Charges tenants with seconds of a worker's time; with less than none, they get some back.
+/// Charges tenants with seconds of a worker's time. Negative seconds are a refund.
 pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::Result<()> {
     let (tenants, seconds): (Vec<_>, Vec<_>) = bill
         .iter()
@@ -22,7 +23,7 @@ pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::
         .unzip();
     sqlx::query!(
         "update tenant set
-             virtual_time = charged(tenant.virtual_time, bill.seconds / tenant.weight),
+             virtual_time = virtual_time_after(tenant.virtual_time, bill.seconds / tenant.weight),
              charged_at = now()
          from (
              select tenant.id, bill.seconds
@@ -40,8 +41,8 @@ pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::
     Ok(())
 }
 
-/// Opens lanes that are closed although there is something in them to claim, which cannot be unless a job came there past
-/// us, and returns how many there were.
+/// Marks lanes as ready that have a job to claim and another state, and returns their number. It finds such a lane only if
+/// a job became ready without `mark_lanes_ready`.
 pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
         r#"
@@ -49,14 +50,14 @@ pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
             select id, lane
             from tenant
             cross join (select worker_abilities() as abilities) as workers
-            where lane <> 'open'
+            where lane <> 'ready'
               and exists (select from run where tenant_id = tenant.id and state = 'ready')
-              and room(id, max_running, 1) > 0
+              and free_capacity(id, max_running, 1) > 0
               and (lane <> 'unrunnable' or is_runnable(id, abilities))
         ),
         opened as (
-            select open_lanes(
-                array_agg(id) filter (where lane <> 'full'), array_agg(id) filter (where lane = 'full')
+            select mark_lanes_ready(
+                array_agg(id) filter (where lane <> 'at_cap'), array_agg(id) filter (where lane = 'at_cap')
             )
             from closed
         )

@@ -1,4 +1,4 @@
-//! Notifications of the database.
+//! Notifications from the database.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::pool::Pool;
 
 /// How long it may be quiet before the connection is checked. Nobody notices otherwise that nothing can come any more.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
-/// How long the server may take to answer the check.
+/// The timeout of the check.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Hears notifications on a connection of its own.

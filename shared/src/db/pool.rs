@@ -1,4 +1,4 @@
-//! The connections that requests and jobs share.
+//! The connection pool for requests and jobs.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::transaction::Transaction;
 /// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
 /// and to ask it each time costs as much as a small statement.
 const TRUSTED_FOR: Duration = Duration::from_millis(100);
-/// How long a statement may take to be answered. The server itself ends it earlier: see `SETTINGS`.
+/// The timeout of a statement. The server itself ends it earlier: see `SETTINGS`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 /// A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer. A
 /// client that is gone keeps its locks until the server notices, hence the last two.
@@ -82,12 +82,12 @@ impl Pool {
         self.connections.size()
     }
 
-    /// Open connections that nobody uses.
+    /// Idle connections.
     pub fn num_idle(&self) -> usize {
         self.connections.num_idle()
     }
 
-    /// How to connect to the same database.
+    /// The options for another connection to the same database.
     pub(super) fn connect_options(&self) -> PgConnectOptions {
         (*self.connections.connect_options()).clone()
     }

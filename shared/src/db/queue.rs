@@ -1,4 +1,4 @@
-//! The queue as a whole: how much is in it, whether it moves, and why a job in it does not.
+//! The queue as a whole: its depth, pauses, and the reasons why a job in it does not run.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -6,9 +6,9 @@ use sqlx::PgExecutor;
 use super::WORK_CHANNEL;
 use crate::id::JobId;
 
-/// What is queued and running now.
+/// The state of the queue. No count is above 10,000, which stands for that many or more.
 pub struct Depth {
-    /// Whether no job is begun.
+    /// Whether the queue is paused.
     pub paused: bool,
     /// Jobs that a free slot could take.
     pub ready: i64,
@@ -20,34 +20,41 @@ pub struct Depth {
     pub running: i64,
     /// Jobs that wait for a person.
     pub waiting: i64,
-    /// When the longest waiting ready job became due.
+    /// When the longest waiting ready job became due, among the 10,000 jobs that were created first.
     pub oldest: Option<DateTime<Utc>>,
-    /// Skills whose jobs are not begun.
+    /// Paused skills.
     pub paused_skills: Vec<String>,
-    /// Tenants of which as many jobs run as may.
+    /// Tenants at their cap of running jobs.
     pub at_capacity: i64,
+    /// The database's clock.
+    pub now: DateTime<Utc>,
 }
 
-/// Counts the queue.
+/// Counts the jobs of each state with its own index, up to a limit, so that the cost does not grow with the queue.
+///
+/// The limits are literals: with parameters the planner expects to need a whole index, and reads all of it first.
 pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
     sqlx::query_as!(
         Depth,
         r#"select
                (select paused from queue) as "paused!",
-               (select count(*) from run where state = 'ready') as "ready!",
-               (select count(*) from run where state = 'scheduled') as "scheduled!",
-               (select count(*) from run where conversation_id is not null and state = 'blocked') as "blocked!",
-               (select count(*) from run where state = 'running') as "running!",
-               (select count(*) from run where state = 'waiting') as "waiting!",
-               (select min(run_at) from run where state = 'ready') as oldest,
+               (select count(*) from (select from run where state = 'ready' limit 10000) as one) as "ready!",
+               (select count(*) from (select from run where state = 'scheduled' limit 10000) as one) as "scheduled!",
+               (select count(*) from (select from run where state = 'blocked' limit 10000) as one) as "blocked!",
+               (select count(*) from (select from run where state = 'running' limit 10000) as one) as "running!",
+               (select count(*) from (select from run where state = 'waiting' limit 10000) as one) as "waiting!",
+               (select min(run_at) from (
+                   select run_at, state from run order by job_id limit 10000
+               ) as early where state = 'ready') as oldest,
                array(select name from paused_skill order by name) as "paused_skills!",
-               (select count(*) from tenant where lane = 'full') as "at_capacity!""#,
+               (select count(*) from (select from tenant where lane = 'at_cap' limit 10000) as one) as "at_capacity!",
+               now() as "now!""#,
     )
     .fetch_one(db)
     .await
 }
 
-/// Has no more jobs begun, or has them begun again. Workers hear of it.
+/// Pauses or resumes the queue. Workers are notified.
 pub async fn set_paused(db: impl PgExecutor<'_>, paused: bool) -> sqlx::Result<()> {
     sqlx::query!(
         "with set as (update queue set paused = $1)
@@ -60,7 +67,7 @@ pub async fn set_paused(db: impl PgExecutor<'_>, paused: bool) -> sqlx::Result<(
     Ok(())
 }
 
-/// Has no more jobs of a skill begun, whosesoever they are.
+/// Pauses a skill for all tenants.
 pub async fn pause_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into paused_skill (name) values ($1) on conflict do nothing",
@@ -71,7 +78,7 @@ pub async fn pause_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<(
     Ok(())
 }
 
-/// Has jobs of a skill begun again. Workers hear of it.
+/// Resumes a skill. Workers are notified.
 pub async fn resume_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "with resumed as (delete from paused_skill where name = $1)
@@ -84,18 +91,18 @@ pub async fn resume_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<
     Ok(())
 }
 
-/// The skills whose jobs are not begun.
+/// The paused skills.
 pub async fn list_paused_skills(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!("select name from paused_skill order by name")
         .fetch_all(db)
         .await
 }
 
-/// What keeps a queued job.
+/// The reasons why a queued job does not run.
 pub struct Obstacles {
     /// The job right before it in its conversation, which has not ended.
     pub earlier: Option<JobId>,
-    /// Whether its time has not come.
+    /// Whether it is scheduled for later.
     pub is_early: bool,
     /// The earliest start.
     pub run_at: DateTime<Utc>,
@@ -107,18 +114,18 @@ pub struct Obstacles {
     pub is_skill_paused: bool,
     /// Whether a live worker has all that it needs.
     pub is_runnable: bool,
-    /// What it needs if its tenant has uploaded its skill, alternatives with `|` between them.
+    /// Programs that its uploaded skill needs; `|` separates alternatives.
     pub needs: Option<Vec<String>>,
-    /// How many jobs of its tenant may run at once, if as many do.
+    /// The tenant's cap, if it is reached.
     pub reached_cap: Option<i32>,
-    /// How many jobs are likely to be begun before it.
+    /// The estimated number of jobs that will begin before it.
     pub ahead: i64,
 }
 
-/// What keeps a job from running; `None` if it is not queued.
+/// The reasons why a job does not run; `None` if it is not queued.
 ///
-/// How many jobs go before it is an estimate: those before it in its lane, and of each other lane those whose turn
-/// comes earlier by today's virtual times. Nothing is counted beyond 1,000.
+/// The number of jobs before it is an estimate: the earlier jobs of its lane, and the jobs of other lanes that come first
+/// by the current virtual times. Counting stops at 1,000.
 pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<Obstacles>> {
     sqlx::query_as!(
         Obstacles,
@@ -165,8 +172,8 @@ pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<
                         1 + floor(tenant.weight * seconds_between(tenant.virtual_time, start)) as jobs
                     from mine
                     cross join before
-                    cross join lateral charged(mine.virtual_time, before.jobs * 1.0 / mine.weight) as start
-                    join tenant on tenant.lane = 'open' and tenant.virtual_time < start and tenant.id <> mine.tenant_id
+                    cross join lateral virtual_time_after(mine.virtual_time, before.jobs * 1.0 / mine.weight) as start
+                    join tenant on tenant.lane = 'ready' and tenant.virtual_time < start and tenant.id <> mine.tenant_id
                     order by tenant.virtual_time
                     limit 1000
                 ) as lane
@@ -186,8 +193,8 @@ pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<
         select
             (
                 select job_id from run
-                where mine.state = 'blocked' and conversation_id = mine.conversation_id and place < mine.place
-                order by place desc
+                where mine.state = 'blocked' and conversation_id = mine.conversation_id and position < mine.position
+                order by position desc
                 limit 1
             ) as "earlier: JobId",
             mine.state = 'scheduled' as "is_early!",
@@ -204,7 +211,7 @@ pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<
                   and (not mine.needs_network or live.isolation <> 'landlocked')
             ) as "is_runnable!",
             mine.needs,
-            case when room(mine.tenant_id, mine.max_running, 1) <= 0 then mine.max_running end as reached_cap,
+            case when free_capacity(mine.tenant_id, mine.max_running, 1) <= 0 then mine.max_running end as reached_cap,
             least(before.jobs + others.jobs, 1000) as "ahead!"
         from mine
         cross join before

@@ -1,4 +1,4 @@
-//! Unfinished jobs: where they stand, cancelling them, finding those whose worker is gone.
+//! Runs: the state of unfinished jobs, cancellation requests, and runs whose worker is gone.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 
 /// A run that its caller has locked.
 pub struct LockedRun {
-    /// The right to write for it.
+    /// Its lease.
     pub lease: Lease,
     /// The last entry of its log.
     pub last_seq: i64,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// Whether a worker has it.
     pub is_running: bool,
-    /// Whether someone asked for its end.
+    /// Whether its cancellation was requested.
     pub cancel_requested: bool,
-    /// Workers that died with it.
+    /// The number of workers that died while they ran it.
     pub crashes: i16,
     /// The database's clock.
     pub now: DateTime<Utc>,
@@ -72,7 +72,7 @@ pub async fn list_absent(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Resul
     Ok(absent.into_iter().map(JobId).collect())
 }
 
-/// Asks the worker that has the job to end it.
+/// Requests the cancellation of a running job.
 pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "with asked as (update run set cancel_requested = true where job_id = $1 returning job_id)
@@ -89,7 +89,7 @@ pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()>
 pub struct HeldRun {
     /// Its current lease.
     pub lease: Lease,
-    /// Whether someone asked for its end.
+    /// Whether its cancellation was requested.
     pub cancel_requested: bool,
     /// Whether its tenant has a budget.
     pub has_tenant_budget: bool,
@@ -147,8 +147,7 @@ pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Optio
     }))
 }
 
-/// Locks up to `limit` runs that are with a worker and that nobody works on: those whose worker is
-/// gone, and those of `worker` that it has `lost`.
+/// Locks up to `limit` orphaned runs: running ones whose worker has stopped, and those that `worker` itself has `lost`.
 pub async fn lock_orphans(
     db: &mut Connection,
     worker: WorkerId,
@@ -185,7 +184,7 @@ pub async fn lock_orphans(
     Ok(runs.collect())
 }
 
-/// Tells idle workers that there is something to claim.
+/// Notifies idle workers that there is a job to claim.
 pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", WORK_CHANNEL)
         .fetch_one(db)
@@ -193,25 +192,30 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Up to 1,000 conversations in which a job is blocked although no job before it is unfinished. It comes to that when
-/// one job joins in the very moment in which the one before it ends.
+/// Up to 1,000 conversations with a blocked job and no unfinished job before it. This happens when a job joins at the
+/// moment at which the job before it ends, and the API is killed before it admits the job.
 ///
-/// With `accepted_within`, only jobs count that were accepted no longer ago. So it does not matter how many wait; a job
-/// that was overlooked when it was accepted is found in the first of the calls that follow.
+/// With `accepted_within`, reads only jobs that were accepted within that time, and of these the newest 1,000. So the
+/// cost does not grow with the number of jobs that wait.
 async fn list_stalled(
     db: impl PgExecutor<'_>,
     accepted_within: Option<Duration>,
 ) -> sqlx::Result<Vec<ConversationId>> {
     sqlx::query_scalar!(
         r#"select distinct conversation_id as "id!: ConversationId"
-           from run
-           where state = 'blocked'
-             and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
-             and not exists (
-                 select from run as before
-                 where before.conversation_id = run.conversation_id
-                   and before.state in ('scheduled', 'ready', 'running', 'waiting')
-             )
+           from (
+               select conversation_id
+               from run
+               where state = 'blocked'
+                 and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
+               order by job_id desc
+               limit case when $1 is not null then 1000 end
+           ) as blocked
+           where not exists (
+               select from run as before
+               where before.conversation_id = blocked.conversation_id
+                 and before.state in ('scheduled', 'ready', 'running', 'waiting')
+           )
            limit 1000"#,
         accepted_within.map(|age| age.as_secs_f64()),
     )
@@ -219,9 +223,9 @@ async fn list_stalled(
     .await
 }
 
-/// Makes the next job of each conversation ready that is blocked although no job before it is unfinished. With
-/// `accepted_within`, only jobs are looked at that were accepted no longer ago. Returns how many there were; bounded, so
-/// call it again while it is not 0.
+/// Makes blocked jobs ready that have no unfinished job before them in their conversation. With `accepted_within`, reads
+/// only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready; bounded,
+/// so call it again while it is not 0.
 pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
     let stalled = list_stalled(db, accepted_within).await?;
     if stalled.is_empty() {
@@ -247,7 +251,7 @@ pub async fn admit_blocked(
                 cross join lateral (
                     select job_id from run
                     where conversation_id = conversation.id
-                    order by place
+                    order by position
                     limit 1
                 ) as head
                 join run on run.job_id = head.job_id
@@ -257,7 +261,7 @@ pub async fn admit_blocked(
             returning tenant_id, state
         ),
         opened as (
-            select open_lanes(array_agg(distinct tenant_id) filter (where state = 'ready'), null) from admitted
+            select mark_lanes_ready(array_agg(distinct tenant_id) filter (where state = 'ready'), null) from admitted
         )
         select (select count(*) from admitted) as "count!" from opened
         "#,

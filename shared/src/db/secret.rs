@@ -7,11 +7,11 @@ use crate::secret::{Sealed, Secret, SecretName};
 
 /// A secret of some tenant, to be encrypted again.
 pub struct SealedSecret {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
     /// Its name.
     pub name: SecretName,
-    /// What is stored.
+    /// The encrypted value.
     pub sealed: Sealed,
 }
 

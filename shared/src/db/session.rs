@@ -1,4 +1,4 @@
-//! Whether the database can be used: it is within reach, and each connection has a session of its own.
+//! A check that the database is reachable and gives each connection a session of its own.
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};

@@ -34,7 +34,7 @@ impl StoredSkill {
     }
 }
 
-/// What became of a skill that was uploaded.
+/// The outcome of an upload.
 pub enum Put {
     /// It has a new version.
     Created(StoredSkill),
@@ -44,8 +44,8 @@ pub enum Put {
     TooMany,
 }
 
-/// Makes a version out of a skill, unless the newest one is equal. Its files are stored already, as an asset that nobody
-/// sees, and that the caller discards when this is committed: then the version names the bytes, or nobody does.
+/// Stores a version of a skill, unless the newest one is equal. Its files are stored already, as an invisible asset that
+/// the caller discards after the commit. From then on the version refers to the bytes.
 pub async fn put(
     db: &mut Connection,
     tenant: TenantId,
@@ -143,7 +143,7 @@ pub async fn is_anyones(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<boo
     .await
 }
 
-/// What jobs of a version of a tenant's skill need.
+/// Requirements of a version of an uploaded skill.
 pub async fn get_needs(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -226,8 +226,7 @@ pub async fn list_needs(
     Ok(last.map(|number| (number, needs)))
 }
 
-/// Removes versions that nobody needs any more, of one skill or of all, and their bytes: neither are they the
-/// newest, nor does a job have them.
+/// Deletes versions, of one skill or of all, that are not the newest and that no job has, and their bytes.
 pub async fn release(
     db: &Pool,
     assets: &AssetStore,

@@ -1,4 +1,4 @@
-//! A connection of its own, for a task that sends the same few statements all the time.
+//! A dedicated connection, for a task that sends a few statements all the time.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const SETTINGS: &str = "set jit = off; set plan_cache_mode = force_generic_plan;
 /// earlier: see `SETTINGS`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection that nobody else uses, opened when it is first needed and again after an error.
+/// A connection for one task, opened when it is first needed and again after an error.
 ///
 /// A pool asks the server whether a connection is alive each time that it lends one and takes it back, which costs as
 /// much as a small statement.

@@ -1,6 +1,6 @@
-//! How many jobs tenants may hand in, exact over all API processes.
+//! Submit limits of tenants, exact over all API processes.
 //!
-//! Only a tenant with limits pays for them: its jobs come in one after the other, by the lock of its row.
+//! Only tenants with limits pay for them: their jobs are accepted one after the other, under a row lock.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgExecutor;
@@ -10,10 +10,10 @@ use super::{Connection, Pool};
 use crate::id::TenantId;
 use crate::submit_limit::{RateState, Refusal, SubmitLimits, SubmitRate};
 
-/// How often it is looked at most whether a tenant's jobs have ended that are too many: the look takes time.
+/// The shortest time between two counts of the jobs of a tenant at its limit, because a count takes time.
 const COUNT_PAUSE: TimeDelta = TimeDelta::seconds(1);
 
-/// Sets what a tenant may hand in; `false` if there is no such tenant.
+/// Sets the submit limits of a tenant; `false` if there is no such tenant.
 pub async fn put(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -26,7 +26,7 @@ pub async fn put(
          from tenant
          where id = $1
          on conflict (tenant_id) do update set
-             max_queued = $2, per_minute = $3, burst = $4, full_at = now(), room = 0, no_room_at = 'epoch'",
+             max_queued = $2, per_minute = $3, burst = $4, burst_full_at = now(), room = 0, no_room_at = 'epoch'",
         tenant.0,
         limits.max_queued.map(to_stored),
         rate.map(|rate| to_stored(rate.per_minute)),
@@ -46,13 +46,13 @@ pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
         last = sqlx::query_scalar!(
             "with uncounted as materialized (
                  select job_id from run
-                 where tenant_id = $1 and not counted and job_id > $2
+                 where tenant_id = $1 and not counts_toward_limit and job_id > $2
                  order by job_id
                  limit 1000
                  for update skip locked
              ),
              counted as (
-                 update run set counted = true from uncounted where run.job_id = uncounted.job_id
+                 update run set counts_toward_limit = true from uncounted where run.job_id = uncounted.job_id
              )
              select job_id from uncounted order by job_id desc limit 1",
             tenant.0,
@@ -64,7 +64,7 @@ pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// What a tenant may hand in; `None` if there is no such tenant.
+/// The submit limits of a tenant; `None` if there is no such tenant.
 pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<SubmitLimits>> {
     let row = sqlx::query!(
         r#"select max_queued as "max_queued?", per_minute as "per_minute?", burst as "burst?"
@@ -78,8 +78,8 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
     Ok(row.map(|row| limits(row.max_queued, row.per_minute, row.burst)))
 }
 
-/// Lets jobs of a tenant in, which are inserted in the same transaction, and says how they count. Others of
-/// the tenant wait until it ends. Who is refused commits, too, so that not each request counts again.
+/// Admits jobs that the same transaction inserts, and returns how they count toward a limit. Other requests of the
+/// tenant wait until it ends. Commit after a refusal, too, so that not each request counts the jobs again.
 pub async fn take(
     db: &mut Connection,
     tenant: TenantId,
@@ -98,10 +98,11 @@ pub async fn take(
     if let Some(most) = most.filter(|most| jobs > *most) {
         return Ok(Err(Refusal::Never { most }));
     }
-    let full_at = match submit_rate.map(|rate| rate.take(held.full_at, held.now, jobs)) {
+    let burst_full_at = match submit_rate.map(|rate| rate.take(held.burst_full_at, held.now, jobs))
+    {
         Some(Err(wait)) => return Ok(Err(Refusal::TooFast(wait))),
-        Some(Ok(full_at)) => full_at,
-        None => held.full_at,
+        Some(Ok(burst_full_at)) => burst_full_at,
+        None => held.burst_full_at,
     };
     let mut room = held.room;
     if let Some(most) = max_queued.filter(|_| room < jobs) {
@@ -116,9 +117,9 @@ pub async fn take(
         }
     }
     sqlx::query!(
-        "update submit_limit set full_at = $2, room = $3 where tenant_id = $1",
+        "update submit_limit set burst_full_at = $2, room = $3 where tenant_id = $1",
         tenant.0,
-        full_at,
+        burst_full_at,
         to_stored(room.saturating_sub(jobs)),
     )
     .execute(db)
@@ -145,7 +146,7 @@ pub struct Taken {
 /// A tenant's row, which its reader has for itself.
 struct Held {
     limits: SubmitLimits,
-    full_at: DateTime<Utc>,
+    burst_full_at: DateTime<Utc>,
     room: u32,
     no_room_at: DateTime<Utc>,
     now: DateTime<Utc>,
@@ -155,7 +156,7 @@ async fn lock(db: &mut Connection, tenant: TenantId) -> sqlx::Result<Option<Held
     // The time after the row was free, which is not that of the transaction.
     let row = sqlx::query!(
         r#"with held as materialized (
-               select max_queued, per_minute, burst, full_at, room, no_room_at
+               select max_queued, per_minute, burst, burst_full_at, room, no_room_at
                from submit_limit
                where tenant_id = $1
                for update
@@ -167,7 +168,7 @@ async fn lock(db: &mut Connection, tenant: TenantId) -> sqlx::Result<Option<Held
     .await?;
     Ok(row.map(|row| Held {
         limits: limits(row.max_queued, row.per_minute, row.burst),
-        full_at: row.full_at,
+        burst_full_at: row.burst_full_at,
         room: from_stored(row.room),
         no_room_at: row.no_room_at,
         now: row.now,
@@ -184,11 +185,11 @@ async fn note_no_room(db: &mut Connection, tenant: TenantId) -> sqlx::Result<()>
     Ok(())
 }
 
-/// How many of a tenant's jobs have not ended, up to `most`.
+/// The number of a tenant's unfinished jobs, up to `most`.
 async fn count(db: &mut Connection, tenant: TenantId, most: u32) -> sqlx::Result<u32> {
     let count = sqlx::query_scalar!(
         r#"select count(*)::int as "count!"
-           from (select from run where tenant_id = $1 and counted limit $2) as unfinished"#,
+           from (select from run where tenant_id = $1 and counts_toward_limit limit $2) as unfinished"#,
         tenant.0,
         i64::from(most),
     )

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::{Connection, Pool};
 use crate::id::TenantId;
 
-/// Who owns keys, jobs and assets.
+/// The owner of keys, jobs and assets.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
     /// The tenant's identifier.
@@ -17,7 +17,7 @@ pub struct Tenant {
     pub name: String,
     /// Its share of the workers' time, beside the weights of the others.
     pub weight: i32,
-    /// How many of its jobs may run at once; null for any number.
+    /// The cap on its running jobs; null for none.
     #[schema(required)]
     pub max_running: Option<i32>,
     /// When it was made.
@@ -40,7 +40,7 @@ pub enum Deleted {
 pub struct Change {
     /// Its new weight, if that changes.
     pub weight: Option<i32>,
-    /// How many jobs may run at once from now on, if that changes.
+    /// The new cap on running jobs, if it changes.
     pub max_running: Option<Option<i32>>,
 }
 
@@ -121,7 +121,7 @@ pub async fn update(
         "update tenant set
              weight = coalesce($2, weight),
              max_running = case when $3 then $4 else max_running end,
-             lane = 'open'
+             lane = 'ready'
          where id = $1
          returning id, name, weight, max_running, created_at",
         id.0,

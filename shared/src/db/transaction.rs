@@ -1,4 +1,4 @@
-//! Several statements that happen together or not at all.
+//! Transactions.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,4 +1,4 @@
-//! Workers: who is there, and who is not any more.
+//! Workers: registration, heartbeats and shutdown.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Worker {
     pub skills: Vec<String>,
     /// Providers of models whose key it has.
     pub providers: Vec<String>,
-    /// How it confines the commands of jobs.
+    /// How it isolates the commands of jobs.
     pub isolation: Isolation,
     /// How it limits the memory of each command.
     pub memory_limit: MemoryLimit,
@@ -62,7 +62,7 @@ pub struct NewWorker {
     pub skills: Vec<String>,
     /// Providers of models whose key it has.
     pub providers: Vec<String>,
-    /// How it confines the commands of jobs.
+    /// How it isolates the commands of jobs.
     pub isolation: Isolation,
     /// How it limits the memory of each command.
     pub memory_limit: MemoryLimit,
@@ -90,7 +90,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<Wo
     Ok(id)
 }
 
-/// Says that the worker lives; `false` if others have declared it dead.
+/// Renews the heartbeat; `false` if the worker was declared dead.
 pub async fn renew(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update worker set heartbeat_at = now() where id = $1 and stopped_at is null",
@@ -101,7 +101,7 @@ pub async fn renew(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<bool> 
     Ok(done.rows_affected() > 0)
 }
 
-/// Says that the worker takes no more jobs.
+/// Marks the worker as draining.
 pub async fn drain(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     sqlx::query!("update worker set draining = true where id = $1", id.0)
         .execute(db)
@@ -109,7 +109,7 @@ pub async fn drain(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Says that the worker has found more programs.
+/// Adds programs that the worker has found.
 pub async fn add_programs(
     db: impl PgExecutor<'_>,
     id: WorkerId,
@@ -152,8 +152,8 @@ pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Ends workers that have been silent for too long, by the database's clock. After a restart of the database
-/// everyone gets the full time again, since nobody could be heard while it was away.
+/// Marks workers as stopped that have not sent a heartbeat for too long, by the database's clock. The time starts again
+/// after a restart of the database, because no heartbeat could arrive before.
 pub async fn stop_silent(db: impl PgExecutor<'_>, silence: Duration) -> sqlx::Result<u64> {
     let seconds = i32::try_from(silence.as_secs()).unwrap_or(i32::MAX);
     let done = sqlx::query!(

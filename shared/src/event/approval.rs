@@ -1,9 +1,10 @@
+//! Events of approvals.
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::approval::ApprovalStatus;
 use crate::id::ApprovalId;
 
 /// Data of `approval.requested`.
@@ -30,12 +31,29 @@ pub struct ApprovalResolved {
     pub call_id: String,
     /// Whether the call may run.
     pub approved: bool,
-    /// How it came to that.
+    /// The status that the approval ended with.
     pub status: ApprovalStatus,
-    /// What the person said.
+    /// The reason that the person gave.
     pub reason: Option<String>,
-    /// The name of the key with which they said it.
+    /// The name of the API key of that person.
     pub resolved_by: Option<String>,
+}
+
+/// The status of an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "approval_status", rename_all = "snake_case")]
+pub enum ApprovalStatus {
+    /// Nobody has decided yet.
+    Pending,
+    /// The call may run.
+    Approved,
+    /// A person denied it.
+    Denied,
+    /// Nobody decided in time, which counts as denied.
+    Expired,
+    /// The job was cancelled first.
+    Cancelled,
 }
 
 /// Data of `job.waiting`.

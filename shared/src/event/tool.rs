@@ -1,3 +1,5 @@
+//! Events of tool calls.
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -20,13 +22,13 @@ pub struct ToolStarted {
 pub struct ToolOutput {
     /// The call.
     pub call_id: String,
-    /// Where the command wrote it.
+    /// The stream to which the command wrote it.
     pub stream: OutputStream,
     /// The text to append.
     pub text: String,
 }
 
-/// Where a command writes.
+/// An output stream of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputStream {
@@ -41,24 +43,24 @@ pub enum OutputStream {
 pub struct ToolCompleted {
     /// The call.
     pub call_id: String,
-    /// How it went.
+    /// The outcome.
     pub outcome: ToolOutcome,
-    /// What the model reads.
+    /// The text for the model.
     pub output: String,
     /// The command's exit code, if it was one and ended by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
     /// Whether the output was larger than what the model reads.
     pub truncated: bool,
-    /// What the command took, if the tool ran one.
+    /// The resources that the command used, if the tool ran one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<CommandUsage>,
 }
 
 impl ToolCompleted {
-    /// What an unfinished call comes to when its job ends.
+    /// The result of an unfinished call whose job has ended.
     pub const UNANSWERED: &str =
         "The job ended before this call had a result. What it did until then may be there in part.";
 
@@ -76,13 +78,13 @@ impl ToolCompleted {
     }
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It did what it should.
     Ok,
-    /// It failed, and the model was told why.
+    /// It failed, and the model received the error.
     Error,
     /// Its time ran out.
     Timeout,

@@ -1,3 +1,5 @@
+//! Errors of jobs.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,7 +23,7 @@ pub enum JobErrorCode {
     Timeout,
     /// The provider was overloaded or out of reach, and stayed so.
     ModelUnavailable,
-    /// The provider refused the request, or answered what nobody can read.
+    /// The provider refused the request, or sent an unreadable answer.
     ModelRefused,
     /// No worker here can ask this model: its provider or its key is not configured.
     ModelNotConfigured,

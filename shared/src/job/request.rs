@@ -1,17 +1,19 @@
+//! The stored request of a job.
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Limits;
+use super::Origin;
 use crate::agent::AgentSnapshot;
 use crate::hook::Hooks;
 use crate::id::AssetId;
-use crate::telemetry::trace::Origin;
+use crate::limits::Limits;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
 /// that is added later needs a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRequest {
-    /// What the person wants.
+    /// The prompt of the job.
     pub prompt: String,
     /// The files to start from.
     pub inputs: Vec<Input>,
@@ -20,9 +22,9 @@ pub struct JobRequest {
     /// Rules for calls of tools, beside those of the skill or agent.
     #[serde(default)]
     pub hooks: Hooks,
-    /// What it may use up.
+    /// The limits of the job.
     pub limits: Limits,
-    /// How often our own faults may end an attempt before the job fails.
+    /// How many attempts may end with an internal error before the job fails.
     pub max_attempts: i16,
     /// Higher goes first within a tenant.
     pub priority: Priority,
@@ -34,7 +36,7 @@ pub struct JobRequest {
     pub origin: Option<Origin>,
 }
 
-/// What a job runs.
+/// The skill or agent that a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A skill, by name.
@@ -56,7 +58,7 @@ pub enum Input {
     Url {
         /// Where; http or https.
         url: String,
-        /// What to call it in the workspace instead of the URL's last segment.
+        /// The file name in the workspace, instead of the last segment of the URL.
         name: Option<String>,
     },
 }
@@ -81,7 +83,7 @@ impl Priority {
     /// The lowest and the highest.
     pub const RANGE: std::ops::RangeInclusive<i16> = -100..=100;
 
-    /// How much earlier than its turn such a job is ranked.
+    /// How much earlier than its age a job of this priority is ranked.
     pub fn head_start(self) -> chrono::TimeDelta {
         chrono::TimeDelta::minutes(self.0.into())
     }

@@ -1,7 +1,9 @@
+//! The status and the outcome of a job.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Where a job stands: `queued → running ⇄ waiting → completed | failed | cancelled`.
+/// The status of a job: `queued → running ⇄ waiting → completed | failed | cancelled`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -49,7 +51,7 @@ impl Status {
     }
 }
 
-/// How a job ended.
+/// The outcome of a finished job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "job_outcome", rename_all = "snake_case")]
 pub enum Outcome {

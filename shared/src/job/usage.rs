@@ -1,10 +1,12 @@
+//! Tokens and money that a job has used.
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::message::Tokens;
 use crate::money::Usd;
 
-/// What a job used.
+/// The usage of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Usage {
     /// Tokens over all replies.
@@ -14,13 +16,13 @@ pub struct Usage {
     pub iterations: u32,
     /// Calls of tools.
     pub tool_calls: u32,
-    /// What counts as used beside that.
+    /// Unconfirmed usage, which counts in addition.
     #[serde(flatten)]
     pub presumed: Presumed,
 }
 
-/// What model calls under a budget are taken to have used whose count never came: they broke off, their worker
-/// was lost, or the provider does not count.
+/// The assumed usage of model calls under a budget whose usage was never reported: the stream broke off, the worker was
+/// lost, or the provider does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Presumed {
     /// Tokens, at most.
@@ -30,7 +32,7 @@ pub struct Presumed {
         skip_serializing_if = "is_default"
     )]
     pub tokens: u64,
-    /// What they cost, at most.
+    /// Their cost, at most.
     #[serde(
         rename = "presumed_cost_usd",
         default,
@@ -44,13 +46,12 @@ pub struct Presumed {
 pub struct Reservation {
     /// Tokens, read and written.
     pub tokens: u64,
-    /// What they cost; missing if the price is not known.
+    /// Their cost; missing if the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Usd>,
 }
 
-/// What is presumed, as a job's log adds up: a call counts as what was reserved for it, from then until it has
-/// said what it used.
+/// The unconfirmed usage of a job, from its log: a call counts as its reservation until its usage is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Presumptions {
     total: Presumed,
@@ -58,19 +59,19 @@ pub struct Presumptions {
 }
 
 impl Presumptions {
-    /// What is presumed now.
+    /// The unconfirmed usage now.
     pub fn total(&self) -> Presumed {
         self.total
     }
 
-    /// A call is about to be made. If another is open, it will never say what it used.
+    /// A call begins. If another is open, its usage will never be known.
     pub fn reserve(&mut self, reservation: Reservation) {
         self.total.tokens = self.total.tokens.saturating_add(reservation.tokens);
         self.total.cost += reservation.cost_usd.unwrap_or_default();
         self.open = Some(reservation);
     }
 
-    /// The open call has used these tokens. What the provider did not count stays presumed.
+    /// The open call has used these tokens. Tokens that the provider did not count stay unconfirmed.
     pub fn settle(&mut self, used: &Tokens) {
         if used.is_counted() {
             return self.release();
@@ -81,7 +82,7 @@ impl Presumptions {
         }
     }
 
-    /// What the open call has used is known otherwise, or nothing.
+    /// The usage of the open call is known from elsewhere, or zero.
     pub fn release(&mut self) {
         if let Some(open) = self.open.take() {
             self.take_back(open.tokens, open.cost_usd.unwrap_or_default());

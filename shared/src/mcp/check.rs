@@ -1,4 +1,4 @@
-//! What a server's settings have to be like.
+//! Validation of the settings of MCP servers.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(super) fn check_tools(patterns: Option<&[String]>, wrong: &mut impl FnMut(&s
     }
 }
 
-/// Where the server is, if that can be told.
+/// The address of the server, if it is valid.
 pub(super) fn check_access(
     command: Option<Vec<String>>,
     env: BTreeMap<String, String>,

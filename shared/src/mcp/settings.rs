@@ -1,4 +1,4 @@
-//! A server as a client describes it, and what can be wrong with that.
+//! The settings of an MCP server as a client writes them.
 
 use std::collections::BTreeMap;
 use std::fmt;

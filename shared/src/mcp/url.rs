@@ -1,3 +1,5 @@
+//! URLs of MCP servers.
+
 use url::Url;
 
 use crate::secret::placeholder;

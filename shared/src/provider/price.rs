@@ -1,4 +1,4 @@
-//! What models cost.
+//! Prices of models.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::message::Tokens;
 use crate::model_name::ModelName;
 use crate::money::Usd;
 
-/// What a model costs: millionths of a dollar for a million tokens of each kind.
+/// The price of a model: millionths of a dollar for a million tokens of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
     input: u64,
@@ -34,7 +34,7 @@ pub struct ModelPrice {
 )]
 pub struct NotAPrice;
 
-/// Millionths in a dollar; as many decimals may be given.
+/// Millionths in a dollar. A price may have six decimals.
 const MICROS: u64 = 1_000_000;
 const DECIMALS: usize = 6;
 /// The highest price, in dollars for a million tokens. Beyond it is a slip of the hand.
@@ -62,7 +62,7 @@ impl Price {
             .map(|micros| micros as f64 / MICROS as f64)
     }
 
-    /// What costs nothing.
+    /// A price of zero.
     pub const FREE: Self = Self {
         input: 0,
         output: 0,
@@ -70,7 +70,7 @@ impl Price {
         cache_write: 0,
     };
 
-    /// What these tokens cost, rounded up.
+    /// The cost of these tokens, rounded up.
     pub fn cost(&self, tokens: &Tokens) -> Usd {
         let cached = tokens
             .cache_read_tokens
@@ -84,7 +84,7 @@ impl Price {
         ])
     }
 
-    /// The most that so many tokens can cost, whichever of those that are read are cached.
+    /// The most that these tokens can cost, whichever input tokens are cached.
     pub fn most(&self, input: u64, output: u64) -> Usd {
         sum(&[(input, self.dearest_input()), (output, self.output)])
     }

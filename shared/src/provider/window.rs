@@ -1,11 +1,11 @@
-//! How much a model can read at once.
+//! Context windows of models.
 
 use std::str::FromStr;
 
 use super::SCRIPT;
 use crate::model_name::ModelName;
 
-/// What models are known to read, in tokens, by how their ids begin; the first that fits counts.
+/// Known context windows in tokens, by prefix of the model id. The first match counts.
 const KNOWN: [(&str, u32); 12] = [
     ("claude", 200_000),
     ("gpt-5", 400_000),
@@ -20,7 +20,7 @@ const KNOWN: [(&str, u32); 12] = [
     ("gemini", 1_000_000),
     ("mistral", 128_000),
 ];
-/// What a model reads of which nothing is known.
+/// The context window of an unknown model.
 const UNKNOWN: u32 = 128_000;
 /// Less is no window: there has to be room for a prompt and a reply.
 const LEAST: u32 = 1_000;

@@ -1,3 +1,5 @@
+//! Master keys, which encrypt secrets.
+
 use std::fmt;
 
 use base64::Engine;
@@ -121,7 +123,7 @@ impl MasterKeys {
     }
 }
 
-/// What a ciphertext is bound to. All parts but the last have a length of their own.
+/// The data to which a ciphertext is bound. All parts but the last have a fixed length or a length prefix.
 fn place(tenant: TenantId, name: &SecretName, key_id: &str) -> Vec<u8> {
     let parts: [&[u8]; 4] = [
         PURPOSE,

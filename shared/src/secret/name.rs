@@ -1,3 +1,5 @@
+//! Names of secrets.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

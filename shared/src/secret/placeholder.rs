@@ -1,4 +1,4 @@
-//! Secrets by name in texts that others read: `{{secret:NAME}}`, in whose place the value is put where it is used.
+//! Placeholders of secrets in texts: `{{secret:NAME}}`.
 
 use super::{SecretName, SecretNameError};
 
@@ -11,7 +11,7 @@ pub enum PlaceholderError {
     /// It begins and does not end.
     #[error("`{BEGIN}` has no `{END}` after it")]
     Open,
-    /// What it names is no secret.
+    /// The name is not that of a secret.
     #[error(transparent)]
     Name(#[from] SecretNameError),
 }

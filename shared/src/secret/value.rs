@@ -1,3 +1,5 @@
+//! Values of secrets.
+
 use secrecy::{ExposeSecret, SecretString};
 
 const MIN_BYTES: usize = 8;
@@ -11,7 +13,7 @@ pub struct SecretValue(SecretString);
 /// A text cannot be a secret's value.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretValueError {
-    /// It could not be told from other text.
+    /// It could not be distinguished from other text.
     #[error(
         "must have at least {MIN_BYTES} bytes between white space: a shorter value would be found, and replaced by \
          its name, where it only happens to stand"

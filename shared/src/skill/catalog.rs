@@ -1,3 +1,5 @@
+//! The catalog of built-in skills.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The files of a skill: its `SKILL.md` and what lies beside it, however they came here.
+//! The files of a skill: its `SKILL.md` and the files beside it.
 
 mod capped;
 mod collect;

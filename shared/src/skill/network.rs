@@ -1,4 +1,4 @@
-//! What of the network a skill's commands may reach, as its front matter declares it.
+//! Network access of a skill's commands, as its front matter declares it.
 
 mod value;
 
@@ -14,7 +14,7 @@ pub use value::{ParameterError, ValueError};
 /// handed over in one message, which holds 253.
 pub const MAX_HOSTS: usize = 64;
 
-/// What of the network a skill's commands may reach.
+/// Network access of a skill's commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Network {
@@ -26,7 +26,7 @@ pub enum Network {
     Hosts(Vec<HostSource>),
 }
 
-/// Where a host comes from.
+/// The source of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSource {
     /// The skill.
@@ -40,13 +40,13 @@ pub enum HostSource {
 /// Hosts and the ports on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRule {
-    /// Which hosts.
+    /// The hosts.
     pub host: HostPattern,
-    /// Which ports.
+    /// The ports.
     pub ports: Ports,
 }
 
-/// Which hosts.
+/// The hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
     /// The one of this name.
@@ -64,7 +64,7 @@ pub enum Ports {
     One(u16),
 }
 
-/// What is wrong with a declaration.
+/// An error in a declaration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// `none` or `public` beside something else.
@@ -87,7 +87,7 @@ pub enum NetworkError {
     Host {
         /// The word.
         word: String,
-        /// What is wrong with it.
+        /// The problem.
         cause: HostError,
     },
     /// More than there can be.

@@ -1,3 +1,5 @@
+//! Debian and Python packages that skills need.
+
 use std::fmt;
 
 use super::Program;

@@ -1,3 +1,5 @@
+//! Parsing `SKILL.md`.
+
 mod front_matter;
 mod parameters;
 
@@ -7,8 +9,9 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use super::{Files, Inputs, Need, Network, Skill};
+use crate::asset::OutputKind;
 use crate::hook::{Hooks, ToolPattern};
-use crate::job::{Limits, OutputKind};
+use crate::limits::Limits;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
 use parameters::parameters;
@@ -46,7 +49,7 @@ pub enum SkillError {
     Field {
         /// Which.
         field: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What skills need of a machine, and the packages that bring it.
+//! Programs that skills need, and the packages that bring them.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! From files to a skill.
+//! Reading a skill from its files.
 
 use super::files::{Files, FilesError, Refusal};
 use super::{Skill, SkillError};

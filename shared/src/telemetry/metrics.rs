@@ -1,4 +1,4 @@
-//! Numbers for operators, in the text that Prometheus reads. README.md says which there are.
+//! Metrics in the text format of Prometheus.
 
 mod plain;
 
@@ -50,7 +50,7 @@ pub type Labels<const N: usize> = [(&'static str, &'static str); N];
 /// Durations by labels.
 pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// What this process counts. Clones count together.
+/// The metrics of this process. Clones share their counters.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,

@@ -1,7 +1,7 @@
-//! Traces: what belongs together, from a client's request over the queue to the last call of a tool.
+//! Traces, from a client's request over the queue to the last call of a tool.
 //!
-//! A trace is on when the program has set an exporter up; until then a span is nothing and costs nothing. Spans say
-//! what was done, how long it took and what came of it; never what a person, a model or a tool said.
+//! A trace exists only if the program has set up an exporter; otherwise a span costs nothing. Spans say what was
+//! done, how long it took and how it ended, never what a person, a model or a tool wrote.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -11,8 +11,9 @@ use opentelemetry::global::{self, BoxedTracer};
 use opentelemetry::propagation::Extractor;
 use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue, Value};
-use serde::{Deserialize, Serialize};
 use tracing::Instrument;
+
+pub use crate::job::Origin;
 
 static TRACER: OnceLock<BoxedTracer> = OnceLock::new();
 
@@ -38,8 +39,8 @@ impl Span {
     /// A span that a message out of the queue has caused.
     pub fn of_message(origin: Option<&Origin>, name: impl FnOnce() -> String) -> Self {
         Self::begin(SpanKind::Consumer, name, || match origin {
-            Some(Origin(fields)) => {
-                global::get_text_map_propagator(|propagator| propagator.extract(fields))
+            Some(origin) => {
+                global::get_text_map_propagator(|propagator| propagator.extract(origin.fields()))
             }
             None => Context::new(),
         })
@@ -121,19 +122,14 @@ impl Span {
     }
 }
 
-/// Where a job came from, as the fields of W3C Trace Context; kept with its request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Origin(HashMap<String, String>);
-
 impl Origin {
-    /// That of whatever is sent from within the span around here; see [`Span::around`].
+    /// The trace context of the current span; see [`Span::around`].
     pub fn current() -> Option<Self> {
         TRACER.get()?;
         let mut fields = HashMap::new();
         global::get_text_map_propagator(|propagator| propagator.inject(&mut fields));
         // An empty `tracestate` says nothing.
         fields.retain(|_, value| !value.is_empty());
-        (!fields.is_empty()).then_some(Self(fields))
+        (!fields.is_empty()).then(|| Self::new(fields))
     }
 }

@@ -1,8 +1,8 @@
-//! A model of one job between two workers, checked in every order in which things can happen: appends that arrive
-//! late or twice, answers that get lost, workers that die, stop, wake up or are cut off.
+//! A model of one job between two workers, checked in every order of events.
 //!
-//! It is the protocol of `db::claim`, `db::log` and `db::run` without their SQL. To know that the properties say
-//! something, the protocol is also checked with one of its rules left out, and each time one of them fails.
+//! Appends arrive late or twice, answers get lost, workers die, stop, continue or are cut off. It is the
+//! protocol of `db::claim`, `db::log` and `db::run` without their SQL. The protocol is also checked with one of
+//! its rules left out, and each time one of the properties must fail.
 
 mod protocol;
 

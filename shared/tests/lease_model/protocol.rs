@@ -1,4 +1,4 @@
-//! What can happen in the model, and what comes of it.
+//! The actions of the model and their effects.
 
 use stateright::{Model, Property};
 

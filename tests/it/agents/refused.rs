@@ -1,4 +1,4 @@
-//! Agents, and jobs of agents, that make no sense.
+//! Invalid agents, and invalid jobs of agents.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Agents over HTTP.
+//! Storing agents over HTTP.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What an answer does.
+//! Approving and denying.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Approvals that nobody answers.
+//! Approvals that expire or are cancelled.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

@@ -1,4 +1,4 @@
-//! Which calls wait, and which are written down.
+//! Hooks: calls that wait, and calls that write a log line.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

@@ -1,5 +1,6 @@
-//! Everything at once: an archive, a page, a person at the terminal, a worker that dies, and a second job that
-//! refers to the first.
+//! Approvals together with everything else.
+//!
+//! An archive, a page, a person at the terminal, a worker that dies, and a second job that refers to the first.
 
 use std::time::Duration;
 

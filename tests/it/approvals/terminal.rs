@@ -1,4 +1,4 @@
-//! Whoever follows a job at a terminal is asked.
+//! Approval prompts at the terminal.
 
 use serde_json::json;
 use tests::model_server::Reply;

@@ -1,4 +1,4 @@
-//! Downloading: whole, in ranges, and not at all if the client has it.
+//! Downloads: whole, in ranges, and conditional.
 
 use reqwest::{Method, Response};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Inputs of a job, as they lie in its workspace.
+//! Inputs of a job in its workspace.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! What is left of files that were refused, abandoned or cut off: nothing.
+//! Cleanup after refused, abandoned and interrupted uploads.
 
 use serde_json::json;
 use tests::model_server::Reply;

@@ -1,4 +1,4 @@
-//! Inputs that come so slowly that they would never be there.
+//! Inputs from servers that send very slowly.
 
 use std::time::Duration;
 

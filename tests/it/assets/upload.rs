@@ -1,4 +1,4 @@
-//! Uploading, and what is known of a file then.
+//! Uploads and their metadata.
 
 use futures_util::stream;
 use reqwest::multipart::{Form, Part};

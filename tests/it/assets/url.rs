@@ -1,4 +1,4 @@
-//! Inputs that are fetched when the job begins.
+//! Inputs that are fetched from URLs.
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpResponse, HttpServer, web};

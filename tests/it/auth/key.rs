@@ -1,4 +1,4 @@
-//! Keys: what opens the service, and what does not.
+//! API keys.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Tenants: what is someone else's does not exist.
+//! Isolation of tenants.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Bodies that are not what they should be.
+//! Invalid bodies.
 
 use futures_util::stream;
 use reqwest::{Body, Method};

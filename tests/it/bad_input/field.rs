@@ -1,4 +1,4 @@
-//! Fields of a new job that make no sense.
+//! Invalid fields of new jobs.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

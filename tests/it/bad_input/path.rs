@@ -1,4 +1,4 @@
-//! Paths, methods and queries that there are not.
+//! Unknown paths, methods and query parameters.
 
 use reqwest::Method;
 use uuid::Uuid;

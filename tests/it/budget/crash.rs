@@ -1,4 +1,4 @@
-//! Budgets over the ends of attempts: no call is forgotten that may have been billed.
+//! Budgets across crashes: a call that may have been billed is always counted.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

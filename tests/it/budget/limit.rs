@@ -1,4 +1,4 @@
-//! A job keeps to its own limits.
+//! Limits of one job.
 
 use reqwest::Method;
 use serde_json::{Value, json};

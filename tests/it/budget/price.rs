@@ -1,4 +1,4 @@
-//! What replies cost.
+//! Costs of replies.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

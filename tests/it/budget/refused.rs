@@ -1,4 +1,4 @@
-//! Limits that make no sense.
+//! Invalid limits.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A tenant's budget that many jobs share, on several workers.
+//! A tenant's budget, shared by many jobs on several workers.
 
 use std::time::Duration;
 

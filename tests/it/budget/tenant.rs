@@ -1,4 +1,4 @@
-//! What a tenant may use up in a month.
+//! Monthly budgets of tenants.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `skillet doctor`
+//! `skillet doctor`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the program says when it is called the wrong way, or where little works.
+//! Wrong usage of the command line, and a broken environment.
 
 use tokio::process::Child;
 

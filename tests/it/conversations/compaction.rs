@@ -1,4 +1,4 @@
-//! Histories that outgrow what the model can read.
+//! Compaction of histories that exceed the context window.
 
 use serde_json::{Value, json};
 use tests::model_server::{Reply, Request};

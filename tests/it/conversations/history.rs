@@ -1,4 +1,4 @@
-//! What a job knows of those before it.
+//! The history that a job gets from earlier jobs.
 
 use reqwest::Method;
 use serde_json::{Value, json};

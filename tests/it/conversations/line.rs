@@ -1,4 +1,4 @@
-//! One at a time, the others in the order in which they came.
+//! Order of jobs in a conversation: one at a time, in order of arrival.
 
 use std::time::Duration;
 
@@ -225,7 +225,7 @@ async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() 
 #[tokio::test]
 async fn a_job_that_nobody_admitted_is_found_however_long_ago_it_came() {
     let service = Service::without_worker().await;
-    let waits = "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, place)
+    let waits = "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, position)
         select first_job_id(now() - interval '1 hour'), id, 'blocked', now(), now(), 1, gen_random_uuid(), 2 from tenant";
     sqlx::query(waits).execute(&service.pool).await.unwrap();
     let lately = Some(Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! Files that go from job to job.
+//! Files that pass from job to job.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Bodies that come too slowly, compressed, or with too much in them.
+//! Slow, compressed and oversized bodies.
 
 use std::time::Duration;
 

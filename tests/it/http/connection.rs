@@ -1,4 +1,4 @@
-//! Connections: which end, and what is said of those that make no sense.
+//! Connections: timeouts, and malformed requests.
 
 use super::Raw;
 use crate::support::Service;

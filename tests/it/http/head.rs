@@ -1,4 +1,4 @@
-//! HEAD, and the headers of all answers.
+//! HEAD requests and response headers.
 
 use reqwest::{Method, Response};
 use serde_json::json;

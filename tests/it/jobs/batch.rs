@@ -1,4 +1,4 @@
-//! Many jobs in one request: all of them or none.
+//! Batches: all jobs or none.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -146,7 +146,7 @@ async fn jobs_of_one_conversation_run_in_the_order_of_the_batch() {
     let first = create(&service, &json!(jobs[..6])).await;
     let second = create(&service, &json!(jobs[6..])).await;
     let ids: Vec<_> = first.into_iter().chain(second).collect();
-    let places = "select array_agg(place order by id) from job group by conversation_id";
+    let places = "select array_agg(position order by id) from job group by conversation_id";
     let places: Vec<Vec<i32>> = sqlx::query_scalar(places)
         .fetch_all(&service.pool)
         .await

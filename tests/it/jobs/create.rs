@@ -1,4 +1,4 @@
-//! Making a job, and waiting for it with the same request.
+//! Creating a job, and waiting for it in the same request.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Removing a job, and what goes with it.
+//! Deleting a job and its data.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

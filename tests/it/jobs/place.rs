@@ -1,4 +1,4 @@
-//! Why a queued job is not running.
+//! The queue status of a job: why it is not running.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Running a job again.
+//! Retrying a finished job.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Jobs that come at the same time, and are written together.
+//! Jobs that are submitted at the same time and written together.
 
 use std::collections::HashSet;
 

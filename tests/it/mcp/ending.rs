@@ -1,4 +1,4 @@
-//! Nothing of a server is left when its attempt ends, however it does.
+//! Cleanup of MCP servers at the end of an attempt.
 
 use serde_json::{Value, json};
 

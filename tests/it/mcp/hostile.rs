@@ -1,4 +1,4 @@
-//! Servers that do not do what they should: the model is told, and the job goes on.
+//! Misbehaving MCP servers: the model gets an error, and the job continues.
 
 use std::time::{Duration, Instant};
 

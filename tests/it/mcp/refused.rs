@@ -1,4 +1,4 @@
-//! Agents whose servers make no sense, and what is stored of those that do.
+//! Invalid MCP settings, and the stored form of valid ones.
 
 use reqwest::Method;
 use serde_json::{Value, json};

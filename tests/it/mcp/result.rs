@@ -1,4 +1,4 @@
-//! What a model gets of a server's tools.
+//! Results of MCP tools.
 
 use serde_json::{Value, json};
 

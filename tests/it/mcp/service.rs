@@ -1,4 +1,4 @@
-//! Servers that are asked by HTTP.
+//! MCP servers over HTTP.
 
 use std::time::{Duration, Instant};
 

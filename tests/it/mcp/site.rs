@@ -1,4 +1,4 @@
-//! MCP servers on 127.0.0.1 that speak streamable HTTP, each path in a way of its own.
+//! A test MCP server with streamable HTTP, with a behaviour for each path.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

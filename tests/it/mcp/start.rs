@@ -1,4 +1,4 @@
-//! Servers that start slowly, badly or not at all.
+//! MCP servers that start slowly, badly or not at all.
 
 use std::time::{Duration, Instant};
 

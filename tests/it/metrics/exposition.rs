@@ -1,4 +1,4 @@
-//! A reader of OpenMetrics text that takes nothing that the standard does not allow.
+//! A strict parser of OpenMetrics text.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

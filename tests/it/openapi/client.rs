@@ -1,4 +1,4 @@
-//! Programs with generated clients: `examples/clients`, as a reader would run them.
+//! Generated clients: the programs of `examples/clients`.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! The pages that show the document to people.
+//! The documentation pages.
 
 use reqwest::{Method, StatusCode};
 

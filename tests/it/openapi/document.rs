@@ -1,4 +1,4 @@
-//! What the document says.
+//! The content of the document.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Requests as the document describes them: what it gives as an example is done, and its numbers are taken.
+//! Requests: the examples of the document succeed, and its bounds are accepted.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Real answers against the schemas of the document. No field may be in an answer that is not in its schema.
+//! Responses: real answers match their schemas, without additional fields.
 
 use std::collections::BTreeSet;
 

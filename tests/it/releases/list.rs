@@ -1,4 +1,4 @@
-//! Lists in which one entry was stored by the next release.
+//! Lists with an entry that the next release has stored.
 
 use reqwest::Method;
 use serde_json::json;

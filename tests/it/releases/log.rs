@@ -1,4 +1,4 @@
-//! Logs in which a worker of the next release has written.
+//! Logs with entries of the next release.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

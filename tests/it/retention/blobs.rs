@@ -1,3 +1,5 @@
+//! Garbage collection of blobs.
+
 use std::fs::{File, create_dir_all, write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -99,7 +101,7 @@ fn age_by_a_day(path: &Path) {
 /// Makes the part of the store with that name the one that is looked through next.
 async fn sweep_next(service: &Service, part: &str) {
     let part = i32::from_str_radix(part, 16).unwrap();
-    let next = sqlx::query("update chore set position = $1 where name = 'blobs'");
+    let next = sqlx::query("update maintenance set position = $1 where name = 'blob_gc'");
     next.bind(part + 255).execute(&service.pool).await.unwrap();
 }
 

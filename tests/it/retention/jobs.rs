@@ -1,3 +1,5 @@
+//! Retention of jobs.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Retention of logs.
+
 use serde_json::json;
 use tests::model_server::Reply;
 
@@ -88,6 +90,6 @@ async fn a_week_that_cannot_be_dropped_now_goes_the_next_time() {
 
 /// Logs that are still to go.
 async fn forgotten(service: &Service) -> i64 {
-    let count = sqlx::query_scalar("select count(*) from forgotten_log");
+    let count = sqlx::query_scalar("select count(*) from expired_log");
     count.fetch_one(&service.pool).await.unwrap()
 }

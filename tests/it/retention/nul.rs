@@ -1,4 +1,4 @@
-//! Texts with NUL, from releases that accepted them.
+//! Stored texts with NUL, from releases that accepted them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Files that are taken again in the moment in which they are to go.
+//! Files that are used again at the moment of their deletion.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Retention of uploads.
+
 use serde_json::{Value, json};
 
 use super::{age, asset_path, forget, is_gone};

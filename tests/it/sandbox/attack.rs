@@ -1,5 +1,6 @@
-//! One attack in two worlds: in a sandbox, where it must fail, and outside of any, where it must succeed, or
-//! its failure proves nothing.
+//! An attack in two worlds: in a sandbox, where it must fail, and outside, where it must succeed.
+//!
+//! If it failed outside, too, its failure in the sandbox would prove nothing.
 
 use std::process::Stdio;
 

@@ -1,4 +1,4 @@
-//! Processes: how many there may be.
+//! Limits on processes.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};

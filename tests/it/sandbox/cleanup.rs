@@ -1,4 +1,4 @@
-//! A thousand commands, fifty at a time: afterwards all is as it was.
+//! Cleanup after a thousand commands, fifty at a time.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The disk: all of a job's bytes, and those of one file. How many names there may be, a test of the watch says.
+//! Limits on the disk: the bytes of a job and of one file. The number of names is tested in the watchdog.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The kernel: its settings, its rarer system calls, and the second numbers of all of them.
+//! The kernel: its settings, rare system calls, and their alternative numbers.
 
 use std::path::Path;
 

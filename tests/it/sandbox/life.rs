@@ -1,4 +1,4 @@
-//! Processes: none outlives what it belongs to.
+//! Lifetime of processes: none outlives its command, job or worker.
 
 use std::time::{Duration, Instant};
 

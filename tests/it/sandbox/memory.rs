@@ -1,4 +1,4 @@
-//! Memory: what a command may have of it, however it asks.
+//! Limits on memory.
 
 use serde_json::Value;
 use tokio::sync::Mutex;

@@ -1,4 +1,4 @@
-//! Which sandbox there is, who decides it, and what is where there can be none.
+//! Isolation modes: choice, and behaviour without sandboxes.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,4 +1,4 @@
-//! What listens on the machine, and what the machine reaches.
+//! The network: local listeners, and destinations of the machine.
 
 use std::io::Write;
 use std::net::{TcpListener, UdpSocket};

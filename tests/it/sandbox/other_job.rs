@@ -1,4 +1,4 @@
-//! Another job of the same worker, at the same time.
+//! Isolation from another job of the same worker.
 
 use super::attack::Worlds;
 use super::user::User;

@@ -1,4 +1,4 @@
-//! Outputs that lead elsewhere, while the job that made them lives. The plainer ones are in `outputs`.
+//! Outputs that lead out of the workspace while the job lives. `outputs` has the simple cases.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Becoming more than one is: other users, set-user-ID programs, capabilities, namespaces, mounts, devices.
+//! Escalation of privileges: users, set-user-ID programs, capabilities, namespaces, mounts, devices.
 
 use super::attack::{Worlds, python};
 use super::user::User;

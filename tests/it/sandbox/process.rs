@@ -1,4 +1,4 @@
-//! The processes of the machine: what is in their environment and memory, and whether they live.
+//! Processes of the machine: environment, memory and signals.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};

@@ -1,4 +1,4 @@
-//! Programs that jobs are full of, in the sandbox that they get.
+//! Common programs of jobs in the sandbox.
 
 use serde_json::json;
 

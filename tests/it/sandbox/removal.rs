@@ -1,4 +1,4 @@
-//! Workspaces that were made to stay.
+//! Workspaces that resist deletion.
 
 use std::path::PathBuf;
 

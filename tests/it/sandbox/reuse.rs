@@ -1,4 +1,4 @@
-//! One sandbox for the quick commands of a job: the next finds nothing of the last, or has another.
+//! Reuse of a job's sandbox: the next command finds nothing of the last, or gets a new sandbox.
 
 use std::time::Duration;
 

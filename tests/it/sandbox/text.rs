@@ -1,4 +1,4 @@
-//! Commands and outputs that are odd or too long.
+//! Odd and long commands and outputs.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Which jobs get which secrets.
+//! Delivery of secrets to jobs.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a job says of its secrets: their names.
+//! Redaction: a job's log has the names of its secrets only.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

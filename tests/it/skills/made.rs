@@ -1,5 +1,4 @@
-//! Jobs of the built-in skills, with the commands that a good model would choose, and what they made, for other
-//! programs to look at.
+//! Jobs of the built-in skills, with the commands that a good model would choose, and their outputs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,4 +1,4 @@
-//! Streams that end before their job does.
+//! Streams that end before their job.
 
 use std::time::Duration;
 

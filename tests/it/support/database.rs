@@ -1,3 +1,5 @@
+//! Databases of tests, on one server a run.
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;

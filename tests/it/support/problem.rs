@@ -1,4 +1,4 @@
-//! What every refusal has to be, whatever it refuses.
+//! Checks that hold for every error response.
 
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;

@@ -1,3 +1,5 @@
+//! Processes of the program under test.
+
 use std::path::Path;
 
 pub(crate) use tests::process::Process;

@@ -1,3 +1,5 @@
+//! Python environments for tests.
+
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 

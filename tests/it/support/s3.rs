@@ -1,3 +1,5 @@
+//! An S3 server for tests.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -1,3 +1,5 @@
+//! Readers of event streams.
+
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response, StatusCode};

@@ -1,3 +1,5 @@
+//! The command line in a folder of its own.
+
 use std::process::{Output, Stdio};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! A pseudo-terminal.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Requests to APIs: what is sent, what comes back, and who is asked at all.
+//! Requests to HTTP APIs.
 
 use crate::egress::machine;
 use reqwest::Method;

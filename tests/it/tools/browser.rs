@@ -1,4 +1,4 @@
-//! Tools that look at pages with Chromium.
+//! Browser tools, with Chromium.
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};

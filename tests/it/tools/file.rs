@@ -1,4 +1,4 @@
-//! Files of the workspace, and of nothing else.
+//! File tools, confined to the workspace.
 
 use serde_json::json;
 

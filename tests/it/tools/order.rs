@@ -1,4 +1,4 @@
-//! One result each, in the order of the calls.
+//! Order of results: one each, in the order of the calls.
 
 use std::time::{Duration, Instant};
 

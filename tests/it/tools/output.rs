@@ -1,4 +1,4 @@
-//! Results that are larger than what a model reads.
+//! Results that are larger than a model reads.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Commands, as agents run them.
+//! Shell commands of agents.
 
 use serde_json::json;
 

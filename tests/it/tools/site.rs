@@ -1,4 +1,4 @@
-//! A server on 127.0.0.1, which the operator of these tests allows. It is as hostile as a path asks it to be.
+//! A test web server on 127.0.0.1, with a friendly or hostile behaviour for each path.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Pages of the web, of friendly and of hostile servers.
+//! Web pages of friendly and hostile servers.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! A collector of spans: what OTLP over HTTP is sent to.
+//! A test collector for OTLP over HTTP.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Who else on the machine can read the files of a data directory.
+//! File permissions of a data directory.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

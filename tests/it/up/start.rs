@@ -1,4 +1,4 @@
-//! What is said while a service starts, and to whoever comes meanwhile.
+//! Messages during the start of a service.
 
 use std::fs::File;
 use std::net::TcpListener;

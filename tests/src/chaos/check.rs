@@ -1,5 +1,6 @@
-//! What must be true of every run, whatever was done to the service. Each rule reads a history and says what is
-//! wrong with it, in sentences.
+//! Rules that hold for every run, whatever was done to the service.
+//!
+//! Each rule reads a history and returns its violations as sentences.
 
 mod cap;
 mod ending;

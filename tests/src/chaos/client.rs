@@ -1,4 +1,4 @@
-//! A client that does what clients should: it asks again until it knows, and takes a stream up where it was.
+//! A client that retries until it has an answer, and resumes broken streams.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! A host clock that is wrong, for one process.
+//! A wrong host clock for one process.
 
 use std::path::PathBuf;
 

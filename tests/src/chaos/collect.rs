@@ -1,4 +1,4 @@
-//! Collecting what there is to know of a run when all of its jobs have ended.
+//! Collecting the history of a run when all of its jobs have ended.
 
 use std::collections::HashMap;
 

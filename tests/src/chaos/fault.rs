@@ -1,4 +1,4 @@
-//! What is done to a service.
+//! Faults that are injected into a service.
 
 /// What is done to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

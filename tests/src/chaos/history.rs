@@ -1,4 +1,4 @@
-//! All that is known of a run when it is over. Nothing here asks anyone: it can be written by hand.
+//! The history of a run. It needs no service, so that tests can write one.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! How long it takes until a job goes on when its worker is lost or leaves.
+//! The latency of a takeover when a worker is lost or drains.
 
 use std::time::Duration;
 

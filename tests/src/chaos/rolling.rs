@@ -1,5 +1,6 @@
-//! One long job while its workers are replaced, again and again: nothing of it is lost or done twice, and no
-//! attempt is burnt.
+//! One long job while its workers are replaced again and again.
+//!
+//! Nothing of it is lost or done twice, and no attempt is used up.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is asked of the service in a run, and what is done to it meanwhile: all of it out of the seed.
+//! The schedule of a run, made from its seed: requests and faults.
 
 use std::fmt;
 use std::time::Duration;

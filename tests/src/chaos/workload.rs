@@ -1,4 +1,4 @@
-//! What the jobs of a run are: their requests, and what the model says to them.
+//! The jobs of a run: requests, and replies of the model.
 
 use std::time::Duration;
 

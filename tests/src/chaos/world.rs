@@ -1,4 +1,4 @@
-//! A service of its own, with all that can be done to it.
+//! A service for a run, with the faults that can be injected into it.
 
 mod api;
 mod database;

@@ -1,4 +1,4 @@
-//! Cutting what is said into pieces that fit nobody's expectations.
+//! Splitting replies into awkward chunks.
 
 use bytes::Bytes;
 

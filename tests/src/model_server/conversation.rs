@@ -1,4 +1,4 @@
-//! All that the server knows under one marker.
+//! The state of one marker.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is wrong with a request, and the checks that both formats share.
+//! Violations of a request, and the rules that both formats share.
 
 use std::collections::HashSet;
 

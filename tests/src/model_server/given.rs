@@ -1,4 +1,4 @@
-//! A message on its way out: its script, and the ids under which the client will know it.
+//! A message for the client: its script, and its ids on the wire.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,7 @@
-//! What was said before may not change: each request has to continue an earlier one.
+//! The rule that history does not change: each request continues an earlier one.
 //!
-//! The messages of all requests make a tree. A node is a sequence of messages, known by its hash,
-//! so that a long load test does not fill the memory with ever longer transcripts.
+//! The messages of all requests make a tree. A node is a sequence of messages, known by its hash, so that a
+//! long load test does not fill the memory with transcripts.
 
 use std::collections::HashMap;
 

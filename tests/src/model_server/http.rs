@@ -1,4 +1,4 @@
-//! The HTTP side: two paths, and threads that serve them.
+//! The HTTP server: two paths, and their threads.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};

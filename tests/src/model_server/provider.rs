@@ -1,4 +1,4 @@
-//! Which of the two wire formats a request is in.
+//! The two wire formats.
 
 use serde_json::{Value, json};
 

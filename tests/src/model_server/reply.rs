@@ -1,4 +1,4 @@
-//! What a test lets the model answer.
+//! Scripted replies.
 
 use std::time::Duration;
 

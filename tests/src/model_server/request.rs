@@ -1,4 +1,4 @@
-//! A request as it came in.
+//! A received request.
 
 use std::collections::BTreeMap;
 use std::ops::Index;

@@ -1,4 +1,4 @@
-//! All scripts, and what every request is answered with.
+//! All scripts, and the choice of the reply to a request.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! The body of a streamed answer.
+//! The body of a streamed reply.
 
 use std::collections::VecDeque;
 use std::io;

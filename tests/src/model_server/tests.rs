@@ -1,4 +1,4 @@
-//! The scripted model, asked over HTTP as any client would ask it.
+//! Tests of the scripted model over HTTP.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 

@@ -1,4 +1,4 @@
-//! What became of the connections: stalls, and clients that hung up.
+//! The connections: stalls, and clients that hang up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

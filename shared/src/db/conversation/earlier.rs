@@ -1,4 +1,4 @@
-//! What a job finds in its conversation when it begins.
+//! The history that a job finds in its conversation when it begins.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::id::{ConversationId, JobId};
 use crate::job::Input;
 use crate::stored::{UnreadableRow, read};
 
-/// The last summary that the job at a place, or one before it, made.
+/// The last summary that the job at a position, or one before it, made.
 pub async fn get_summary(
     db: impl PgExecutor<'_>,
     seat: Seat,
@@ -20,8 +20,8 @@ pub async fn get_summary(
         r#"select event.data as "data: Json<ConversationCompacted>"
            from job
            join job_event as event on event.job_id = job.id and event.type = 'conversation.compacted'
-           where job.conversation_id = $1 and job.place <= $2
-           order by job.place desc, event.seq desc
+           where job.conversation_id = $1 and job.position <= $2
+           order by job.position desc, event.seq desc
            limit 1"#,
         seat.conversation.0,
         seat.place,
@@ -31,7 +31,7 @@ pub async fn get_summary(
     Ok(data.map(|Json(data)| data))
 }
 
-/// The place of the first job of a conversation that is not before `job`; `None` if there is none. If that job was
+/// The position of the first job of a conversation that is not before `job`; `None` if there is none. If that job was
 /// deleted, it is the first that is younger.
 pub async fn get_first_place(
     db: impl PgExecutor<'_>,
@@ -40,8 +40,8 @@ pub async fn get_first_place(
 ) -> sqlx::Result<Option<i32>> {
     sqlx::query_scalar!(
         "select coalesce(
-             (select place from job where conversation_id = $1 and id = $2),
-             (select min(place) from job where conversation_id = $1 and id > $2)
+             (select position from job where conversation_id = $1 and id = $2),
+             (select min(position) from job where conversation_id = $1 and id > $2)
          )",
         conversation.0,
         job.0,
@@ -54,32 +54,32 @@ pub async fn get_first_place(
 pub struct Earlier {
     /// The job.
     pub job: JobId,
-    /// Its place.
+    /// Its position.
     pub place: i32,
-    /// What was asked, if this release can read it.
+    /// The request, if this release can read it.
     pub asked: Result<Asked, UnreadableRow>,
 }
 
 /// The part of a request that later jobs of the conversation are told.
 #[derive(Deserialize)]
 pub struct Asked {
-    /// What the person wanted.
+    /// The prompt.
     pub prompt: String,
     /// The files to start from.
     pub inputs: Vec<Input>,
 }
 
-/// The last job before a place, unless its own place is before `first`. One at a time: a request may be large.
+/// The last job before a position, unless its own position is before `first`. One at a time: a request may be large.
 pub async fn get_before(
     db: impl PgExecutor<'_>,
     seat: Seat,
     first: i32,
 ) -> sqlx::Result<Option<Earlier>> {
     let row = sqlx::query!(
-        r#"select id, place as "place!", request as "request: Json<Box<RawValue>>"
+        r#"select id, position as "position!", request as "request: Json<Box<RawValue>>"
            from job
-           where conversation_id = $1 and place < $2 and place >= $3
-           order by place desc
+           where conversation_id = $1 and position < $2 and position >= $3
+           order by position desc
            limit 1"#,
         seat.conversation.0,
         seat.place,
@@ -89,7 +89,7 @@ pub async fn get_before(
     .await?;
     Ok(row.map(|row| Earlier {
         job: JobId(row.id),
-        place: row.place,
+        place: row.position,
         asked: read("an earlier job's request", &row.request),
     }))
 }

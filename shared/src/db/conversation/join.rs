@@ -1,4 +1,4 @@
-//! Taking places in conversations.
+//! Positions of new jobs in their conversations.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,25 @@ use super::super::Connection;
 use crate::conversation::Seat;
 use crate::id::{ConversationId, TenantId};
 
-/// A place that was given to a job that is about to be inserted.
+/// A position that was given to a job that is about to be inserted.
 #[derive(Clone, Copy, Debug)]
 pub struct TakenSeat {
-    /// Where.
+    /// The position.
     pub seat: Seat,
-    /// Whether a job before it has not ended, so that it has to wait. If that ends before this is committed, nobody makes
-    /// it ready: then `db::run::admit_blocked` does, or a second later `admit_stalled`.
+    /// Whether it waits for an unfinished job before it. If that job ends before the commit, `db::run::admit_blocked`
+    /// makes this job ready, or a second later `admit_stalled`.
     pub is_blocked: bool,
 }
 
-/// Gives jobs that are about to be inserted their places, each in the conversation that is named for it, in the order
-/// in which they come; `None` where there is no such conversation. Others who want to join wait until the caller commits.
+/// Assigns positions to jobs that are about to be inserted, in order, each in its conversation; `None` for a conversation
+/// that does not exist. Other jobs that join these conversations wait until the caller commits.
 pub async fn join(
     db: &mut Connection,
     tenant: TenantId,
     jobs: &[ConversationId],
 ) -> sqlx::Result<Vec<Option<TakenSeat>>> {
     let conversations: Vec<_> = jobs.iter().map(|id| id.0).collect();
-    // Locked in one order by all, so that nobody waits in a circle.
+    // Locked in the same order everywhere, so that there is no deadlock.
     let joined = sqlx::query!(
         r#"with joining as (
                select id, count(*)::int as jobs from unnest($2::uuid[]) as job (id) group by id
@@ -35,16 +35,16 @@ pub async fn join(
                order by id
                for update of conversation
            )
-           update conversation set last_place = last_place + held.jobs
+           update conversation set last_position = last_position + held.jobs
            from held
            where conversation.id = held.id
-           returning conversation.id, last_place - held.jobs as "before!""#,
+           returning conversation.id, last_position - held.jobs as "before!""#,
         tenant.0,
         &conversations,
     )
     .fetch_all(&mut *db)
     .await?;
-    // Asked when they are held: who was before us has committed.
+    // Read after the locks: jobs that joined earlier are committed.
     let busy = sqlx::query_scalar!(
         r#"select distinct conversation_id as "id!" from run where conversation_id = any($1)"#,
         &conversations,
@@ -57,11 +57,11 @@ pub async fn join(
     });
     let mut last: HashMap<_, _> = last.collect();
     let seats = jobs.iter().map(|conversation| {
-        let (place, is_busy) = last.get_mut(conversation)?;
-        *place += 1;
+        let (position, is_busy) = last.get_mut(conversation)?;
+        *position += 1;
         let seat = Seat {
             conversation: *conversation,
-            place: *place,
+            place: *position,
         };
         let is_blocked = std::mem::replace(is_busy, true);
         Some(TakenSeat { seat, is_blocked })

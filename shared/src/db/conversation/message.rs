@@ -1,4 +1,4 @@
-//! What was said in conversations, message by message.
+//! The messages of conversations.
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
@@ -9,41 +9,41 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use crate::conversation::{Message, Said};
-use crate::event::{ConversationCompacted, ToolCompleted};
+use crate::event::{ConversationCompacted, EventKind, ToolCompleted};
 use crate::id::{ConversationId, JobId};
 use crate::message::AssistantMessage;
 
-/// Where in a conversation something was said: the job's place, and the number in its log.
+/// The position of a message in a conversation: that of its job, and its number in the log.
 pub type Position = (i32, i64);
 
-/// What was said after a position, in order, each with its own. What this release cannot read is `None`.
+/// The messages after a position, in order, each with its position. A message that this release cannot read is `None`.
 pub async fn list_messages(
     db: impl PgExecutor<'_>,
     id: ConversationId,
-    (place, seq): Position,
+    (position, seq): Position,
     limit: i64,
 ) -> sqlx::Result<Vec<(Position, Option<Message>)>> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select place as "place!", seq as "seq!", job_id as "job_id!", type as "kind!", at as "at!",
+        r#"select position as "position!", seq as "seq!", job_id as "job_id!", type as "kind!", at as "at!",
                data as "data!: Json<Box<RawValue>>"
            from (
-               select place, 0 as seq, id as job_id, 'prompt' as type, created_at as at, request as data
+               select position, 0 as seq, id as job_id, 'prompt' as type, created_at as at, request as data
                from job
                where conversation_id = $1
                union all
-               select job.place, event.seq, job.id, event.type, event.at, event.data
+               select job.position, event.seq, job.id, event.type, event.at, event.data
                from job
                join job_event as event on event.job_id = job.id
                where job.conversation_id = $1
-                 and job.place >= $2
+                 and job.position >= $2
                  and event.type in ('message.completed', 'tool.completed', 'conversation.compacted')
            ) as said
-           where (place, seq) > ($2, $3)
-           order by place, seq
+           where (position, seq) > ($2, $3)
+           order by position, seq
            limit $4"#,
         id.0,
-        place,
+        position,
         seq,
         limit,
     )
@@ -59,7 +59,7 @@ struct Asked {
 }
 
 struct Row {
-    place: i32,
+    position: i32,
     seq: i64,
     job_id: Uuid,
     kind: String,
@@ -80,19 +80,19 @@ impl Row {
             at: self.at,
             said,
         });
-        ((self.place, self.seq), message)
+        ((self.position, self.seq), message)
     }
 
     fn said(&self) -> serde_json::Result<Said> {
         let data = self.data.0.get();
-        Ok(match self.kind.as_str() {
-            "message.completed" => {
+        Ok(match EventKind::parse(&self.kind) {
+            Some(EventKind::MessageCompleted) => {
                 let reply: AssistantMessage = serde_json::from_str(data)?;
                 Said::Assistant {
                     content: reply.content,
                 }
             }
-            "tool.completed" => {
+            Some(EventKind::ToolCompleted) => {
                 let ToolCompleted {
                     call_id,
                     outcome,
@@ -105,7 +105,7 @@ impl Row {
                     output,
                 }
             }
-            "conversation.compacted" => {
+            Some(EventKind::ConversationCompacted) => {
                 let compacted: ConversationCompacted = serde_json::from_str(data)?;
                 Said::Summary {
                     text: compacted.summary,

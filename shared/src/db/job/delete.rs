@@ -1,4 +1,4 @@
-//! Removing jobs that have ended.
+//! Deletion of finished jobs.
 
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
@@ -39,8 +39,8 @@ pub async fn lock_ended(
 
 /// Locks up to `limit` jobs after `after` that ended before `cutoff`, in the order in which they were made.
 ///
-/// Left out are those of conversations that went on later, those of which a later job has taken a file, and those
-/// that have one of the `inputs` of jobs that have not ended.
+/// Skips jobs of conversations with a later job, jobs with a file that a later job used, and jobs with one of the
+/// `inputs` of unfinished jobs.
 pub async fn lock_old(
     db: &mut Connection,
     cutoff: DateTime<Utc>,
@@ -63,7 +63,7 @@ pub async fn lock_old(
                          from job as latest
                          join job_end as latest_end on latest_end.job_id = latest.id
                          where latest.conversation_id = job.conversation_id
-                         order by place desc
+                         order by position desc
                          limit 1
                      )
              )
@@ -83,15 +83,15 @@ pub async fn lock_old(
     .await
 }
 
-/// Those of the jobs, which the caller has locked, of which a file has been taken by a new job since `cutoff`. The files
-/// of the others stay locked, so that nobody takes them before they are removed.
+/// Returns those of the locked jobs with a file that a new job has used since `cutoff`. The files of the others stay
+/// locked, so that no job uses them before they are deleted.
 pub async fn list_taken_again(
     db: &mut Connection,
     cutoff: DateTime<Utc>,
     jobs: &[JobId],
 ) -> sqlx::Result<Vec<JobId>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
-    // Locked in one order by all, so that nobody waits in a circle.
+    // Locked in the same order everywhere, so that there is no deadlock.
     sqlx::query_scalar!(
         r#"with held as materialized (
                select job_id, used_at from asset where job_id = any($1) order by id for update
@@ -104,8 +104,8 @@ pub async fn list_taken_again(
     .await
 }
 
-/// Removes jobs that the caller has locked, with all that is theirs but their logs. Returns the hashes of their files,
-/// for `db::asset::release_blob` when this is committed.
+/// Deletes locked jobs with everything that belongs to them except their logs. Returns the hashes of their files, for
+/// `db::asset::release_blob` after the commit.
 pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query_scalar!(

@@ -1,4 +1,4 @@
-//! Accepting jobs: one statement, however many there are.
+//! Inserting accepted jobs, in one statement for any number of them.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::db::JsonText;
 use crate::db::conversation::TakenSeat;
-use crate::event::{EventData, JobQueued};
+use crate::event::{EventData, EventKind, JobQueued};
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Status, Target, preview};
 use crate::model_name::ModelName;
@@ -16,9 +16,9 @@ use crate::model_name::ModelName;
 pub struct NewJob {
     /// Its identifier.
     pub id: JobId,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: TenantId,
-    /// What it runs.
+    /// The skill or agent.
     pub target: Target,
     /// What lists show of it.
     pub title: String,
@@ -26,19 +26,19 @@ pub struct NewJob {
     pub external_id: Option<String>,
     /// The model that does the thinking.
     pub model: ModelName,
-    /// Its place in a conversation, given by `db::conversation::join` in the same transaction.
+    /// Its position in a conversation, given by `db::conversation::join` in the same transaction.
     pub seat: Option<TakenSeat>,
-    /// Which version of the skill, if the tenant uploaded it.
+    /// The version of the skill, if the tenant uploaded it.
     pub skill_version: Option<i32>,
     /// SHA-256 of the skill, hexadecimal; none for an agent's job.
     pub skill_digest: Option<String>,
-    /// What it needs of a worker that is not said by the name of its skill.
+    /// Requirements for a worker beside the name of the skill.
     pub needs: Needs,
     /// The rest of what was asked for.
     pub request: JobRequest,
-    /// What the client attached.
+    /// Data that the client attached.
     pub metadata: Map<String, Value>,
-    /// The job of which this is a retry.
+    /// The job that this job retries.
     pub retry_of: Option<JobId>,
     /// The earliest start; now if `None` or past, so that an early date is no priority.
     pub run_at: Option<DateTime<Utc>>,
@@ -46,23 +46,23 @@ pub struct NewJob {
     pub digest: String,
 }
 
-/// What a job needs of the worker that takes it.
+/// Requirements of a job for its worker.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// What must be installed, alternatives with `|` between them, for a skill that its tenant has uploaded.
+    /// Programs that an uploaded skill needs; `|` separates alternatives.
     pub programs: Option<Vec<String>>,
     /// Whether its commands must reach hosts, for such a skill and for an agent.
     pub network: bool,
 }
 
-/// Accepts jobs, all or none, and returns when: the requests, their places in the queue and the first entries of their
-/// logs. `counted` is what `db::submit_limit::take` said, in the same transaction, if they are one tenant's.
+/// Inserts accepted jobs, all or none: requests, runs and the first events of their logs. Returns the time. `counted` is
+/// the result of `db::submit_limit::take` in the same transaction.
 ///
-/// It looks at no other table: planning it anew for each size of a batch would take longer than to run it.
+/// It reads no other table: a new plan for each size of a batch would take longer than the statement.
 ///
-/// Where an id was made by a clock that is far from the database's, the error is one of which `is_of_another_time` holds.
+/// If an id was made by a clock that is far from the database's, `is_of_another_time` holds for the error.
 ///
-/// Where the version of a skill is gone, the error is one of which `db::skill::is_held` holds.
+/// If the version of a skill is gone, `db::skill::is_held` holds for the error.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     counted: bool,
@@ -78,13 +78,13 @@ pub async fn insert(
                 $20::json[], $22::text[], $23::text[], $24::text[]
             ) as t (
                 tenant_id, id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
-                place, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
+                position, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
                 queued, title, prompt_preview, external_id
             )
             where check_job_ids($3)
         ),
         queued as (
-            insert into run (job_id, tenant_id, counted, skill, state, run_at, rank, last_seq, needs_network, conversation_id, place, needs)
+            insert into run (job_id, tenant_id, counts_toward_limit, skill, state, run_at, rank, last_seq, needs_network, conversation_id, position, needs)
             select
                 id, tenant_id, $2, skill,
                 case
@@ -93,7 +93,7 @@ pub async fn insert(
                     else 'ready'
                 end,
                 greatest(run_at, now()), greatest(run_at, now()) - head_start * interval '1 second', 1, needs_network,
-                conversation_id, place, string_to_array(needs, ' ')
+                conversation_id, position, string_to_array(needs, ' ')
             from new
         ),
         logged as (
@@ -103,11 +103,11 @@ pub async fn insert(
         accepted as (
             insert into job (
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id,
-                place, skill_version, skill_digest, title, prompt_preview, external_id
+                position, skill_version, skill_digest, title, prompt_preview, external_id
             )
             select
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
-                place, skill_version, decode(skill_digest, 'hex'), title, prompt_preview, external_id
+                position, skill_version, decode(skill_digest, 'hex'), title, prompt_preview, external_id
             from new
         )
         select now() as "now!"
@@ -123,7 +123,7 @@ pub async fn insert(
         &rows.retries_of as &[Option<Uuid>],
         &rows.agent_versions as &[Option<i32>],
         &rows.conversations as &[Option<Uuid>],
-        &rows.places as &[Option<i32>],
+        &rows.positions as &[Option<i32>],
         &rows.are_blocked,
         &rows.skill_versions as &[Option<i32>],
         &rows.skill_digests as &[Option<&str>],
@@ -132,7 +132,7 @@ pub async fn insert(
         &rows.need_network,
         &rows.needs as &[Option<String>],
         &rows.queued as &[JsonText],
-        rows.kind,
+        EventKind::JobQueued.as_str(),
         &rows.titles as &[&str],
         &rows.previews,
         &rows.external_ids as &[Option<&str>],
@@ -206,7 +206,7 @@ struct Rows<'a> {
     retries_of: Vec<Option<Uuid>>,
     agent_versions: Vec<Option<i32>>,
     conversations: Vec<Option<Uuid>>,
-    places: Vec<Option<i32>>,
+    positions: Vec<Option<i32>>,
     are_blocked: Vec<bool>,
     skill_versions: Vec<Option<i32>>,
     skill_digests: Vec<Option<&'a str>>,
@@ -219,8 +219,6 @@ struct Rows<'a> {
     titles: Vec<&'a str>,
     previews: Vec<String>,
     external_ids: Vec<Option<&'a str>>,
-    /// The type of the first entries.
-    kind: String,
 }
 
 impl<'a> Rows<'a> {
@@ -229,8 +227,7 @@ impl<'a> Rows<'a> {
         for job in jobs {
             let (skill, agent) = job.names();
             let digest = job.digest.clone();
-            let (kind, queued) = EventData::JobQueued(JobQueued { digest }).to_stored();
-            rows.kind = kind;
+            let (_, queued) = EventData::JobQueued(JobQueued { digest }).to_stored();
             rows.tenants.push(job.tenant.0);
             rows.ids.push(job.id.0);
             rows.skills.push(skill);
@@ -243,7 +240,7 @@ impl<'a> Rows<'a> {
             let seat = job.seat;
             rows.conversations
                 .push(seat.map(|it| it.seat.conversation.0));
-            rows.places.push(seat.map(|it| it.seat.place));
+            rows.positions.push(seat.map(|it| it.seat.place));
             rows.are_blocked.push(seat.is_some_and(|it| it.is_blocked));
             rows.skill_versions.push(job.skill_version);
             rows.skill_digests.push(job.skill_digest.as_deref());

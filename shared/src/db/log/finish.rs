@@ -1,4 +1,4 @@
-//! The end of a job.
+//! The last event of a job, and the end of its run.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! What to ask when the answer to an append got lost.
+//! Recovery of an append whose answer was lost.
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -7,8 +7,8 @@ use super::{Append, Lease};
 use crate::event::EventData;
 use crate::id::JobId;
 
-/// Which of these appends, each with the attempt that made it, are written. The last entries are compared as they
-/// are: whoever took a job over wrote under its last attempt too.
+/// Returns the leases of those appends, each given with its attempt, that are written. Compares the last events as text,
+/// because a worker that takes a job over also writes under its last attempt.
 pub async fn list_written(
     db: impl PgExecutor<'_>,
     appends: &[(&Append, i32)],

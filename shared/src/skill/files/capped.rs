@@ -1,4 +1,4 @@
-//! A reader that stops what grows too much.
+//! A reader with a limit on its length.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ impl<R: Read> Read for Capped<R> {
     }
 }
 
-/// What it says then; other libraries hand it on.
+/// The message of its error, which other libraries pass on.
 #[derive(Debug, thiserror::Error)]
 #[error("more than there may be")]
 pub(super) struct TooMuch;

@@ -1,4 +1,4 @@
-//! Taking in files one by one, whoever sends them: counted as they come, and refused at the first that is wrong.
+//! Collecting the files of an upload one by one, with limits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;

@@ -1,5 +1,6 @@
-//! Where a file of a skill may lie. What is accepted means the same file on every system, and never leads out of
-//! the skill's folder.
+//! Paths of files in a skill.
+//!
+//! An accepted path means the same file on every system, and never leads out of the skill's folder.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,7 +11,7 @@ const MAX_BYTES: usize = 150;
 const MAX_NAME_BYTES: usize = 100;
 /// Folders within folders.
 const MAX_DEPTH: usize = 8;
-/// What programs leave behind in folders, and nobody means to send.
+/// Files that programs leave in folders and that are no part of a skill.
 const LITTER: [&str; 4] = [".git", ".DS_Store", "__MACOSX", "__pycache__"];
 
 /// The path of a file from the folder of its skill, with `/` between names.

@@ -1,4 +1,4 @@
-//! Why files cannot be a skill, in words for whoever sent them.
+//! Reasons why files cannot be a skill.
 
 use std::{fmt, io};
 
@@ -16,7 +16,7 @@ const MAX_SHOWN_CHARS: usize = 100;
 pub struct FilesError {
     /// The file as it was named; none if it is about all of them.
     pub path: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub refusal: Refusal,
 }
 
@@ -78,7 +78,7 @@ pub enum Refusal {
 }
 
 impl FilesError {
-    /// What is wrong with the file of that name, which may be anything.
+    /// A problem with the file of that name, which may be any text.
     pub(super) fn of(raw: &[u8], refusal: impl Into<Refusal>) -> Self {
         let shown = String::from_utf8_lossy(raw);
         let plain = shown.chars().map(|char| match char {

@@ -1,4 +1,4 @@
-//! Tar archives: the ones that are sent, and the one form in which skills are stored.
+//! Tar archives: uploaded ones, and the canonical form in which skills are stored.
 
 use std::io::{Read, Write};
 

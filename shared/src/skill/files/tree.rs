@@ -1,4 +1,4 @@
-//! Skills that are folders: of this machine, or of the program itself.
+//! Skills in folders, on this machine or embedded in the program.
 
 use std::fs::{self, File};
 use std::io;

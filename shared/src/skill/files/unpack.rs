@@ -1,4 +1,4 @@
-//! From an archive that someone sent to the files of a skill.
+//! Unpacking uploaded archives.
 
 use super::{Files, FilesError, MAX_PACKED_BYTES, Refusal, tar, zip};
 

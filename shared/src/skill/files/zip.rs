@@ -1,4 +1,4 @@
-//! ZIP archives. They say everything twice, so those that contradict themselves are refused.
+//! ZIP archives. Their headers are redundant, so archives that contradict themselves are refused.
 
 use std::io::{self, Cursor};
 

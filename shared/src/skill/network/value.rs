@@ -1,3 +1,5 @@
+//! YAML values of a network declaration.
+
 use serde_json::Value;
 
 use super::{HostPattern, HostRule, MAX_HOSTS, Ports};

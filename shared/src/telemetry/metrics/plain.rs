@@ -1,4 +1,4 @@
-//! The text format of Prometheus, version 0.0.4, made of the OpenMetrics text that the library writes.
+//! The text format of Prometheus 0.0.4, converted from OpenMetrics text.
 
 /// The same metrics. A family of 0.0.4 has the name of its samples, suffix and all, and knows neither units nor
 /// `info`.

@@ -1,4 +1,4 @@
-//! How many jobs ran at once.
+//! Caps on running jobs.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! How jobs come to be, and how they end.
+//! The beginning and the end of jobs.
 
 use crate::chaos::history::{History, JobHistory};
 

@@ -1,4 +1,4 @@
-//! What commands left in the workspace.
+//! Files that commands left in the workspace.
 
 use std::collections::BTreeMap;
 

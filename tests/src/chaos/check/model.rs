@@ -1,4 +1,4 @@
-//! What the model was asked.
+//! Requests to the model.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What readers saw.
+//! Events that readers received.
 
 use serde_json::Value;
 

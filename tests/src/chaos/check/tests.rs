@@ -1,3 +1,5 @@
+//! Histories that violate one rule each.
+
 mod time;
 mod version;
 

@@ -1,4 +1,4 @@
-//! When things happened.
+//! Times of events.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;

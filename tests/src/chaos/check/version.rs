@@ -1,4 +1,4 @@
-//! What workers do that come across a request that they cannot read.
+//! Requests that a worker's release cannot read.
 
 use crate::chaos::history::{History, JobHistory};
 

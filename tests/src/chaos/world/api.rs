@@ -1,4 +1,4 @@
-//! An API process, which begins again at the same address.
+//! An API process that restarts at the same address.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;

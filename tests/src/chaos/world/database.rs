@@ -1,4 +1,4 @@
-//! The database server, and what is done to it and to its connections.
+//! The database server, and faults of it and its connections.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! The next version of the service, which knows a tool that this one does not.
+//! The next release of the service, which knows a tool that this one does not.
 //!
-//! It is this version, for which a word is translated on its way out of the database.
+//! It is this release with one word translated on its way out of the database.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

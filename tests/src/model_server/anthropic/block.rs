@@ -1,4 +1,4 @@
-//! What Anthropic would refuse in the content of a message.
+//! Anthropic's rules for the content of messages.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

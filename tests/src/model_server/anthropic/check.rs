@@ -1,4 +1,4 @@
-//! What Anthropic would refuse.
+//! Anthropic's rules for requests.
 
 use serde_json::Value;
 

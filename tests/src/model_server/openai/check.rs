@@ -1,4 +1,4 @@
-//! What OpenAI, or a server that is compatible with it, would refuse.
+//! The rules of OpenAI, and of compatible servers, for requests.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A client that knows the wire and nothing else.
+//! A minimal client of the wire formats.
 
 use std::sync::LazyLock;
 

@@ -1,3 +1,5 @@
+//! Scripted failures.
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Changed histories.
+
 use serde_json::{Value, json};
 
 use super::client::{BOTH, ask, first, post, request, user};

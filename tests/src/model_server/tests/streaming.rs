@@ -1,3 +1,5 @@
+//! Streamed replies.
+
 use serde_json::json;
 
 use super::client::{BOTH, ask, first, heard, post, read};

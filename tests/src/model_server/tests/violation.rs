@@ -1,3 +1,5 @@
+//! Requests that violate a rule.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

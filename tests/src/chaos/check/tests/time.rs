@@ -1,3 +1,5 @@
+//! Histories with wrong times.
+
 use serde_json::json;
 
 use super::{ID, assert_found, faults, faults_of_log, observe};

@@ -1,3 +1,5 @@
+//! Histories of mixed releases.
+
 use std::collections::HashSet;
 
 use serde_json::json;

@@ -1,0 +1,914 @@
+CREATE TYPE approval_status AS ENUM (
+    'pending',
+    'approved',
+    'denied',
+    'expired',
+    'cancelled'
+);
+
+CREATE TYPE job_outcome AS ENUM (
+    'completed',
+    'failed',
+    'cancelled'
+);
+
+CREATE TYPE key_scope AS ENUM (
+    'jobs',
+    'admin'
+);
+
+CREATE TYPE lane_state AS ENUM (
+    'idle',
+    'open',
+    'full',
+    'unrunnable'
+);
+
+CREATE TYPE run_kind AS (
+	tenant_id uuid,
+	skill text,
+	needs bigint,
+	needs_network boolean
+);
+
+CREATE TYPE run_state AS ENUM (
+    'scheduled',
+    'ready',
+    'running',
+    'waiting',
+    'blocked'
+);
+
+CREATE TYPE worker_ability AS (
+	skills text[],
+	programs text[],
+	has_network boolean
+);
+
+CREATE FUNCTION charged(virtual_time double precision, seconds double precision) RETURNS double precision
+    LANGUAGE sql STABLE
+    RETURN (((EXTRACT(epoch FROM now()))::double precision / (60)::double precision) + ln(GREATEST((exp(LEAST(GREATEST((virtual_time - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)) + seconds), (0.000000001)::double precision)));
+
+CREATE FUNCTION check_job_ids(ids uuid[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    earliest uuid := first_job_id(now() - interval '1 day');
+    latest uuid := first_job_id(now() + interval '1 day');
+begin
+    if exists (select from unnest(ids) as id where id not between earliest and latest) then
+        raise exception 'a job id is a day or more from the time of the database'
+            using errcode = 'check_violation', constraint = 'job_id_time';
+    end if;
+    return true;
+end $$;
+
+CREATE TABLE job (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    skill text,
+    skill_version integer,
+    skill_digest bytea,
+    agent text,
+    agent_version integer,
+    conversation_id uuid,
+    place integer,
+    model text NOT NULL,
+    request json NOT NULL,
+    metadata json NOT NULL,
+    retry_of uuid,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT job_place CHECK (((conversation_id IS NULL) = (place IS NULL))),
+    CONSTRAINT job_skill_xor_agent CHECK (((skill IS NULL) <> (agent IS NULL)))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE run (
+    job_id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    skill text,
+    needs text[],
+    needs_network boolean DEFAULT false NOT NULL,
+    conversation_id uuid,
+    place integer,
+    state run_state NOT NULL,
+    rank timestamp with time zone NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    worker_id uuid,
+    lease bigint DEFAULT 0 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    last_seq bigint NOT NULL,
+    started_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    spent interval DEFAULT '00:00:00'::interval NOT NULL,
+    cancel_requested boolean DEFAULT false NOT NULL,
+    crashes smallint DEFAULT 0 NOT NULL,
+    drains smallint DEFAULT 0 NOT NULL,
+    model_outages smallint DEFAULT 0 NOT NULL,
+    failures smallint DEFAULT 0 NOT NULL,
+    unreadable smallint DEFAULT 0 NOT NULL,
+    counted boolean DEFAULT false NOT NULL,
+    CONSTRAINT run_place CHECK (((conversation_id IS NULL) = (place IS NULL))),
+    CONSTRAINT run_worker CHECK (((state = 'running'::run_state) = (worker_id IS NOT NULL)))
+)
+WITH (fillfactor='60', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_cost_delay='0');
+
+CREATE FUNCTION claim(claimer uuid, skills text[], slots bigint, has_network boolean) RETURNS TABLE(run run, job job, prepaid double precision)
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    programs text[];
+    is_alone boolean;
+    kinds run_kind[];
+    lanes uuid[];
+    furthest double precision;
+    heads uuid[];
+    price double precision := 0;
+begin
+    select worker.programs into programs
+    from worker
+    cross join queue
+    cross join pg_advisory_xact_lock_shared(9, 256)
+    where worker.id = claimer and stopped_at is null and not paused;
+    if not found then
+        return;
+    end if;
+
+    -- As many lanes as there are slots, each with a job to run. If only one tenant has jobs, and it has no cap, no order
+    -- of tenants is needed: nothing is locked, and claims do not wait for one another. Both are read by one statement, so
+    -- that only jobs of that tenant are claimed then.
+    select
+        array_agg(distinct kind.tenant_id), array_agg(kind), max(virtual_time),
+        (
+            select count(*) = 1 and count(max_running) = 0
+            from (select max_running from tenant where lane = 'open' limit 2) as open
+        )
+    into lanes, kinds, furthest, is_alone
+    from (
+        select virtual_time, found.kinds
+        from tenant
+        cross join lateral runnable_kinds(id, skills, programs, has_network) as found (kinds)
+        where lane = 'open' and found.kinds is not null and room(id, max_running, 1) > 0
+        order by virtual_time, charged_at
+        limit slots
+    ) as lane
+    cross join unnest(lane.kinds) as kind;
+
+    if not is_alone then
+        -- The only locks that this function waits for come first, so a claim that holds one waits for nothing else.
+        perform from tenant where id = any(lanes) order by id for no key update;
+        perform close_lanes(
+            coalesce(lanes, '{}'), case when cardinality(lanes) = slots then furthest else 'infinity' end,
+            row(skills, programs, has_network)::worker_ability
+        );
+    end if;
+    if lanes is null then
+        return;
+    end if;
+
+    if is_alone and cardinality(kinds) = 1 then
+        heads := array(
+            select job_id from run
+            where tenant_id = kinds[1].tenant_id and state = 'ready'
+              and coalesce(skill, '') = kinds[1].skill
+              and coalesce(hash_array_extended(needs, 0), 0) = kinds[1].needs
+              and needs_network = kinds[1].needs_network
+            order by rank
+            limit slots
+            for update skip locked
+        );
+    elsif is_alone then
+        heads := next_in_turn(lanes, kinds, slots, price);
+    else
+        price := 1;
+        heads := next_in_turn(lanes, kinds, slots, price);
+        update tenant set
+            virtual_time = charged(virtual_time, mine.jobs * price / weight),
+            charged_at = now()
+        from (select tenant_id, count(*) as jobs from run where job_id = any(heads) group by tenant_id) as mine
+        where id = mine.tenant_id;
+    end if;
+
+    return query
+    with taken as (
+        update run set
+            state = 'running',
+            worker_id = claimer,
+            lease = lease + 1,
+            attempt = attempt + 1,
+            -- Some of the jobs may have been accepted after this function's now().
+            started_at = coalesce(started_at, clock_timestamp()),
+            claimed_at = clock_timestamp()
+        where job_id = any(heads)
+        returning run
+    )
+    select taken.run, job, price
+    from taken
+    join job on job.id = (taken.run).job_id
+    order by (taken.run).rank;
+end $$;
+
+CREATE FUNCTION close_lanes(taken_from uuid[], furthest double precision, claimer worker_ability) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    abilities worker_ability[];
+    others worker_ability[];
+begin
+    if not exists (
+        select from tenant where lane = 'open' and virtual_time < furthest and id <> all(taken_from)
+    ) then
+        return;
+    end if;
+    abilities := worker_abilities();
+    others := array_remove(abilities, claimer);
+    update tenant set lane = look_again(tenant.id, tenant.max_running, abilities)
+    from (
+        select id
+        from tenant
+        where lane = 'open' and virtual_time < furthest and id <> all(taken_from)
+          and (
+              room(id, max_running, 1) = 0
+              or not exists (select from run where tenant_id = tenant.id and state = 'ready')
+              or not is_runnable(id, others)
+          )
+        order by virtual_time, charged_at
+        limit 1000
+        for no key update skip locked
+    ) as passed
+    where tenant.id = passed.id;
+end $$;
+
+CREATE FUNCTION ensure_event_week(weeks_ahead integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET lock_timeout TO '100ms'
+    AS $$
+declare
+    week timestamp := date_trunc('week', now() at time zone 'utc') + weeks_ahead * interval '7 days';
+    partition text := 'job_event_' || to_char(week, 'IYYY_IW');
+    first_id uuid := first_job_id(week at time zone 'utc');
+    end_id uuid := first_job_id((week + interval '7 days') at time zone 'utc');
+begin
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    lock table only job_event in access exclusive mode;
+    -- Another process may have been first.
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    execute format('create table %I (like job_event including all)', partition);
+    execute format(
+        'with moved as (delete from job_event_other where job_id >= %L and job_id < %L returning *)
+         insert into %I select * from moved',
+        first_id, end_id, partition
+    );
+    execute format(
+        'alter table job_event attach partition %I for values from (%L) to (%L)', partition, first_id, end_id
+    );
+    return true;
+end $$;
+
+CREATE FUNCTION first_job_id(at timestamp with time zone) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT
+    RETURN ((lpad(to_hex(((EXTRACT(epoch FROM at) * (1000)::numeric))::bigint), 12, '0'::text) || repeat('0'::text, 20)))::uuid;
+
+CREATE FUNCTION hold_claims() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(9, 256);
+    return null;
+end $$;
+
+CREATE FUNCTION is_runnable(tenant uuid, abilities worker_ability[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return exists (
+        select from unnest(abilities) as ability
+        where runnable_kinds(tenant, ability.skills, ability.programs, ability.has_network) is not null
+    );
+end $$;
+
+CREATE FUNCTION lane_mark(tenant uuid) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    RETURN (uuid_hash(tenant) & 255);
+
+CREATE FUNCTION look_again(tenant uuid, max_running integer, abilities worker_ability[]) RETURNS lane_state
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not pg_try_advisory_xact_lock(9, lane_mark(tenant)) then
+        return 'open';
+    elsif room(tenant, max_running, 1) = 0 then
+        return 'full';
+    elsif not exists (select from run where tenant_id = tenant and state = 'ready') then
+        return 'idle';
+    elsif is_runnable(tenant, abilities) then
+        return 'open';
+    end if;
+    return 'unrunnable';
+end $$;
+
+CREATE FUNCTION needs_met(needs text[], programs text[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE STRICT COST 10 PARALLEL SAFE
+    AS $$
+begin
+    return not exists (select from unnest(needs) as need where not string_to_array(need, '|') && programs);
+end $$;
+
+CREATE FUNCTION next_in_turn(lanes uuid[], kinds run_kind[], slots bigint, price double precision) RETURNS uuid[]
+    LANGUAGE plpgsql
+    AS $$
+begin
+    return array(
+        select run.job_id
+        from (
+            select nth, job_id, charged_at, charged(virtual_time, (nth - 1) * price / weight) as start
+            from (
+                select tenant.*, head.job_id, row_number() over (partition by tenant.id order by head.rank) as nth
+                from (select *, room(id, max_running, slots) as room from tenant where id = any(lanes)) as tenant
+                join unnest(kinds) as kind on kind.tenant_id = tenant.id
+                cross join lateral (
+                    select job_id, rank
+                    from run
+                    where tenant_id = kind.tenant_id and state = 'ready'
+                      and coalesce(skill, '') = kind.skill
+                      and coalesce(hash_array_extended(needs, 0), 0) = kind.needs
+                      and needs_network = kind.needs_network
+                    order by rank
+                    limit 2 * slots / cardinality(lanes) + 2
+                ) as head
+            ) as candidate
+            where nth <= room
+            order by start, charged_at, nth
+            limit 2 * slots + 2
+        ) as candidate
+        join run on run.job_id = candidate.job_id and run.state = 'ready'
+        order by start, charged_at, nth
+        limit slots
+        for update of run skip locked
+    );
+end $$;
+
+CREATE FUNCTION open_filled_lanes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform open_lanes(array_agg(distinct tenant_id), null) from added where state = 'ready';
+    return null;
+end $$;
+
+CREATE FUNCTION open_lanes(filled uuid[], freed uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+begin
+    if filled is null and freed is null then
+        return;
+    end if;
+    -- In one order, here and wherever several tenants are locked.
+    perform pg_advisory_xact_lock_shared(9, mark)
+    from (select distinct lane_mark(id) as mark from unnest(filled || freed) as id order by mark) as marks;
+    update tenant set
+        lane = 'open',
+        -- An idle tenant saves up no claim on the workers.
+        virtual_time = greatest(tenant.virtual_time, (
+            select least.virtual_time from tenant as least
+            where least.lane = 'open'
+            order by least.virtual_time
+            limit 1
+        ))
+    from (
+        select id from tenant
+        where lane in ('idle', 'unrunnable') and id = any(filled) or lane = 'full' and id = any(freed)
+        order by id
+        for no key update
+    ) as closed
+    where tenant.id = closed.id;
+end $$;
+
+CREATE FUNCTION open_runnable_lanes() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    abilities worker_ability[];
+begin
+    perform pg_advisory_xact_lock(9, 256);
+    abilities := worker_abilities();
+    perform open_lanes(array_agg(id), null)
+    from tenant
+    where lane = 'unrunnable' and is_runnable(id, abilities);
+    return null;
+end $$;
+
+CREATE FUNCTION room(tenant uuid, max_running integer, most bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    if max_running is null then
+        return most;
+    end if;
+    return least(most, max_running - (
+        select count(*) from (
+            select from run where tenant_id = tenant and state = 'running' limit max_running
+        ) as running
+    ));
+end $$;
+
+CREATE FUNCTION runnable_kinds(tenant uuid, skills text[], programs text[], has_network boolean) RETURNS run_kind[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+declare
+    head record;
+    kind run_kind := (tenant, '', -9223372036854775808, false);
+    kinds run_kind[];
+begin
+    loop
+        select run.skill, run.needs, run.needs_network into head
+        from run
+        where run.tenant_id = tenant and run.state = 'ready'
+          and (coalesce(run.skill, ''), coalesce(hash_array_extended(run.needs, 0), 0), run.needs_network)
+              > (kind.skill, kind.needs, kind.needs_network)
+        order by coalesce(run.skill, ''), coalesce(hash_array_extended(run.needs, 0), 0), run.needs_network
+        limit 1;
+        exit when not found;
+        kind.skill := coalesce(head.skill, '');
+        kind.needs := coalesce(hash_array_extended(head.needs, 0), 0);
+        kind.needs_network := head.needs_network;
+        if (has_network or not head.needs_network)
+            and (case
+                when head.needs is null then head.skill is null or head.skill = any(skills)
+                else needs_met(head.needs, programs)
+            end)
+            and not exists (select from paused_skill where name = head.skill)
+        then
+            kinds := kinds || kind;
+        end if;
+    end loop;
+    return kinds;
+end $$;
+
+CREATE FUNCTION seconds_between(earlier double precision, later double precision) RETURNS double precision
+    LANGUAGE sql STABLE
+    RETURN (exp(LEAST(GREATEST((later - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)) - exp(LEAST(GREATEST((earlier - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)));
+
+CREATE FUNCTION worker_abilities() RETURNS worker_ability[]
+    LANGUAGE sql STABLE
+    AS $$
+    select array(
+        select distinct row(skills, programs, isolation <> 'landlocked')::worker_ability
+        from worker
+        where stopped_at is null and not draining
+    )
+$$;
+
+CREATE TABLE agent (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone
+);
+
+CREATE TABLE agent_version (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    settings json NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT agent_version_version_check CHECK ((version > 0))
+);
+
+CREATE TABLE api_key (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    hash bytea NOT NULL,
+    hint text NOT NULL,
+    scopes key_scope[] NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_key_scopes_check CHECK ((cardinality(scopes) > 0))
+);
+
+CREATE TABLE approval (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    requested_seq bigint NOT NULL,
+    resolved_seq bigint,
+    status approval_status DEFAULT 'pending'::approval_status NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT approval_resolved CHECK (((status = 'pending'::approval_status) = (resolved_seq IS NULL)))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE asset (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    job_id uuid,
+    name text NOT NULL,
+    content_type text NOT NULL,
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    visible boolean NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT asset_sha256_check CHECK ((octet_length(sha256) = 32)),
+    CONSTRAINT asset_size_check CHECK ((size >= 0))
+)
+WITH (autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE budget_reservation (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    lease bigint NOT NULL,
+    tokens bigint NOT NULL,
+    cost bigint NOT NULL,
+    CONSTRAINT budget_reservation_cost_check CHECK ((cost >= 0)),
+    CONSTRAINT budget_reservation_tokens_check CHECK ((tokens >= 0))
+);
+
+CREATE TABLE chore (
+    name text NOT NULL,
+    begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    "position" integer DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE conversation (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    agent text NOT NULL,
+    metadata json NOT NULL,
+    last_place integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE job_event (
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    attempt integer NOT NULL,
+    data json NOT NULL
+)
+PARTITION BY RANGE (job_id);
+
+CREATE VIEW event_week AS
+ SELECT (relname)::text AS partition,
+    first_job_id(week) AS first_id,
+    first_job_id((week + '7 days'::interval)) AS end_id
+   FROM ( SELECT pg_class.relname,
+            ((to_date("right"((pg_class.relname)::text, 7), 'IYYY_IW'::text))::timestamp without time zone AT TIME ZONE 'utc'::text) AS week
+           FROM (pg_inherits
+             JOIN pg_class ON ((pg_class.oid = pg_inherits.inhrelid)))
+          WHERE ((pg_inherits.inhparent = ('job_event'::regclass)::oid) AND (pg_class.relname ~ '^job_event_[0-9]{4}_[0-9]{2}$'::text))) weeks;
+
+CREATE TABLE forgotten_log (
+    job_id uuid NOT NULL
+);
+
+CREATE TABLE idempotency_key (
+    tenant_id uuid NOT NULL,
+    key text NOT NULL,
+    digest bytea NOT NULL,
+    job_id uuid NOT NULL,
+    job_ids uuid[],
+    created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE job_end (
+    job_id uuid NOT NULL,
+    outcome job_outcome NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone NOT NULL,
+    result json NOT NULL,
+    skill_digest bytea
+);
+
+CREATE TABLE job_event_other (
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    attempt integer NOT NULL,
+    data json NOT NULL
+);
+
+CREATE TABLE paused_skill (
+    name text NOT NULL,
+    paused_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE queue (
+    id boolean DEFAULT true NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    CONSTRAINT queue_id_check CHECK (id)
+);
+
+CREATE TABLE secret (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    ciphertext bytea NOT NULL,
+    nonce bytea NOT NULL,
+    key_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT secret_nonce_check CHECK ((octet_length(nonce) = 12))
+);
+
+CREATE TABLE skill (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone
+);
+
+CREATE TABLE skill_version (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    number bigint NOT NULL,
+    digest bytea NOT NULL,
+    document text NOT NULL,
+    needs text[] NOT NULL,
+    needs_network boolean NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT skill_version_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT skill_version_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE skill_version ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME skill_version_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE submit_limit (
+    tenant_id uuid NOT NULL,
+    max_queued integer,
+    per_minute integer,
+    burst integer,
+    full_at timestamp with time zone DEFAULT now() NOT NULL,
+    room integer DEFAULT 0 NOT NULL,
+    no_room_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT submit_limit_burst_check CHECK ((burst > 0)),
+    CONSTRAINT submit_limit_max_queued_check CHECK ((max_queued > 0)),
+    CONSTRAINT submit_limit_per_minute_check CHECK ((per_minute > 0)),
+    CONSTRAINT submit_limit_rate CHECK (((per_minute IS NULL) = (burst IS NULL))),
+    CONSTRAINT submit_limit_room_check CHECK ((room >= 0))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE tenant (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    weight integer DEFAULT 1 NOT NULL,
+    max_running integer,
+    lane lane_state DEFAULT 'idle'::lane_state NOT NULL,
+    virtual_time double precision DEFAULT 0 NOT NULL,
+    charged_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    CONSTRAINT tenant_max_running CHECK ((max_running >= 0)),
+    CONSTRAINT tenant_weight CHECK (((weight >= 1) AND (weight <= 1000)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE tenant_budget (
+    tenant_id uuid NOT NULL,
+    max_total_tokens bigint,
+    max_cost bigint,
+    month date NOT NULL,
+    spent_tokens bigint DEFAULT 0 NOT NULL,
+    spent_cost bigint DEFAULT 0 NOT NULL,
+    reserved_tokens bigint DEFAULT 0 NOT NULL,
+    reserved_cost bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT tenant_budget_max_cost_check CHECK ((max_cost >= 0)),
+    CONSTRAINT tenant_budget_max_total_tokens_check CHECK ((max_total_tokens >= 0)),
+    CONSTRAINT tenant_budget_reserved_cost_check CHECK ((reserved_cost >= 0)),
+    CONSTRAINT tenant_budget_reserved_tokens_check CHECK ((reserved_tokens >= 0)),
+    CONSTRAINT tenant_budget_spent_cost_check CHECK ((spent_cost >= 0)),
+    CONSTRAINT tenant_budget_spent_tokens_check CHECK ((spent_tokens >= 0))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE worker (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    home text NOT NULL,
+    version text NOT NULL,
+    slots integer NOT NULL,
+    programs text[] NOT NULL,
+    program_versions jsonb DEFAULT '{}'::jsonb NOT NULL,
+    skills text[] NOT NULL,
+    providers text[] NOT NULL,
+    isolation text DEFAULT 'off'::text NOT NULL,
+    memory_limit text DEFAULT 'watched'::text NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    stopped_at timestamp with time zone,
+    CONSTRAINT worker_isolation_check CHECK ((isolation = ANY (ARRAY['namespaced'::text, 'landlocked'::text, 'off'::text]))),
+    CONSTRAINT worker_memory_limit_check CHECK ((memory_limit = ANY (ARRAY['enforced'::text, 'watched'::text]))),
+    CONSTRAINT worker_slots_check CHECK ((slots > 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE ONLY job_event ATTACH PARTITION job_event_other DEFAULT;
+
+ALTER TABLE ONLY agent
+    ADD CONSTRAINT agent_pkey PRIMARY KEY (tenant_id, name);
+
+ALTER TABLE ONLY agent_version
+    ADD CONSTRAINT agent_version_pkey PRIMARY KEY (tenant_id, name, version);
+
+ALTER TABLE ONLY api_key
+    ADD CONSTRAINT api_key_hash_key UNIQUE (hash);
+
+ALTER TABLE ONLY api_key
+    ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY approval
+    ADD CONSTRAINT approval_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY asset
+    ADD CONSTRAINT asset_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY budget_reservation
+    ADD CONSTRAINT budget_reservation_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY chore
+    ADD CONSTRAINT chore_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY conversation
+    ADD CONSTRAINT conversation_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY forgotten_log
+    ADD CONSTRAINT forgotten_log_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY idempotency_key
+    ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, key);
+
+ALTER TABLE ONLY job_end
+    ADD CONSTRAINT job_end_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY job_event
+    ADD CONSTRAINT job_event_pkey PRIMARY KEY (job_id, seq);
+
+ALTER TABLE ONLY job_event_other
+    ADD CONSTRAINT job_event_other_pkey PRIMARY KEY (job_id, seq);
+
+ALTER TABLE ONLY job
+    ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY paused_skill
+    ADD CONSTRAINT paused_skill_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY queue
+    ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY run
+    ADD CONSTRAINT run_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY secret
+    ADD CONSTRAINT secret_pkey PRIMARY KEY (tenant_id, name);
+
+ALTER TABLE ONLY skill
+    ADD CONSTRAINT skill_pkey PRIMARY KEY (tenant_id, name);
+
+ALTER TABLE ONLY skill_version
+    ADD CONSTRAINT skill_version_pkey PRIMARY KEY (tenant_id, name, version);
+
+ALTER TABLE ONLY submit_limit
+    ADD CONSTRAINT submit_limit_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY tenant_budget
+    ADD CONSTRAINT tenant_budget_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY tenant
+    ADD CONSTRAINT tenant_name_key UNIQUE (name);
+
+ALTER TABLE ONLY tenant
+    ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY worker
+    ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
+
+CREATE INDEX api_key_revoked ON api_key USING btree (revoked_at) WHERE (revoked_at IS NOT NULL);
+
+CREATE INDEX api_key_tenant ON api_key USING btree (tenant_id);
+
+CREATE INDEX approval_expiry ON approval USING btree (expires_at) WHERE (status = 'pending'::approval_status);
+
+CREATE INDEX approval_job ON approval USING btree (job_id, requested_seq);
+
+CREATE INDEX approval_pending ON approval USING btree (tenant_id, id DESC) WHERE (status = 'pending'::approval_status);
+
+CREATE INDEX approval_tenant ON approval USING btree (tenant_id, id DESC);
+
+CREATE INDEX asset_job ON asset USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX asset_sha256 ON asset USING btree (sha256);
+
+CREATE INDEX asset_unseen ON asset USING btree (created_at) WHERE (NOT visible);
+
+CREATE INDEX asset_upload ON asset USING btree (used_at) WHERE (visible AND (job_id IS NULL));
+
+CREATE INDEX budget_reservation_tenant ON budget_reservation USING btree (tenant_id);
+
+CREATE INDEX conversation_tenant ON conversation USING btree (tenant_id, id DESC);
+
+CREATE INDEX idempotency_key_created ON idempotency_key USING btree (created_at);
+
+CREATE INDEX idempotency_key_job ON idempotency_key USING btree (job_id);
+
+CREATE UNIQUE INDEX job_conversation ON job USING btree (conversation_id, place) WHERE (conversation_id IS NOT NULL);
+
+CREATE INDEX job_skill_version ON job USING btree (tenant_id, skill, skill_version) WHERE (skill_version IS NOT NULL);
+
+CREATE INDEX job_tenant ON job USING btree (tenant_id, id DESC);
+
+CREATE INDEX run_blocked ON run USING btree (job_id) WHERE (state = 'blocked'::run_state);
+
+CREATE INDEX run_counted ON run USING btree (tenant_id) WHERE counted;
+
+CREATE INDEX run_line ON run USING btree (conversation_id, place) WHERE (conversation_id IS NOT NULL);
+
+CREATE INDEX run_missed_cancellation ON run USING btree (job_id) WHERE ((state <> 'running'::run_state) AND cancel_requested);
+
+CREATE INDEX run_ready ON run USING btree (tenant_id, COALESCE(skill, ''::text), COALESCE(hash_array_extended(needs, (0)::bigint), (0)::bigint), needs_network, rank) WHERE (state = 'ready'::run_state);
+
+CREATE INDEX run_running ON run USING btree (tenant_id, worker_id) WHERE (state = 'running'::run_state);
+
+CREATE INDEX run_scheduled ON run USING btree (run_at) WHERE (state = 'scheduled'::run_state);
+
+CREATE UNIQUE INDEX run_turn ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
+
+CREATE INDEX run_waiting ON run USING btree (job_id) WHERE (state = 'waiting'::run_state);
+
+CREATE INDEX skill_version_digest ON skill_version USING btree (digest);
+
+CREATE UNIQUE INDEX skill_version_number ON skill_version USING btree (number);
+
+CREATE INDEX tenant_full ON tenant USING btree (id) WHERE (lane = 'full'::lane_state);
+
+CREATE INDEX tenant_open ON tenant USING btree (virtual_time, charged_at) WHERE (lane = 'open'::lane_state);
+
+CREATE INDEX worker_alive ON worker USING btree (id) WHERE (stopped_at IS NULL);
+
+ALTER INDEX job_event_pkey ATTACH PARTITION job_event_other_pkey;
+
+CREATE TRIGGER run_added AFTER INSERT ON run REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION open_filled_lanes();
+
+CREATE TRIGGER skill_resumed AFTER DELETE ON paused_skill FOR EACH STATEMENT EXECUTE FUNCTION open_runnable_lanes();
+
+CREATE TRIGGER tenant_cap BEFORE UPDATE OF max_running ON tenant FOR EACH STATEMENT EXECUTE FUNCTION hold_claims();
+
+CREATE TRIGGER worker_can_more AFTER INSERT OR UPDATE OF skills, programs, isolation ON worker FOR EACH STATEMENT EXECUTE FUNCTION open_runnable_lanes();
+
+ALTER TABLE ONLY agent
+    ADD CONSTRAINT agent_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY agent_version
+    ADD CONSTRAINT agent_version_tenant_id_name_fkey FOREIGN KEY (tenant_id, name) REFERENCES agent(tenant_id, name);
+
+ALTER TABLE ONLY api_key
+    ADD CONSTRAINT api_key_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY asset
+    ADD CONSTRAINT asset_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY budget_reservation
+    ADD CONSTRAINT budget_reservation_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant_budget(tenant_id);
+
+ALTER TABLE ONLY conversation
+    ADD CONSTRAINT conversation_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY job
+    ADD CONSTRAINT job_skill_version FOREIGN KEY (tenant_id, skill, skill_version) REFERENCES skill_version(tenant_id, name, version);
+
+ALTER TABLE ONLY secret
+    ADD CONSTRAINT secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY skill
+    ADD CONSTRAINT skill_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY skill_version
+    ADD CONSTRAINT skill_version_tenant_id_name_fkey FOREIGN KEY (tenant_id, name) REFERENCES skill(tenant_id, name);
+
+ALTER TABLE ONLY submit_limit
+    ADD CONSTRAINT submit_limit_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY tenant_budget
+    ADD CONSTRAINT tenant_budget_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);

@@ -1,0 +1,160 @@
+//! A batch of appends as the arrays of a statement.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use super::super::JsonText;
+use super::super::columns::columns;
+use super::{Append, Next};
+use crate::event::{ApprovalStatus, EventData, EventKind};
+use crate::job::Outcome;
+
+columns! {
+    /// An append, without its events.
+    struct AppendColumns of AppendRow {
+        job_id: Uuid,
+        lease: i64,
+        base: i64,
+        events: i32,
+        transition: Option<&'static str>,
+        at: Option<DateTime<Utc>>,
+        outcome: Option<Outcome>,
+        result: Option<JsonText>,
+        skill_digest: Option<String>,
+    }
+}
+
+columns! {
+    /// An event. It has the number of its append, from 1, and not its job: that may have another append in the batch,
+    /// under another lease.
+    struct EventColumns of EventRow {
+        append: i64,
+        position: i32,
+        kind: EventKind,
+        data: JsonText,
+    }
+}
+
+columns! {
+    /// An asset that an event announces.
+    struct AssetColumns of AssetRow {
+        append: i64,
+        asset_id: Uuid,
+    }
+}
+
+columns! {
+    /// An approval that an event requests.
+    struct RequestedColumns of RequestedRow {
+        append: i64,
+        position: i32,
+        approval_id: Uuid,
+        expires_at: DateTime<Utc>,
+    }
+}
+
+columns! {
+    /// An approval that an event resolves.
+    struct ResolvedColumns of ResolvedRow {
+        append: i64,
+        position: i32,
+        approval_id: Uuid,
+        status: ApprovalStatus,
+    }
+}
+
+/// A batch as the arrays that the statement takes.
+#[derive(Default)]
+pub(super) struct Columns {
+    pub(super) appends: AppendColumns,
+    pub(super) events: EventColumns,
+    pub(super) assets: AssetColumns,
+    pub(super) requested: RequestedColumns,
+    pub(super) resolved: ResolvedColumns,
+}
+
+impl Columns {
+    pub(super) fn of(batch: &[Append]) -> Self {
+        let mut columns = Self::default();
+        for (number, append) in (1..).zip(batch) {
+            columns.appends.push(AppendRow::of(append));
+            for (position, event) in (1..).zip(&append.events) {
+                columns.push(number, position, event);
+            }
+        }
+        columns
+    }
+
+    fn push(&mut self, append: i64, position: i32, event: &EventData) {
+        let (_, data) = event.to_stored();
+        self.events.push(EventRow {
+            append,
+            position,
+            kind: event.kind(),
+            data: JsonText(data),
+        });
+        match event {
+            EventData::AssetCreated(created) => self.assets.push(AssetRow {
+                append,
+                asset_id: created.asset.id.0,
+            }),
+            EventData::ApprovalRequested(approval) => self.requested.push(RequestedRow {
+                append,
+                position,
+                approval_id: approval.approval_id.0,
+                expires_at: approval.expires_at,
+            }),
+            EventData::ApprovalResolved(approval) => self.resolved.push(ResolvedRow {
+                append,
+                position,
+                approval_id: approval.approval_id.0,
+                status: approval.status,
+            }),
+            _ => {}
+        }
+    }
+}
+
+impl AppendRow {
+    fn of(append: &Append) -> Self {
+        let row = Self {
+            job_id: append.lease.job.0,
+            lease: append.lease.number,
+            base: append.base,
+            events: i32::try_from(append.events.len()).expect("a batch is capped"),
+            transition: None,
+            at: None,
+            outcome: None,
+            result: None,
+            skill_digest: None,
+        };
+        match &append.next {
+            Next::Continue => row,
+            Next::Wait => Self {
+                transition: Some("wait"),
+                ..row
+            },
+            Next::Resume => Self {
+                transition: Some("resume"),
+                ..row
+            },
+            Next::Requeue { cause, run_at } => Self {
+                transition: Some(cause.as_str()),
+                at: Some(*run_at),
+                ..row
+            },
+            Next::Finish {
+                outcome,
+                at,
+                result,
+                skill_digest,
+            } => Self {
+                at: Some(*at),
+                outcome: Some(*outcome),
+                result: Some(JsonText(result.clone())),
+                skill_digest: skill_digest.clone(),
+                ..row
+            },
+        }
+    }
+}

@@ -1,0 +1,140 @@
+use super::{AssetCreated, EventData, EventKind};
+use crate::job::{JobResult, Output, Presumptions, Usage};
+use crate::message::{AssistantMessage, Tokens};
+
+/// The most outputs of a job.
+const MAX_OUTPUTS: usize = 50;
+
+/// The result of a job so far: what its log adds up to.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// The last text of the assistant that was not empty.
+    pub text: Option<String>,
+    /// The usage so far.
+    pub usage: Usage,
+    /// Unconfirmed usage. While an attempt runs, its budget tracks it.
+    pub presumptions: Presumptions,
+    /// The files that it has made, each path once.
+    pub outputs: Vec<AssetCreated>,
+    /// The bytes of all files that it has made outputs, also of those that were replaced.
+    pub output_bytes: u64,
+}
+
+impl Progress {
+    /// The types of events that add to it. Events of the type `tool.completed` are only counted.
+    pub const TYPES: [EventKind; 5] = [
+        EventKind::MessageCompleted,
+        EventKind::AssetCreated,
+        EventKind::ConversationCompacted,
+        EventKind::BudgetReserved,
+        EventKind::BudgetSettled,
+    ];
+
+    /// Adds what an event of one of those types says.
+    pub fn add(&mut self, event: EventData) {
+        match event {
+            EventData::MessageCompleted(reply) => self.add_reply(&reply),
+            EventData::AssetCreated(created) => {
+                self.add_output(created);
+            }
+            EventData::ConversationCompacted(compacted) => {
+                self.add_summary(&compacted.usage);
+            }
+            EventData::BudgetReserved(reservation) => self.presumptions.reserve(reservation),
+            EventData::BudgetSettled(settled) => self.add_settled(&settled.usage),
+            _ => {}
+        }
+    }
+
+    /// Adds what a summary has used.
+    pub fn add_summary(&mut self, used: &Tokens) {
+        self.presumptions.settle(used);
+        self.usage.tokens += *used;
+    }
+
+    /// Adds what a call has used that led to nothing.
+    pub fn add_settled(&mut self, used: &Tokens) {
+        self.presumptions.release();
+        self.usage.tokens += *used;
+    }
+
+    /// Adds a reply.
+    pub fn add_reply(&mut self, reply: &AssistantMessage) {
+        self.presumptions.settle(&reply.usage);
+        self.usage.tokens += reply.usage;
+        self.usage.iterations += 1;
+        let text = reply.text();
+        if !text.trim().is_empty() {
+            self.text = Some(text);
+        }
+    }
+
+    /// Adds an output; one of the same path replaces. `false` if there are too many.
+    pub fn add_output(&mut self, created: AssetCreated) -> bool {
+        let bytes = created.asset.size.unsigned_abs();
+        let mut outputs = self.outputs.iter();
+        match outputs.position(|output| output.path == created.path) {
+            Some(place) => self.outputs[place] = created,
+            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
+            None => return false,
+        }
+        self.output_bytes += bytes;
+        true
+    }
+
+    /// The result of a job that has come so far.
+    pub fn into_result(self) -> JobResult {
+        let outputs = self.outputs.into_iter().map(|created| Output {
+            kind: created.kind,
+            asset: created.asset,
+        });
+        JobResult {
+            text: self.text,
+            outputs: outputs.collect(),
+            usage: Usage {
+                presumed: self.presumptions.total(),
+                ..self.usage
+            },
+            ..JobResult::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+
+    use super::*;
+    use crate::asset::{Asset, OutputKind};
+    use crate::id::AssetId;
+
+    fn created(path: &str, size: i64) -> AssetCreated {
+        let id = AssetId::new();
+        AssetCreated {
+            kind: OutputKind::Document,
+            path: path.to_owned(),
+            asset: Asset {
+                id,
+                name: path.to_owned(),
+                content_type: "text/plain".to_owned(),
+                size,
+                sha256: String::new(),
+                created_at: Utc::now(),
+                content_url: Asset::content_url(id),
+            },
+        }
+    }
+
+    #[test]
+    fn a_replaced_output_still_counts_and_a_refused_one_does_not() {
+        let mut progress = Progress::default();
+        assert!(progress.add_output(created("a", 3)));
+        assert!(progress.add_output(created("a", 4)));
+        assert_eq!((progress.outputs.len(), progress.output_bytes), (1, 7));
+        for number in 1..MAX_OUTPUTS {
+            assert!(progress.add_output(created(&number.to_string(), 0)));
+        }
+        assert!(!progress.add_output(created("one too many", 5)));
+        assert_eq!(progress.output_bytes, 7);
+    }
+}

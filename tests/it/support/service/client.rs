@@ -1,0 +1,156 @@
+//! Requests of tests to their service.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::super::stream::Stream;
+use super::{PATIENCE, Service, bash};
+
+/// A client that takes a connection for each request: one that was idle while a test made something large may have
+/// been closed in the moment in which it is used again.
+pub(super) fn new_client() -> reqwest::Client {
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
+    client.build().expect("the settings are valid")
+}
+
+impl Service {
+    /// A request with the service's key.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.anonymous(method, path).bearer_auth(&self.key)
+    }
+
+    /// A request without a key.
+    pub(crate) fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.url))
+    }
+
+    /// What is at `path`, with its status.
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        read(self.request(Method::GET, path).send().await.unwrap()).await
+    }
+
+    /// Sends JSON.
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        read(
+            self.request(Method::POST, path)
+                .json(body)
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await
+    }
+
+    /// Changes what is at `path`.
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> (StatusCode, Value) {
+        let request = self.request(Method::PATCH, path).json(body);
+        read(request.send().await.unwrap()).await
+    }
+
+    /// Creates a job and returns its id.
+    pub(crate) async fn create(&self, body: &Value) -> String {
+        let (status, job) = self.post("/v1/jobs", body).await;
+        assert_eq!(status, 202, "{job:#}");
+        job["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates a job with `script/bash` that runs one command of the skill `shell`.
+    pub(crate) async fn create_shell(&self, command: &str) -> String {
+        self.create(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
+            .await
+    }
+
+    /// Creates a job and waits for its end.
+    pub(crate) async fn run(&self, body: &Value) -> Value {
+        let job = self.create(body).await;
+        self.finished(&job).await
+    }
+
+    /// The job, when it has ended.
+    pub(crate) async fn finished(&self, job: &str) -> Value {
+        self.until_status(job, &["completed", "failed", "cancelled"])
+            .await
+    }
+
+    /// The job, when it stands at one of these.
+    pub(crate) async fn until_status(&self, job: &str, statuses: &[&str]) -> Value {
+        let begun_at = Instant::now();
+        loop {
+            let (_, found) = self.get(&format!("/v1/jobs/{job}")).await;
+            if statuses.iter().any(|status| found["status"] == *status) {
+                return found;
+            }
+            assert!(
+                begun_at.elapsed() < PATIENCE,
+                "waited for {statuses:?} of {found:#}\n{}",
+                self.logs()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// The job's log so far.
+    pub(crate) async fn events(&self, job: &str) -> Vec<Value> {
+        let (_, page) = self.get(&format!("/v1/jobs/{job}/events?limit=1000")).await;
+        page["data"].as_array().unwrap().clone()
+    }
+
+    /// The job's log, when it has an event of that type.
+    pub(crate) async fn until_event(&self, job: &str, kind: &str) -> Vec<Value> {
+        let begun_at = Instant::now();
+        loop {
+            let events = self.events(job).await;
+            if events.iter().any(|event| event["type"] == kind) {
+                return events;
+            }
+            assert!(
+                begun_at.elapsed() < PATIENCE,
+                "waited for {kind} in {events:#?}\n{}",
+                self.logs()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Follows a job as Server-Sent Events.
+    pub(crate) async fn follow(&self, job: &str, after: i64) -> Stream {
+        let request = self.request(Method::GET, &format!("/v1/jobs/{job}/stream"));
+        Stream::open(request.header("Last-Event-ID", after)).await
+    }
+
+    /// Uploads a file and returns its asset.
+    pub(crate) async fn upload(&self, name: &str, content: impl Into<Vec<u8>>) -> Value {
+        let part = reqwest::multipart::Part::bytes(content.into()).file_name(name.to_owned());
+        let form = reqwest::multipart::Form::new().part("file", part);
+        let response = self
+            .request(Method::POST, "/v1/assets")
+            .multipart(form)
+            .send()
+            .await
+            .unwrap();
+        let (status, asset) = read(response).await;
+        assert_eq!(status, 201, "{asset:#}");
+        asset
+    }
+
+    /// Downloads an asset's content.
+    pub(crate) async fn download(&self, asset: &Value) -> Vec<u8> {
+        let path = asset["content_url"].as_str().unwrap();
+        let response = self.request(Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.bytes().await.unwrap().into()
+    }
+}
+
+async fn read(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    let body = if text.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(&text).expect(&text)
+    };
+    (status, body)
+}
