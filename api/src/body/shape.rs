@@ -25,17 +25,15 @@ pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -
     if faults_of::<T>(&body).as_ref() != faults.first() {
         return faults;
     }
-    while faults.len() < MAX_ERRORS {
-        let Some(fault) = faults.last().cloned() else {
+    let mut fault = faults[0].clone();
+    for _ in 1..MAX_ERRORS {
+        let Some(Some(next)) = put_right::<T>(&mut body, &fault) else {
             break;
         };
-        let Some(next) = put_right::<T>(&mut body, &fault) else {
-            break;
-        };
-        match next {
-            Some(next) => faults.push(next),
-            None => break,
+        if faults.iter().all(|known| known.pointer != next.pointer) {
+            faults.push(next.clone());
         }
+        fault = next;
     }
     faults
 }
@@ -77,7 +75,7 @@ fn put_right<T: DeserializeOwned>(
     None
 }
 
-/// What may be of the right shape: nothing, a value of each kind, or what the error itself proposes.
+/// What may be of the right shape: what the error itself proposes, a value of each kind, or nothing.
 fn fillers(detail: &str) -> impl Iterator<Item = Option<Value>> {
     let proposed = detail
         .strip_prefix("must be one of: ")
@@ -85,7 +83,10 @@ fn fillers(detail: &str) -> impl Iterator<Item = Option<Value>> {
         .or_else(|| detail.split_once(", such as ").map(|(_, example)| example))
         .map(|text| Some(Value::from(text)));
     let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
-    [None].into_iter().chain(proposed).chain(kinds.map(Some))
+    proposed
+        .into_iter()
+        .chain(kinds.map(Some))
+        .chain([None])
 }
 
 #[cfg(test)]

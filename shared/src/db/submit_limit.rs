@@ -128,7 +128,7 @@ pub async fn take(
         counted: max_queued.is_some(),
         rate: submit_rate.map(|rate| RateState {
             rate,
-            full_at,
+            full_at: burst_full_at,
             now: held.now,
         }),
     }))

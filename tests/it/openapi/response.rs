@@ -201,7 +201,8 @@ async fn allowed(service: &Service, schemas: &Schemas) -> String {
     schemas.check("ApprovalPage", &page);
     let approval = &page["data"][0];
     schemas.check("Approval", approval);
-    let path = format!("{path}/{}", approval["id"].as_str().unwrap());
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    schemas.check("Approval", &service.get(&path).await.1);
     let (_, answered) = service.post(&path, &json!({"decision": "approve"})).await;
     schemas.check("Approval", &answered);
     job

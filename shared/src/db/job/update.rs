@@ -42,7 +42,7 @@ pub async fn update_queued(
                returning tenant_id, state
            ),
            opened as (
-               select open_lanes(array_agg(tenant_id) filter (where state = 'ready'), null) from moved
+               select mark_lanes_ready(array_agg(tenant_id) filter (where state = 'ready'), null) from moved
            )
            select (select count(*) from moved) as "count!" from opened"#,
         job.0,
