@@ -18,9 +18,9 @@ CREATE TYPE key_scope AS ENUM (
 );
 
 CREATE TYPE lane_state AS ENUM (
-    'idle',
-    'open',
-    'full',
+    'empty',
+    'ready',
+    'at_cap',
     'unrunnable'
 );
 
@@ -45,10 +45,6 @@ CREATE TYPE worker_ability AS (
 	has_network boolean
 );
 
-CREATE FUNCTION charged(virtual_time double precision, seconds double precision) RETURNS double precision
-    LANGUAGE sql STABLE
-    RETURN (((EXTRACT(epoch FROM now()))::double precision / (60)::double precision) + ln(GREATEST((exp(LEAST(GREATEST((virtual_time - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)) + seconds), (0.000000001)::double precision)));
-
 CREATE FUNCTION check_job_ids(ids uuid[]) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -72,13 +68,13 @@ CREATE TABLE job (
     agent text,
     agent_version integer,
     conversation_id uuid,
-    place integer,
+    "position" integer,
     model text NOT NULL,
     request json NOT NULL,
     metadata json NOT NULL,
     retry_of uuid,
     created_at timestamp with time zone NOT NULL,
-    CONSTRAINT job_place CHECK (((conversation_id IS NULL) = (place IS NULL))),
+    CONSTRAINT job_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT job_skill_xor_agent CHECK (((skill IS NULL) <> (agent IS NULL)))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02');
@@ -90,7 +86,7 @@ CREATE TABLE run (
     needs text[],
     needs_network boolean DEFAULT false NOT NULL,
     conversation_id uuid,
-    place integer,
+    "position" integer,
     state run_state NOT NULL,
     rank timestamp with time zone NOT NULL,
     run_at timestamp with time zone NOT NULL,
@@ -107,8 +103,8 @@ CREATE TABLE run (
     model_outages smallint DEFAULT 0 NOT NULL,
     failures smallint DEFAULT 0 NOT NULL,
     unreadable smallint DEFAULT 0 NOT NULL,
-    counted boolean DEFAULT false NOT NULL,
-    CONSTRAINT run_place CHECK (((conversation_id IS NULL) = (place IS NULL))),
+    counts_toward_limit boolean DEFAULT false NOT NULL,
+    CONSTRAINT run_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT run_worker CHECK (((state = 'running'::run_state) = (worker_id IS NOT NULL)))
 )
 WITH (fillfactor='60', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_cost_delay='0');
@@ -145,14 +141,14 @@ begin
         array_agg(distinct kind.tenant_id), array_agg(kind), max(virtual_time),
         (
             select count(*) = 1 and count(max_running) = 0
-            from (select max_running from tenant where lane = 'open' limit 2) as open
+            from (select max_running from tenant where lane = 'ready' limit 2) as ready
         )
     into lanes, kinds, furthest, is_alone
     from (
         select virtual_time, found.kinds
         from tenant
         cross join lateral runnable_kinds(id, skills, programs, has_network) as found (kinds)
-        where lane = 'open' and found.kinds is not null and room(id, max_running, 1) > 0
+        where lane = 'ready' and found.kinds is not null and free_capacity(id, max_running, 1) > 0
         order by virtual_time, charged_at
         limit slots
     ) as lane
@@ -161,7 +157,7 @@ begin
     if not is_alone then
         -- The only locks that this function waits for come first, so a claim that holds one waits for nothing else.
         perform from tenant where id = any(lanes) order by id for no key update;
-        perform close_lanes(
+        perform update_passed_lanes(
             coalesce(lanes, '{}'), case when cardinality(lanes) = slots then furthest else 'infinity' end,
             row(skills, programs, has_network)::worker_ability
         );
@@ -182,12 +178,12 @@ begin
             for update skip locked
         );
     elsif is_alone then
-        heads := next_in_turn(lanes, kinds, slots, price);
+        heads := next_jobs(lanes, kinds, slots, price);
     else
         price := 1;
-        heads := next_in_turn(lanes, kinds, slots, price);
+        heads := next_jobs(lanes, kinds, slots, price);
         update tenant set
-            virtual_time = charged(virtual_time, mine.jobs * price / weight),
+            virtual_time = virtual_time_after(virtual_time, mine.jobs * price / weight),
             charged_at = now()
         from (select tenant_id, count(*) as jobs from run where job_id = any(heads) group by tenant_id) as mine
         where id = mine.tenant_id;
@@ -212,35 +208,20 @@ begin
     order by (taken.run).rank;
 end $$;
 
-CREATE FUNCTION close_lanes(taken_from uuid[], furthest double precision, claimer worker_ability) RETURNS void
+CREATE FUNCTION current_lane_state(tenant uuid, max_running integer, abilities worker_ability[]) RETURNS lane_state
     LANGUAGE plpgsql
     AS $$
-declare
-    abilities worker_ability[];
-    others worker_ability[];
 begin
-    if not exists (
-        select from tenant where lane = 'open' and virtual_time < furthest and id <> all(taken_from)
-    ) then
-        return;
+    if not pg_try_advisory_xact_lock(9, lane_lock(tenant)) then
+        return 'ready';
+    elsif free_capacity(tenant, max_running, 1) = 0 then
+        return 'at_cap';
+    elsif not exists (select from run where tenant_id = tenant and state = 'ready') then
+        return 'empty';
+    elsif is_runnable(tenant, abilities) then
+        return 'ready';
     end if;
-    abilities := worker_abilities();
-    others := array_remove(abilities, claimer);
-    update tenant set lane = look_again(tenant.id, tenant.max_running, abilities)
-    from (
-        select id
-        from tenant
-        where lane = 'open' and virtual_time < furthest and id <> all(taken_from)
-          and (
-              room(id, max_running, 1) = 0
-              or not exists (select from run where tenant_id = tenant.id and state = 'ready')
-              or not is_runnable(id, others)
-          )
-        order by virtual_time, charged_at
-        limit 1000
-        for no key update skip locked
-    ) as passed
-    where tenant.id = passed.id;
+    return 'unrunnable';
 end $$;
 
 CREATE FUNCTION ensure_event_week(weeks_ahead integer) RETURNS boolean
@@ -277,12 +258,18 @@ CREATE FUNCTION first_job_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     RETURN ((lpad(to_hex(((EXTRACT(epoch FROM at) * (1000)::numeric))::bigint), 12, '0'::text) || repeat('0'::text, 20)))::uuid;
 
-CREATE FUNCTION hold_claims() RETURNS trigger
-    LANGUAGE plpgsql
+CREATE FUNCTION free_capacity(tenant uuid, max_running integer, most bigint) RETURNS bigint
+    LANGUAGE plpgsql STABLE
     AS $$
 begin
-    perform pg_advisory_xact_lock(9, 256);
-    return null;
+    if max_running is null then
+        return most;
+    end if;
+    return least(most, max_running - (
+        select count(*) from (
+            select from run where tenant_id = tenant and state = 'running' limit max_running
+        ) as running
+    ));
 end $$;
 
 CREATE FUNCTION is_runnable(tenant uuid, abilities worker_ability[]) RETURNS boolean
@@ -295,24 +282,59 @@ begin
     );
 end $$;
 
-CREATE FUNCTION lane_mark(tenant uuid) RETURNS integer
+CREATE FUNCTION lane_lock(tenant uuid) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (uuid_hash(tenant) & 255);
 
-CREATE FUNCTION look_again(tenant uuid, max_running integer, abilities worker_ability[]) RETURNS lane_state
+CREATE FUNCTION mark_filled_lanes_ready() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if not pg_try_advisory_xact_lock(9, lane_mark(tenant)) then
-        return 'open';
-    elsif room(tenant, max_running, 1) = 0 then
-        return 'full';
-    elsif not exists (select from run where tenant_id = tenant and state = 'ready') then
-        return 'idle';
-    elsif is_runnable(tenant, abilities) then
-        return 'open';
+    perform mark_lanes_ready(array_agg(distinct tenant_id), null) from added where state = 'ready';
+    return null;
+end $$;
+
+CREATE FUNCTION mark_lanes_ready(filled uuid[], freed uuid[]) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+begin
+    if filled is null and freed is null then
+        return;
     end if;
-    return 'unrunnable';
+    -- In one order, here and wherever several tenants are locked.
+    perform pg_advisory_xact_lock_shared(9, lock)
+    from (select distinct lane_lock(id) as lock from unnest(filled || freed) as id order by lock) as locks;
+    update tenant set
+        lane = 'ready',
+        -- A tenant without jobs saves up no worker time.
+        virtual_time = greatest(tenant.virtual_time, (
+            select least.virtual_time from tenant as least
+            where least.lane = 'ready'
+            order by least.virtual_time
+            limit 1
+        ))
+    from (
+        select id from tenant
+        where lane in ('empty', 'unrunnable') and id = any(filled) or lane = 'at_cap' and id = any(freed)
+        order by id
+        for no key update
+    ) as waiting
+    where tenant.id = waiting.id;
+end $$;
+
+CREATE FUNCTION mark_runnable_lanes_ready() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+declare
+    abilities worker_ability[];
+begin
+    perform pg_advisory_xact_lock(9, 256);
+    abilities := worker_abilities();
+    perform mark_lanes_ready(array_agg(id), null)
+    from tenant
+    where lane = 'unrunnable' and is_runnable(id, abilities);
+    return null;
 end $$;
 
 CREATE FUNCTION needs_met(needs text[], programs text[]) RETURNS boolean
@@ -322,17 +344,17 @@ begin
     return not exists (select from unnest(needs) as need where not string_to_array(need, '|') && programs);
 end $$;
 
-CREATE FUNCTION next_in_turn(lanes uuid[], kinds run_kind[], slots bigint, price double precision) RETURNS uuid[]
+CREATE FUNCTION next_jobs(lanes uuid[], kinds run_kind[], slots bigint, price double precision) RETURNS uuid[]
     LANGUAGE plpgsql
     AS $$
 begin
     return array(
         select run.job_id
         from (
-            select nth, job_id, charged_at, charged(virtual_time, (nth - 1) * price / weight) as start
+            select nth, job_id, charged_at, virtual_time_after(virtual_time, (nth - 1) * price / weight) as start
             from (
                 select tenant.*, head.job_id, row_number() over (partition by tenant.id order by head.rank) as nth
-                from (select *, room(id, max_running, slots) as room from tenant where id = any(lanes)) as tenant
+                from (select *, free_capacity(id, max_running, slots) as capacity from tenant where id = any(lanes)) as tenant
                 join unnest(kinds) as kind on kind.tenant_id = tenant.id
                 cross join lateral (
                     select job_id, rank
@@ -345,7 +367,7 @@ begin
                     limit 2 * slots / cardinality(lanes) + 2
                 ) as head
             ) as candidate
-            where nth <= room
+            where nth <= capacity
             order by start, charged_at, nth
             limit 2 * slots + 2
         ) as candidate
@@ -354,71 +376,6 @@ begin
         limit slots
         for update of run skip locked
     );
-end $$;
-
-CREATE FUNCTION open_filled_lanes() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-begin
-    perform open_lanes(array_agg(distinct tenant_id), null) from added where state = 'ready';
-    return null;
-end $$;
-
-CREATE FUNCTION open_lanes(filled uuid[], freed uuid[]) RETURNS void
-    LANGUAGE plpgsql
-    SET plan_cache_mode TO 'force_generic_plan'
-    AS $$
-begin
-    if filled is null and freed is null then
-        return;
-    end if;
-    -- In one order, here and wherever several tenants are locked.
-    perform pg_advisory_xact_lock_shared(9, mark)
-    from (select distinct lane_mark(id) as mark from unnest(filled || freed) as id order by mark) as marks;
-    update tenant set
-        lane = 'open',
-        -- An idle tenant saves up no claim on the workers.
-        virtual_time = greatest(tenant.virtual_time, (
-            select least.virtual_time from tenant as least
-            where least.lane = 'open'
-            order by least.virtual_time
-            limit 1
-        ))
-    from (
-        select id from tenant
-        where lane in ('idle', 'unrunnable') and id = any(filled) or lane = 'full' and id = any(freed)
-        order by id
-        for no key update
-    ) as closed
-    where tenant.id = closed.id;
-end $$;
-
-CREATE FUNCTION open_runnable_lanes() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-declare
-    abilities worker_ability[];
-begin
-    perform pg_advisory_xact_lock(9, 256);
-    abilities := worker_abilities();
-    perform open_lanes(array_agg(id), null)
-    from tenant
-    where lane = 'unrunnable' and is_runnable(id, abilities);
-    return null;
-end $$;
-
-CREATE FUNCTION room(tenant uuid, max_running integer, most bigint) RETURNS bigint
-    LANGUAGE plpgsql STABLE
-    AS $$
-begin
-    if max_running is null then
-        return most;
-    end if;
-    return least(most, max_running - (
-        select count(*) from (
-            select from run where tenant_id = tenant and state = 'running' limit max_running
-        ) as running
-    ));
 end $$;
 
 CREATE FUNCTION runnable_kinds(tenant uuid, skills text[], programs text[], has_network boolean) RETURNS run_kind[]
@@ -457,6 +414,49 @@ end $$;
 CREATE FUNCTION seconds_between(earlier double precision, later double precision) RETURNS double precision
     LANGUAGE sql STABLE
     RETURN (exp(LEAST(GREATEST((later - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)) - exp(LEAST(GREATEST((earlier - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)));
+
+CREATE FUNCTION update_passed_lanes(claimed_from uuid[], furthest double precision, claimer worker_ability) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+declare
+    abilities worker_ability[];
+    others worker_ability[];
+begin
+    if not exists (
+        select from tenant where lane = 'ready' and virtual_time < furthest and id <> all(claimed_from)
+    ) then
+        return;
+    end if;
+    abilities := worker_abilities();
+    others := array_remove(abilities, claimer);
+    update tenant set lane = current_lane_state(tenant.id, tenant.max_running, abilities)
+    from (
+        select id
+        from tenant
+        where lane = 'ready' and virtual_time < furthest and id <> all(claimed_from)
+          and (
+              free_capacity(id, max_running, 1) = 0
+              or not exists (select from run where tenant_id = tenant.id and state = 'ready')
+              or not is_runnable(id, others)
+          )
+        order by virtual_time, charged_at
+        limit 1000
+        for no key update skip locked
+    ) as passed
+    where tenant.id = passed.id;
+end $$;
+
+CREATE FUNCTION virtual_time_after(virtual_time double precision, seconds double precision) RETURNS double precision
+    LANGUAGE sql STABLE
+    RETURN (((EXTRACT(epoch FROM now()))::double precision / (60)::double precision) + ln(GREATEST((exp(LEAST(GREATEST((virtual_time - ((EXTRACT(epoch FROM now()))::double precision / (60)::double precision)), ('-40'::integer)::double precision), (40)::double precision)) + seconds), (0.000000001)::double precision)));
+
+CREATE FUNCTION wait_for_claims() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform pg_advisory_xact_lock(9, 256);
+    return null;
+end $$;
 
 CREATE FUNCTION worker_abilities() RETURNS worker_ability[]
     LANGUAGE sql STABLE
@@ -536,18 +536,12 @@ CREATE TABLE budget_reservation (
     CONSTRAINT budget_reservation_tokens_check CHECK ((tokens >= 0))
 );
 
-CREATE TABLE chore (
-    name text NOT NULL,
-    begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    "position" integer DEFAULT 0 NOT NULL
-);
-
 CREATE TABLE conversation (
     id uuid NOT NULL,
     tenant_id uuid NOT NULL,
     agent text NOT NULL,
     metadata json NOT NULL,
-    last_place integer DEFAULT 0 NOT NULL,
+    last_position integer DEFAULT 0 NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
@@ -571,7 +565,7 @@ CREATE VIEW event_week AS
              JOIN pg_class ON ((pg_class.oid = pg_inherits.inhrelid)))
           WHERE ((pg_inherits.inhparent = ('job_event'::regclass)::oid) AND (pg_class.relname ~ '^job_event_[0-9]{4}_[0-9]{2}$'::text))) weeks;
 
-CREATE TABLE forgotten_log (
+CREATE TABLE expired_log (
     job_id uuid NOT NULL
 );
 
@@ -600,6 +594,12 @@ CREATE TABLE job_event_other (
     at timestamp with time zone NOT NULL,
     attempt integer NOT NULL,
     data json NOT NULL
+);
+
+CREATE TABLE maintenance (
+    name text NOT NULL,
+    started_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    "position" integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE paused_skill (
@@ -660,7 +660,7 @@ CREATE TABLE submit_limit (
     max_queued integer,
     per_minute integer,
     burst integer,
-    full_at timestamp with time zone DEFAULT now() NOT NULL,
+    burst_full_at timestamp with time zone DEFAULT now() NOT NULL,
     room integer DEFAULT 0 NOT NULL,
     no_room_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     CONSTRAINT submit_limit_burst_check CHECK ((burst > 0)),
@@ -677,7 +677,7 @@ CREATE TABLE tenant (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     weight integer DEFAULT 1 NOT NULL,
     max_running integer,
-    lane lane_state DEFAULT 'idle'::lane_state NOT NULL,
+    lane lane_state DEFAULT 'empty'::lane_state NOT NULL,
     virtual_time double precision DEFAULT 0 NOT NULL,
     charged_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     CONSTRAINT tenant_max_running CHECK ((max_running >= 0)),
@@ -748,14 +748,11 @@ ALTER TABLE ONLY asset
 ALTER TABLE ONLY budget_reservation
     ADD CONSTRAINT budget_reservation_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY chore
-    ADD CONSTRAINT chore_pkey PRIMARY KEY (name);
-
 ALTER TABLE ONLY conversation
     ADD CONSTRAINT conversation_pkey PRIMARY KEY (id);
 
-ALTER TABLE ONLY forgotten_log
-    ADD CONSTRAINT forgotten_log_pkey PRIMARY KEY (job_id);
+ALTER TABLE ONLY expired_log
+    ADD CONSTRAINT expired_log_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, key);
@@ -771,6 +768,9 @@ ALTER TABLE ONLY job_event_other
 
 ALTER TABLE ONLY job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY maintenance
+    ADD CONSTRAINT maintenance_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY paused_skill
     ADD CONSTRAINT paused_skill_pkey PRIMARY KEY (name);
@@ -833,17 +833,17 @@ CREATE INDEX idempotency_key_created ON idempotency_key USING btree (created_at)
 
 CREATE INDEX idempotency_key_job ON idempotency_key USING btree (job_id);
 
-CREATE UNIQUE INDEX job_conversation ON job USING btree (conversation_id, place) WHERE (conversation_id IS NOT NULL);
+CREATE UNIQUE INDEX job_conversation ON job USING btree (conversation_id, "position") WHERE (conversation_id IS NOT NULL);
 
 CREATE INDEX job_skill_version ON job USING btree (tenant_id, skill, skill_version) WHERE (skill_version IS NOT NULL);
 
 CREATE INDEX job_tenant ON job USING btree (tenant_id, id DESC);
 
+CREATE UNIQUE INDEX run_active_in_conversation ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
+
 CREATE INDEX run_blocked ON run USING btree (job_id) WHERE (state = 'blocked'::run_state);
 
-CREATE INDEX run_counted ON run USING btree (tenant_id) WHERE counted;
-
-CREATE INDEX run_line ON run USING btree (conversation_id, place) WHERE (conversation_id IS NOT NULL);
+CREATE INDEX run_conversation ON run USING btree (conversation_id, "position") WHERE (conversation_id IS NOT NULL);
 
 CREATE INDEX run_missed_cancellation ON run USING btree (job_id) WHERE ((state <> 'running'::run_state) AND cancel_requested);
 
@@ -853,7 +853,7 @@ CREATE INDEX run_running ON run USING btree (tenant_id, worker_id) WHERE (state 
 
 CREATE INDEX run_scheduled ON run USING btree (run_at) WHERE (state = 'scheduled'::run_state);
 
-CREATE UNIQUE INDEX run_turn ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
+CREATE INDEX run_submit_limit ON run USING btree (tenant_id) WHERE counts_toward_limit;
 
 CREATE INDEX run_waiting ON run USING btree (job_id) WHERE (state = 'waiting'::run_state);
 
@@ -861,21 +861,21 @@ CREATE INDEX skill_version_digest ON skill_version USING btree (digest);
 
 CREATE UNIQUE INDEX skill_version_number ON skill_version USING btree (number);
 
-CREATE INDEX tenant_full ON tenant USING btree (id) WHERE (lane = 'full'::lane_state);
+CREATE INDEX tenant_at_cap ON tenant USING btree (id) WHERE (lane = 'at_cap'::lane_state);
 
-CREATE INDEX tenant_open ON tenant USING btree (virtual_time, charged_at) WHERE (lane = 'open'::lane_state);
+CREATE INDEX tenant_ready ON tenant USING btree (virtual_time, charged_at) WHERE (lane = 'ready'::lane_state);
 
 CREATE INDEX worker_alive ON worker USING btree (id) WHERE (stopped_at IS NULL);
 
 ALTER INDEX job_event_pkey ATTACH PARTITION job_event_other_pkey;
 
-CREATE TRIGGER run_added AFTER INSERT ON run REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION open_filled_lanes();
+CREATE TRIGGER run_added AFTER INSERT ON run REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION mark_filled_lanes_ready();
 
-CREATE TRIGGER skill_resumed AFTER DELETE ON paused_skill FOR EACH STATEMENT EXECUTE FUNCTION open_runnable_lanes();
+CREATE TRIGGER skill_resumed AFTER DELETE ON paused_skill FOR EACH STATEMENT EXECUTE FUNCTION mark_runnable_lanes_ready();
 
-CREATE TRIGGER tenant_cap BEFORE UPDATE OF max_running ON tenant FOR EACH STATEMENT EXECUTE FUNCTION hold_claims();
+CREATE TRIGGER tenant_cap BEFORE UPDATE OF max_running ON tenant FOR EACH STATEMENT EXECUTE FUNCTION wait_for_claims();
 
-CREATE TRIGGER worker_can_more AFTER INSERT OR UPDATE OF skills, programs, isolation ON worker FOR EACH STATEMENT EXECUTE FUNCTION open_runnable_lanes();
+CREATE TRIGGER worker_can_more AFTER INSERT OR UPDATE OF skills, programs, isolation ON worker FOR EACH STATEMENT EXECUTE FUNCTION mark_runnable_lanes_ready();
 
 ALTER TABLE ONLY agent
     ADD CONSTRAINT agent_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
