@@ -167,7 +167,7 @@ async fn the_first_answer_counts_also_when_two_come_at_once() {
         refused["detail"]
             .as_str()
             .unwrap()
-            .contains("there is nothing left to answer: it was "),
+            .contains("this approval cannot be answered any more: it was "),
         "{refused:#}"
     );
     let approved = accepted[0].1["status"] == "approved";
