@@ -9,6 +9,7 @@ use shared::db::claim::Claimed;
 use shared::db::log::{Append, Next, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
+use shared::id::JobId;
 use shared::job::{JobResult, Outcome};
 use shared::sandbox::{Isolation, MemoryLimit};
 use tests::model_server::Reply;
@@ -87,8 +88,8 @@ async fn many_pieces_become_few_events_while_the_database_is_busy() {
 
     until(async || service.model.requests("long").len() == 1).await;
     let mut busy = service.pool.begin().await.unwrap();
-    let lock = format!("select from run where job_id = '{job}' for update");
-    sqlx::query(sqlx::AssertSqlSafe(lock))
+    sqlx::query("select from run where job_id = $1 for update")
+        .bind(job.parse::<JobId>().unwrap())
         .execute(&mut *busy)
         .await
         .unwrap();

@@ -83,10 +83,7 @@ fn fillers(detail: &str) -> impl Iterator<Item = Option<Value>> {
         .or_else(|| detail.split_once(", such as ").map(|(_, example)| example))
         .map(|text| Some(Value::from(text)));
     let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
-    proposed
-        .into_iter()
-        .chain(kinds.map(Some))
-        .chain([None])
+    proposed.into_iter().chain(kinds.map(Some)).chain([None])
 }
 
 #[cfg(test)]

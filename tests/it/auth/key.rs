@@ -61,13 +61,13 @@ async fn a_key_does_only_what_its_scopes_say() {
         (Method::DELETE, "/v1/secrets/API_KEY", "jobs"),
         (
             Method::GET,
-            "/v1/assets/01a1fd7b-db08-7525-9f36-5692d344bc63",
+            "/v1/assets/asst_019aa0c45e8d70008000000000000000",
             "jobs",
         ),
         (Method::GET, "/v1/keys", "admin"),
         (
             Method::DELETE,
-            "/v1/keys/01a1fd7b-db08-7525-9f36-5692d344bc63",
+            "/v1/keys/key_019aa0c45e8d70008000000000000000",
             "admin",
         ),
         (Method::GET, "/v1/tenants", "admin"),

@@ -77,7 +77,7 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let job = service.create_shell("true").await;
     let path = format!("/v1/jobs/{job}/stream");
     let lost = service.anonymous(Method::GET, &path);
-    let lost = lost.bearer_auth(made["secret"].as_str().unwrap());
+    let lost = lost.bearer_auth(made["token"].as_str().unwrap());
     let mut lost = Stream::open(lost).await;
     let mut kept = service.follow(&job, 0).await;
     for stream in [&mut lost, &mut kept] {
