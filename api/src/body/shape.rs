@@ -58,7 +58,7 @@ fn put_right<T: DeserializeOwned>(
             (Value::Object(fields), None) => drop(fields.remove(&name)),
             (Value::Object(fields), Some(filler)) => drop(fields.insert(name.clone(), filler)),
             (Value::Array(items), Some(filler)) => {
-                *items.get_mut(name.parse::<usize>().ok()?)? = filler
+                *items.get_mut(name.parse::<usize>().ok()?)? = filler;
             }
             _ => continue,
         }
