@@ -49,7 +49,7 @@ async fn of_many_jobs_at_once_each_begins_when_the_one_before_it_has_ended() {
         })
         .await;
         let order = sqlx::query_scalar::<_, JobId>(
-            "select id from job where conversation_id = $1 order by place",
+            "select id from job where conversation_id = $1 order by position",
         );
         let order = order.bind(conversation.parse::<ConversationId>().unwrap());
         let order = order.fetch_all(&service.pool).await.unwrap();
