@@ -74,6 +74,9 @@ CREATE TABLE job (
     metadata json NOT NULL,
     retry_of uuid,
     created_at timestamp with time zone NOT NULL,
+    title text DEFAULT ''::text NOT NULL,
+    prompt_preview text DEFAULT ''::text NOT NULL,
+    external_id text,
     CONSTRAINT job_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT job_skill_xor_agent CHECK (((skill IS NULL) <> (agent IS NULL)))
 )
@@ -542,7 +545,8 @@ CREATE TABLE conversation (
     agent text NOT NULL,
     metadata json NOT NULL,
     last_position integer DEFAULT 0 NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    external_id text
 );
 
 CREATE TABLE job_event (
@@ -596,6 +600,14 @@ CREATE TABLE job_event_other (
     data json NOT NULL
 );
 
+CREATE TABLE job_token (
+    hash bytea NOT NULL,
+    key_id uuid NOT NULL,
+    job_id uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT job_token_hash_check CHECK ((octet_length(hash) = 32))
+);
+
 CREATE TABLE maintenance (
     name text NOT NULL,
     started_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
@@ -622,6 +634,14 @@ CREATE TABLE secret (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT secret_nonce_check CHECK ((octet_length(nonce) = 12))
+);
+
+CREATE TABLE session (
+    hash bytea NOT NULL,
+    key_id uuid NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT session_hash_check CHECK ((octet_length(hash) = 32))
 );
 
 CREATE TABLE skill (
@@ -769,6 +789,9 @@ ALTER TABLE ONLY job_event_other
 ALTER TABLE ONLY job
     ADD CONSTRAINT job_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY job_token
+    ADD CONSTRAINT job_token_pkey PRIMARY KEY (hash);
+
 ALTER TABLE ONLY maintenance
     ADD CONSTRAINT maintenance_pkey PRIMARY KEY (name);
 
@@ -783,6 +806,9 @@ ALTER TABLE ONLY run
 
 ALTER TABLE ONLY secret
     ADD CONSTRAINT secret_pkey PRIMARY KEY (tenant_id, name);
+
+ALTER TABLE ONLY session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (hash);
 
 ALTER TABLE ONLY skill
     ADD CONSTRAINT skill_pkey PRIMARY KEY (tenant_id, name);
@@ -821,11 +847,15 @@ CREATE INDEX asset_job ON asset USING btree (job_id) WHERE (job_id IS NOT NULL);
 
 CREATE INDEX asset_sha256 ON asset USING btree (sha256);
 
+CREATE INDEX asset_tenant ON asset USING btree (tenant_id, id DESC) WHERE visible;
+
 CREATE INDEX asset_unseen ON asset USING btree (created_at) WHERE (NOT visible);
 
 CREATE INDEX asset_upload ON asset USING btree (used_at) WHERE (visible AND (job_id IS NULL));
 
 CREATE INDEX budget_reservation_tenant ON budget_reservation USING btree (tenant_id);
+
+CREATE UNIQUE INDEX conversation_external_id ON conversation USING btree (tenant_id, external_id) WHERE (external_id IS NOT NULL);
 
 CREATE INDEX conversation_tenant ON conversation USING btree (tenant_id, id DESC);
 
@@ -835,9 +865,17 @@ CREATE INDEX idempotency_key_job ON idempotency_key USING btree (job_id);
 
 CREATE UNIQUE INDEX job_conversation ON job USING btree (conversation_id, "position") WHERE (conversation_id IS NOT NULL);
 
+CREATE INDEX job_external_id ON job USING btree (tenant_id, external_id, id DESC) WHERE (external_id IS NOT NULL);
+
+CREATE INDEX job_metadata ON job USING gin (((metadata)::jsonb) jsonb_path_ops) WHERE ((metadata)::text <> '{}'::text);
+
 CREATE INDEX job_skill_version ON job USING btree (tenant_id, skill, skill_version) WHERE (skill_version IS NOT NULL);
 
 CREATE INDEX job_tenant ON job USING btree (tenant_id, id DESC);
+
+CREATE INDEX job_token_expiry ON job_token USING btree (expires_at);
+
+CREATE INDEX job_token_key ON job_token USING btree (key_id);
 
 CREATE UNIQUE INDEX run_active_in_conversation ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
 
@@ -856,6 +894,8 @@ CREATE INDEX run_scheduled ON run USING btree (run_at) WHERE (state = 'scheduled
 CREATE INDEX run_submit_limit ON run USING btree (tenant_id) WHERE counts_toward_limit;
 
 CREATE INDEX run_waiting ON run USING btree (job_id) WHERE (state = 'waiting'::run_state);
+
+CREATE INDEX session_key ON session USING btree (key_id);
 
 CREATE INDEX skill_version_digest ON skill_version USING btree (digest);
 
@@ -898,8 +938,14 @@ ALTER TABLE ONLY conversation
 ALTER TABLE ONLY job
     ADD CONSTRAINT job_skill_version FOREIGN KEY (tenant_id, skill, skill_version) REFERENCES skill_version(tenant_id, name, version);
 
+ALTER TABLE ONLY job_token
+    ADD CONSTRAINT job_token_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_key(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY secret
     ADD CONSTRAINT secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY session
+    ADD CONSTRAINT session_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_key(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY skill
     ADD CONSTRAINT skill_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);

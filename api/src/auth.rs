@@ -1,19 +1,27 @@
 //! Authentication: the key of a request, checked before anything else.
 
+mod credential;
+
 use std::future::{Ready, ready};
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::AUTHORIZATION;
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use shared::db::key::Presented;
-use shared::db::{self, Pool};
 use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
 
 use crate::problem::ApiError;
+use credential::{Valid, find};
+pub(crate) use credential::{cookie_name, session_cookie};
+
+/// Where a key is traded for a session.
+const SESSION_PATH: &str = "/v1/session";
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
 
 /// A caller whose key has the scope `jobs`.
 #[derive(Clone, Debug)]
@@ -24,9 +32,9 @@ pub(crate) struct Caller {
     pub(crate) key: KeyId,
     /// The name of the key.
     pub(crate) name: String,
-    /// Whether the tenant may use up only so much.
+    /// Whether the tenant has a budget.
     pub(crate) has_budget: bool,
-    /// Whether the tenant may hand in only so many jobs.
+    /// Whether the tenant has submission limits.
     pub(crate) has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub(crate) has_skills: bool,
@@ -39,51 +47,50 @@ pub(crate) struct Admin {
     pub(crate) tenant: TenantId,
 }
 
-/// Lets requests with a key of ours through, and leaves the key for [`Caller`] and [`Admin`].
+/// A caller with any key.
+pub(crate) struct AnyCaller(pub(crate) Presented);
+
+/// Lets requests with a valid credential through, and leaves its key for [`Caller`], [`Admin`] and [`AnyCaller`].
 pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    match find_key(&request).await {
-        Ok(key) => {
-            request.extensions_mut().insert(key);
-            Ok(next.call(request).await?.map_into_boxed_body())
-        }
+    // It brings its key in the body.
+    let is_login = request.path() == SESSION_PATH && *request.method() == Method::POST;
+    if is_login {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
+    let (key, policy) = match find(&request).await {
+        Ok(Valid::Key(key)) => (key, "same-origin"),
+        // It is for pages of the tenant's own product, which may show a file as an image.
+        Ok(Valid::Token(key)) => (key, "cross-origin"),
         Err(error) => {
             let (request, _) = request.into_parts();
-            Ok(ServiceResponse::from_err(error, request))
+            return Ok(ServiceResponse::from_err(error, request));
         }
-    }
+    };
+    request.extensions_mut().insert(key);
+    let mut response = next.call(request).await?.map_into_boxed_body();
+    let policy = HeaderValue::from_static(policy);
+    response
+        .headers_mut()
+        .insert(CROSS_ORIGIN_RESOURCE_POLICY, policy);
+    Ok(response)
 }
 
-async fn find_key(request: &ServiceRequest) -> Result<Presented, ApiError> {
-    let header = request
-        .headers()
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok());
-    let secret = header.and_then(bearer).ok_or(ApiError::Unauthorized)?;
-    let pool = request
-        .app_data::<Data<Pool>>()
-        .expect("the application has a pool");
-    let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
-    key.ok_or(ApiError::UnknownKey)
-}
-
-/// The scheme's name is not case-sensitive (RFC 9110, section 11.1).
-fn bearer(header: &str) -> Option<&str> {
-    let (scheme, secret) = header.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+fn key_of(request: &HttpRequest) -> Result<Presented, ApiError> {
+    let extensions = request.extensions();
+    let key = extensions.get::<Presented>();
+    key.cloned().ok_or(ApiError::Unauthorized)
 }
 
 fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<Caller, ApiError> {
-    let extensions = request.extensions();
-    let key = extensions.get::<Presented>();
-    let key = key.ok_or(ApiError::Unauthorized)?;
+    let key = key_of(request)?;
     if key.scopes.contains(&scope) {
         Ok(Caller {
             tenant: key.tenant,
             key: key.id,
-            name: key.name.clone(),
+            name: key.name,
             has_budget: key.has_budget,
             has_submit_limit: key.has_submit_limit,
             has_skills: key.has_skills,
@@ -109,5 +116,14 @@ impl FromRequest for Admin {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let key = key_with(request, Scope::Admin, "admin");
         ready(key.map(|key| Self { tenant: key.tenant }))
+    }
+}
+
+impl FromRequest for AnyCaller {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(key_of(request).map(Self))
     }
 }

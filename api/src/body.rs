@@ -3,7 +3,9 @@
 mod fault;
 mod nul;
 mod rate;
+mod shape;
 
+pub(crate) use fault::in_plain_words;
 pub(crate) use rate::limit as limit_rate;
 
 use actix_web::body::MessageBody;
@@ -112,7 +114,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let cause = error.inner();
         if cause.is_data() {
-            ApiError::Invalid(vec![fault::describe(error.path(), &cause.to_string())])
+            let first = fault::describe(error.path(), &cause.to_string());
+            ApiError::Invalid(shape::all_faults::<T>(bytes, first))
         } else {
             malformed(error.into_inner())
         }

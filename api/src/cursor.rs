@@ -1,6 +1,7 @@
 //! Cursors: where a page of a list begins. Opaque to clients.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use uuid::Uuid;
 
 use crate::problem::ApiError;
 
@@ -35,6 +35,19 @@ impl<T> Page<T> {
             .filter(|_| has_more)
             .map(|last| URL_SAFE_NO_PAD.encode(key(last)));
         Self { data, next_cursor }
+    }
+
+    /// A page out of all entries, which are in the order of their keys.
+    pub(crate) fn of_all(
+        all: impl IntoIterator<Item = T>,
+        after: Option<&str>,
+        limit: i64,
+        key: impl Fn(&T) -> String,
+    ) -> Self {
+        let rest = all
+            .into_iter()
+            .filter(|entry| after.is_none_or(|after| key(entry).as_str() > after));
+        Self::of(rest.take(limit as usize + 1).collect(), limit, key)
     }
 }
 
@@ -92,14 +105,11 @@ pub(crate) fn text(cursor: Option<&str>) -> Result<Option<String>, ApiError> {
     decoded.map(Some).ok_or_else(invalid)
 }
 
-/// The id that a cursor stands for.
-pub(crate) fn id<T: From<Uuid>>(cursor: Option<&str>) -> Result<Option<T>, ApiError> {
-    let Some(text) = text(cursor)? else {
-        return Ok(None);
-    };
-    text.parse::<Uuid>()
-        .map(|id| Some(id.into()))
-        .map_err(|_| invalid())
+/// The id or the number that a cursor stands for.
+pub(crate) fn parse<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, ApiError> {
+    let text = text(cursor)?;
+    let value = text.map(|text| text.parse()).transpose();
+    value.map_err(|_| invalid())
 }
 
 /// The error for a cursor that is none of the list's.

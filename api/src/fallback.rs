@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
+use shared::id::IdKind;
 use utoipa::openapi::{OpenApi, PathItem};
-use uuid::Uuid;
 
 use crate::problem::ApiError;
 
@@ -49,7 +49,7 @@ pub(crate) async fn no_route(
     let pattern = request.resource_map().match_pattern(without_slash);
     Err(match pattern {
         Some(pattern) if without_slash != path => {
-            not_an_id(&pattern, without_slash).unwrap_or(ApiError::TrailingSlash)
+            invalid_id(&pattern, without_slash).unwrap_or(ApiError::TrailingSlash)
         }
         _ => ApiError::NotFound("path"),
     })
@@ -64,20 +64,19 @@ pub(crate) fn no_id(request: &HttpRequest) -> ApiError {
         return methods.refuse(path);
     }
     let pattern = request.match_pattern();
-    let error = pattern.and_then(|pattern| not_an_id(&pattern, path));
+    let error = pattern.and_then(|pattern| invalid_id(&pattern, path));
     error.unwrap_or(ApiError::NotFound("path"))
 }
 
-/// The error for the first segment that should be an id, `{job_id}` for example, and is none.
-fn not_an_id(pattern: &str, path: &str) -> Option<ApiError> {
+/// The error for the first segment that should be an id, such as `{job_id}`, and is none.
+fn invalid_id(pattern: &str, path: &str) -> Option<ApiError> {
     let segments = pattern.split('/').zip(path.split('/'));
     let mut wrong = segments.filter_map(|(expected, found)| {
-        let kind = expected.strip_prefix('{')?.strip_suffix("_id}")?;
-        let is_id = Uuid::try_parse(found).is_ok();
-        (!is_id).then(|| ApiError::NotAnId {
-            kind: kind.replace('_', " "),
-            text: found.chars().take(MAX_SHOWN_CHARS).collect(),
-        })
+        let noun = expected.strip_prefix('{')?.strip_suffix("_id}")?;
+        let kind = IdKind::ALL.into_iter().find(|kind| kind.noun() == noun)?;
+        let reason = kind.parse(found).err()?;
+        let text = found.chars().take(MAX_SHOWN_CHARS).collect();
+        Some(ApiError::InvalidId { text, reason })
     });
     wrong.next()
 }

@@ -37,6 +37,15 @@ pub(crate) enum FollowError {
     KeyRevoked,
 }
 
+/// What of the events a client wants.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    /// Whether live text and output are sent.
+    pub(crate) deltas: bool,
+    /// Whether events have names.
+    pub(crate) names: bool,
+}
+
 /// Follows a job from a position in its log to its end.
 pub(crate) struct Follower {
     pool: Pool,
@@ -145,11 +154,11 @@ impl Follower {
     /// comes back with the last id it has.
     pub(crate) fn into_body(
         self,
-        with_deltas: bool,
+        shown: Shown,
         revoked: Arc<CancellationToken>,
     ) -> impl Stream<Item = Result<Bytes, FollowError>> {
         try_unfold((self, revoked), move |(mut follower, revoked)| async move {
-            let next = timeout(KEEP_ALIVE_INTERVAL, follower.next_shown(with_deltas));
+            let next = timeout(KEEP_ALIVE_INTERVAL, follower.next_shown(shown));
             let next = tokio::select! {
                 biased;
                 () = revoked.cancelled() => Err(FollowError::KeyRevoked),
@@ -165,10 +174,11 @@ impl Follower {
         })
     }
 
-    async fn next_shown(&mut self, with_deltas: bool) -> Result<Option<Bytes>, FollowError> {
+    async fn next_shown(&mut self, shown: Shown) -> Result<Option<Bytes>, FollowError> {
         loop {
             match self.next().await? {
-                Some(frame) if frame.is_delta && !with_deltas => {}
+                Some(frame) if frame.is_delta && !shown.deltas => {}
+                Some(frame) if !shown.names => return Ok(Some(frame.unnamed())),
                 next => return Ok(next.map(|frame| frame.bytes)),
             }
         }

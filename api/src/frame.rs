@@ -19,6 +19,16 @@ pub(crate) struct Frame {
     pub(crate) ended: Option<Arc<RawValue>>,
 }
 
+impl Frame {
+    /// The event as clients want it that only know unnamed events: without its `event` field.
+    pub(crate) fn unnamed(&self) -> Bytes {
+        let text = std::str::from_utf8(&self.bytes).unwrap_or_default();
+        let (id, rest) = text.split_once('\n').unwrap_or((text, ""));
+        let (_, data) = rest.split_once('\n').unwrap_or(("", rest));
+        format!("{id}\n{data}").into()
+    }
+}
+
 impl From<&Event> for Frame {
     fn from(event: &Event) -> Self {
         // JSON has no line breaks outside of strings, and escapes those inside: one data line is enough.

@@ -11,6 +11,7 @@ use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
 use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
 
 use crate::frame::Frame;
 use crate::telemetry::Meters;
@@ -131,7 +132,7 @@ impl Hub {
         let state = &mut *guard;
         let followed = jobs
             .split(',')
-            .filter_map(|job| job.parse().ok())
+            .filter_map(|job| Some(JobId(Uuid::try_parse(job).ok()?)))
             .filter(|job| state.feeds.contains_key(job));
         let before = state.grown.len();
         state.grown.extend(followed);

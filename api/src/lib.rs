@@ -2,9 +2,11 @@
 
 mod auth;
 mod body;
+mod compress;
 mod connection;
+mod cors;
 mod cursor;
-mod doorbell;
+mod etag;
 mod event_schema;
 mod fallback;
 mod follower;
@@ -20,17 +22,20 @@ pub mod metrics;
 mod name;
 mod number;
 pub mod openapi;
+pub mod origin;
 pub mod problem;
 mod query;
+mod request_id;
 mod routes;
 mod telemetry;
 mod unversioned;
 mod v1;
+mod work_notifier;
 
 use std::net::TcpListener;
 
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, PathConfig, QueryConfig};
+use actix_web::web::{Data, PathConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
@@ -45,15 +50,16 @@ use tracing_actix_web::TracingLogger;
 
 pub use crate::job_writer::JobWriter;
 
-use crate::doorbell::Doorbell;
 use crate::fallback::Methods;
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
 use crate::metrics::Scrape;
 use crate::openapi::Rendered;
-use crate::problem::ApiError;
+use crate::origin::Origins;
+use crate::request_id::RequestSpan;
 use crate::telemetry::Meters;
 use crate::v1::skills::Unpacker;
+use crate::work_notifier::WorkNotifier;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
@@ -74,6 +80,8 @@ pub struct Settings {
     pub providers: Providers,
     /// The keys of secrets. Without them there are none.
     pub master_keys: Option<MasterKeys>,
+    /// The origins of browsers' pages.
+    pub origins: Origins,
     /// Threads that answer requests.
     pub threads: usize,
 }
@@ -92,6 +100,7 @@ pub async fn run(
         catalog,
         providers,
         master_keys,
+        origins,
         threads,
     } = settings;
     // Before the first id is made.
@@ -100,7 +109,7 @@ pub async fn run(
     metrics.watch("api", &pool);
     let meters = Meters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
-    let (hub, doorbell) = (Hub::new(meters.clone()), Doorbell::default());
+    let (hub, notifier) = (Hub::new(meters.clone()), WorkNotifier::default());
     let keys = KeyWatch::default();
     let mut background = JoinSet::new();
     if let Some(listener) = metrics_listener {
@@ -108,7 +117,7 @@ pub async fn run(
     }
     background.spawn(shared::clock::sync::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
-    background.spawn(doorbell.clone().run(pool.clone()));
+    background.spawn(notifier.clone().run(pool.clone()));
     background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
     background.spawn(writing);
@@ -118,10 +127,11 @@ pub async fn run(
     let (pool, assets) = (Data::new(pool), Data::new(assets));
     let asset_store = assets.clone();
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
-    let (hub, doorbell, keys) = (Data::new(hub), Data::new(doorbell), Data::new(keys));
+    let (hub, notifier, keys) = (Data::new(hub), Data::new(notifier), Data::new(keys));
     let writer = Data::new(writer);
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
+    let origins = Data::new(origins);
     let methods = Data::new(Methods::of(&document));
     let unpacker = Data::new(Unpacker::default());
     let max_connections = connection::max_per_thread(open_files::raise_limit(), threads);
@@ -137,7 +147,7 @@ pub async fn run(
             .app_data(catalog.clone())
             .app_data(providers.clone())
             .app_data(hub.clone())
-            .app_data(doorbell.clone())
+            .app_data(notifier.clone())
             .app_data(keys.clone())
             .app_data(writer.clone())
             .app_data(meters.clone())
@@ -146,14 +156,17 @@ pub async fn run(
             .app_data(methods.clone())
             .app_data(unpacker.clone())
             .app_data(rendered.clone())
-            .app_data(query_config())
+            .app_data(origins.clone())
             .app_data(path_config())
             .wrap(from_fn(problem::render))
             .wrap(from_fn(head::answer))
+            .wrap(from_fn(compress::gzip))
             .wrap(from_fn(body::limit_rate))
             .wrap(from_fn(connection::close_idle))
+            .wrap(from_fn(cors::allow))
             .wrap(header::defaults(header::NO_PAGE))
-            .wrap(TracingLogger::default())
+            .wrap(TracingLogger::<RequestSpan>::new())
+            .wrap(from_fn(request_id::assign))
             .wrap(from_fn(telemetry::observe))
             .service(
                 routes::v1()
@@ -196,12 +209,6 @@ async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: Cancella
             "metrics are not served any more"
         );
     }
-}
-
-fn query_config() -> QueryConfig {
-    QueryConfig::default().error_handler(|error, _| {
-        ApiError::Malformed(format!("the query cannot be used: {error}")).into()
-    })
 }
 
 fn path_config() -> PathConfig {

@@ -1,26 +1,69 @@
 //! The OpenAPI document, generated from the handlers.
 
+mod answer;
+mod enumeration;
 mod parameter;
 mod union;
 
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpResponse};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi, OpenApiBuilder};
+use utoipa::openapi::tag::TagBuilder;
+use utoipa::openapi::{
+    ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder, ServerBuilder,
+};
 use utoipa_actix_web::AppExt;
 
 const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the work, download what it made.\n\n\
-    Every request needs a key: `Authorization: Bearer sk_…`. HEAD is answered wherever GET is. Whole numbers may be written \
+    Every request needs a key: `Authorization: Bearer sk_…`. Every answer has `X-Request-Id`, the client's own if it sent one. \
+    JSON is compressed for clients that accept gzip. HEAD is answered wherever GET is. Whole numbers may be written \
     with a fraction or an exponent (`150.0`, `1e2`). Every error is a problem (RFC 9457) whose `code` is part \
     of this contract. What belongs to another tenant does not exist.";
 
+/// The groups of operations, the most important first.
+const TAGS: [(&str, &str); 9] = [
+    (
+        "jobs",
+        "Submit jobs, follow them, and read what came of them.",
+    ),
+    ("assets", "Files that jobs start from and make."),
+    (
+        "skills",
+        "What jobs can run: the skills of the service, and the tenant's own.",
+    ),
+    (
+        "agents",
+        "Who models are: system prompts, tools and limits, in versions.",
+    ),
+    (
+        "conversations",
+        "Histories that several jobs of an agent continue.",
+    ),
+    ("approvals", "Tool calls that wait for a person."),
+    (
+        "secrets",
+        "Values that skills and agents may use and nobody reads back.",
+    ),
+    ("models", "Models that jobs can name."),
+    ("session", "Who asks, and sessions of browsers."),
+];
+/// The group of operations for those who run the service.
+const ADMIN: (&str, &str) = (
+    "admin",
+    "Keys, tenants, workers and the queue. For keys with the scope `admin`.",
+);
+
 /// The document of this version.
 pub fn document() -> OpenApi {
+    let license = LicenseBuilder::new()
+        .name(env!("CARGO_PKG_LICENSE"))
+        .identifier(Some(env!("CARGO_PKG_LICENSE")))
+        .build();
     let info = InfoBuilder::new()
         .title("Skillet")
         .version(env!("CARGO_PKG_VERSION"))
         .description(Some(DESCRIPTION))
-        .license(None)
+        .license(Some(license))
         .build();
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -28,6 +71,18 @@ pub fn document() -> OpenApi {
         .build();
     let base = OpenApiBuilder::new()
         .info(info)
+        .servers(Some([ServerBuilder::new()
+            .url("/")
+            .description(Some("The service that serves this document"))
+            .build()]))
+        .tags(Some(TAGS.into_iter().chain([ADMIN]).map(
+            |(name, description)| {
+                TagBuilder::new()
+                    .name(name)
+                    .description(Some(description))
+                    .build()
+            },
+        )))
         .security(Some([SecurityRequirement::new("key", [] as [&str; 0])]))
         .components(Some(
             ComponentsBuilder::new()
@@ -41,8 +96,10 @@ pub fn document() -> OpenApi {
         .service(crate::routes::v1())
         .split_for_parts();
     parameter::describe(&mut document.paths);
+    answer::name_statuses(&mut document.paths);
     if let Some(components) = &mut document.components {
         union::name_variants(components);
+        enumeration::name_values(components);
     }
     document
 }

@@ -1,8 +1,11 @@
 //! Errors as clients see them: problem details (RFC 9457), whatever went wrong and wherever.
 
+mod code;
+pub(crate) mod pages;
 mod render;
 
-pub(crate) use render::render;
+pub use code::ErrorCode;
+pub(crate) use render::{answer, render};
 
 use std::fmt;
 use std::time::Duration;
@@ -11,6 +14,7 @@ use actix_web::ResponseError;
 use actix_web::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use shared::id::InvalidId;
 use utoipa::ToSchema;
 
 /// Why a request was not done.
@@ -27,21 +31,39 @@ pub enum ApiError {
         "this key is not known to the service: it may be mistyped, revoked, or the key of another service"
     )]
     UnknownKey,
+    /// There is a short-lived token, and it is none of ours or over.
+    #[error(
+        "this token is not known to the service, or has expired; make another with POST /v1/jobs/{{job_id}}/tokens"
+    )]
+    UnknownToken,
     /// The key may not do this.
     #[error("this key lacks the scope `{0}`")]
     Forbidden(&'static str),
+    /// A short-lived token was used for something else than its job.
+    #[error(
+        "this token only reads its job, the job's events and stream, and the content of the job's files"
+    )]
+    TokenRestricted,
+    /// A session cookie came from a page of another site.
+    #[error(
+        "a session is only valid for requests from pages of this service; send an API key instead"
+    )]
+    CrossSite,
+    /// A page of that origin may not call the API.
+    #[error(
+        "pages of this origin may not call the API; the service allows origins with --cors-origin"
+    )]
+    OriginNotAllowed,
     /// There is no such thing, or it is someone else's.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The path has no such id.
-    #[error(
-        "there is no {kind} `{text}`: an id is a UUID, such as 01a1fd7b-db08-7525-9f36-5692d344bc63"
-    )]
-    NotAnId {
-        /// Of what.
-        kind: String,
+    /// The path has no id of the right kind.
+    #[error("there is no {} `{text}`: it {reason}", reason.expected().noun())]
+    InvalidId {
         /// What is there instead.
         text: String,
+        /// Why it is none.
+        reason: InvalidId,
     },
     /// There is such a path but for the slash at its end.
     #[error("there is no such path; leave out the slash at its end")]
@@ -79,7 +101,7 @@ pub enum ApiError {
     #[error("{detail}")]
     Conflict {
         /// For programs.
-        code: &'static str,
+        code: ErrorCode,
         /// For people.
         detail: String,
     },
@@ -105,13 +127,13 @@ pub enum ApiError {
         renewed_at: DateTime<Utc>,
     },
     /// The tenant's jobs come faster than they may.
-    #[error("jobs come faster than this tenant's may; in {} s there is room for these", seconds(*.wait))]
+    #[error("rate limit exceeded: this tenant submits jobs too fast; retry in {} s", seconds(*.wait))]
     SubmitRateExceeded {
         /// After that time they may come.
         wait: TimeDelta,
     },
     /// Too many of the tenant's jobs have not ended.
-    #[error("too many jobs of this tenant have not ended; when some have, there is room for more")]
+    #[error("this tenant has too many unfinished jobs; retry when some have ended")]
     QueueFull {
         /// When it is looked at again.
         wait: TimeDelta,
@@ -128,7 +150,7 @@ pub enum ApiError {
     #[error("the skill was replaced in this very moment; send the request again")]
     SkillReplaced,
     /// The key of an earlier, other request.
-    #[error("this Idempotency-Key came with another request before")]
+    #[error("this Idempotency-Key was used with another request before")]
     IdempotencyMismatch,
     /// This service cannot do it until its operator configures what it needs.
     #[error("{0}")]
@@ -177,8 +199,8 @@ impl FieldError {
 /// Problem details (RFC 9457).
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Always `about:blank`: `code` tells problems apart.
-    #[schema(example = "about:blank")]
+    /// The address of the page that explains the code, relative to the service.
+    #[schema(example = "/docs/errors/invalid_request", format = "uri-reference")]
     pub r#type: String,
     /// The status in words.
     pub title: String,
@@ -192,7 +214,7 @@ pub struct Problem {
     /// What is wrong with which field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// Names the request in the operator's log.
+    /// The id of the request in the operator's log; also the header `X-Request-Id`.
     #[schema(required)]
     pub request_id: Option<String>,
     /// Whether the same request may succeed later.
@@ -231,39 +253,41 @@ impl ApiError {
         Self::Invalid(vec![FieldError::new(pointer, detail.to_string())])
     }
 
-    fn code(&self) -> &'static str {
+    fn code(&self) -> ErrorCode {
         match self {
-            Self::Malformed(_) => "malformed_request",
-            Self::Unauthorized | Self::UnknownKey => "unauthorized",
-            Self::Forbidden(_) => "forbidden",
-            Self::NotFound(_) | Self::NotAnId { .. } | Self::TrailingSlash => "not_found",
-            Self::MethodNotAllowed { .. } => "method_not_allowed",
-            Self::BodyTooSlow { .. } => "body_too_slow",
-            Self::PreconditionFailed { .. } => "precondition_failed",
-            Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
-            Self::Conflict { code, .. } => code,
-            Self::TooLarge { .. } | Self::TooManyValues { .. } => "too_large",
-            Self::UnsupportedMediaType(_) => "unsupported_media_type",
-            Self::BudgetExceeded { .. } => "budget_exceeded",
-            Self::SubmitRateExceeded { .. } => "submit_rate_exceeded",
-            Self::QueueFull { .. } => "queue_full",
-            Self::Invalid(_) => "invalid_request",
-            Self::ContentLost => "content_lost",
-            Self::SkillReplaced => "skill_replaced",
-            Self::IdempotencyMismatch => "idempotency_key_reused",
-            Self::NotConfigured(_) => "not_configured",
-            Self::Unavailable(_) => "unavailable",
-            Self::Internal(_) => "internal",
+            Self::Malformed(_) => ErrorCode::MalformedRequest,
+            Self::Unauthorized | Self::UnknownKey | Self::UnknownToken => ErrorCode::Unauthorized,
+            Self::Forbidden(_) | Self::TokenRestricted => ErrorCode::Forbidden,
+            Self::CrossSite => ErrorCode::CrossSite,
+            Self::OriginNotAllowed => ErrorCode::OriginNotAllowed,
+            Self::NotFound(_) | Self::InvalidId { .. } | Self::TrailingSlash => ErrorCode::NotFound,
+            Self::MethodNotAllowed { .. } => ErrorCode::MethodNotAllowed,
+            Self::BodyTooSlow { .. } => ErrorCode::BodyTooSlow,
+            Self::PreconditionFailed { .. } => ErrorCode::PreconditionFailed,
+            Self::RangeNotSatisfiable { .. } => ErrorCode::RangeNotSatisfiable,
+            Self::Conflict { code, .. } => *code,
+            Self::TooLarge { .. } | Self::TooManyValues { .. } => ErrorCode::TooLarge,
+            Self::UnsupportedMediaType(_) => ErrorCode::UnsupportedMediaType,
+            Self::BudgetExceeded { .. } => ErrorCode::BudgetExceeded,
+            Self::SubmitRateExceeded { .. } => ErrorCode::SubmitRateExceeded,
+            Self::QueueFull { .. } => ErrorCode::QueueFull,
+            Self::Invalid(_) => ErrorCode::InvalidRequest,
+            Self::ContentLost => ErrorCode::ContentLost,
+            Self::SkillReplaced => ErrorCode::SkillReplaced,
+            Self::IdempotencyMismatch => ErrorCode::IdempotencyKeyReused,
+            Self::NotConfigured(_) => ErrorCode::NotConfigured,
+            Self::Unavailable(_) => ErrorCode::Unavailable,
+            Self::Internal(_) => ErrorCode::Internal,
         }
     }
 
     fn problem(&self, request_id: Option<String>) -> Problem {
         let status = self.status_code();
         Problem {
-            r#type: "about:blank".to_owned(),
+            r#type: self.code().url(),
             title: status.canonical_reason().unwrap_or_default().to_owned(),
             status: status.as_u16(),
-            code: self.code().to_owned(),
+            code: self.code().as_str().to_owned(),
             detail: self.to_string(),
             errors: if let Self::Invalid(errors) = self {
                 errors.clone()
@@ -304,25 +328,6 @@ impl ApiError {
 
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
-        match self {
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unauthorized | Self::UnknownKey => StatusCode::UNAUTHORIZED,
-            Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::NotFound(_) | Self::NotAnId { .. } | Self::TrailingSlash => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::PreconditionFailed { .. } => StatusCode::PRECONDITION_FAILED,
-            Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::Conflict { .. } | Self::SkillReplaced => StatusCode::CONFLICT,
-            Self::ContentLost => StatusCode::GONE,
-            Self::TooLarge { .. } | Self::TooManyValues { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BudgetExceeded { .. }
-            | Self::SubmitRateExceeded { .. }
-            | Self::QueueFull { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::Invalid(_) | Self::IdempotencyMismatch => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::NotConfigured(_) | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+        self.code().status()
     }
 }

@@ -7,7 +7,8 @@ use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
 use crate::v1::{
-    agents, approvals, assets, conversations, jobs, keys, queue, secrets, skills, tenants, workers,
+    agents, approvals, assets, conversations, jobs, keys, me, models, queue, secrets, session,
+    skills, tenants, workers,
 };
 
 /// All that needs a key. Authentication is wrapped around it where it is served.
@@ -25,15 +26,20 @@ pub(crate) fn v1() -> Scope<
         .service(jobs::create_jobs)
         .service(jobs::list_jobs)
         .service(jobs::get_job)
+        .service(jobs::update_job)
+        .service(jobs::get_job_request)
+        .service(jobs::create_job_token)
         .service(jobs::delete_job)
         .service(jobs::cancel_job)
         .service(jobs::retry_job)
         .service(jobs::list_events)
         .service(jobs::stream_job)
         .service(jobs::list_job_approvals)
-        .service(jobs::resolve_approval)
         .service(approvals::list_approvals)
+        .service(approvals::get_approval)
+        .service(approvals::resolve_approval)
         .service(assets::upload_asset)
+        .service(assets::list_assets)
         .service(assets::get_asset)
         .service(assets::get_asset_content)
         .service(assets::delete_asset)
@@ -61,10 +67,15 @@ pub(crate) fn v1() -> Scope<
         .service(tenants::list_tenants)
         .service(tenants::get_tenant)
         .service(tenants::update_tenant)
+        .service(tenants::delete_tenant)
         .service(tenants::put_tenant_budget)
         .service(tenants::get_tenant_budget)
-        .service(tenants::put_submit_limits)
-        .service(tenants::get_submit_limits)
+        .service(tenants::put_submission_limits)
+        .service(tenants::get_submission_limits)
+        .service(models::list_models)
+        .service(me::get_me)
+        .service(session::create_session)
+        .service(session::delete_session)
         .service(workers::list_workers)
         .service(queue::get_queue)
         .service(queue::pause_queue)

@@ -4,6 +4,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::problem::pages;
 use crate::{auth, fallback, header, health, metrics, openapi};
 
 /// Adds these routes.
@@ -14,12 +15,15 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
         .default_service(web::to(fallback::no_route));
     let docs = web::scope("/docs")
         .wrap(header::defaults(header::DOCS))
+        .service(pages::list_error_pages)
+        .service(pages::get_error_page)
         .service(docs());
     config
         .service(health::healthz)
         .service(health::readyz)
         .service(metrics)
         .route("/openapi.json", web::get().to(openapi::get_document))
+        .service(web::redirect("/", "/docs/"))
         .service(web::redirect("/docs", "/docs/"))
         .service(docs);
 }

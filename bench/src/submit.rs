@@ -7,6 +7,7 @@ use anyhow::Context;
 use shared::db::{EVENTS_CHANNEL, Listener};
 use shared::id::JobId;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::Bench;
 use crate::figure::{Figure, times};
@@ -70,7 +71,10 @@ async fn hear(listener: &mut Listener) -> anyhow::Result<String> {
 
 fn note(started: &mut HashMap<JobId, Instant>, payload: &str) {
     let now = Instant::now();
-    for job in payload.split(',').filter_map(|job| job.parse().ok()) {
-        started.entry(job).or_insert(now);
+    for job in payload
+        .split(',')
+        .filter_map(|job| Uuid::try_parse(job).ok())
+    {
+        started.entry(JobId(job)).or_insert(now);
     }
 }

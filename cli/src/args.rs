@@ -15,9 +15,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use api::origin::{Origin, Origins};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
-use shared::id::ConversationId;
+use shared::id::{ConversationId, InvalidId};
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, ModelPrice};
 use worker::sandbox::{MemoryFloor, Mode};
@@ -190,6 +191,27 @@ pub(crate) struct Listen {
         value_name = "ADDRESS"
     )]
     pub(crate) listen: SocketAddr,
+    /// The origin of web pages that may call the API, e.g. https://app.example.com; can be given again
+    #[arg(
+        long = "cors-origin",
+        env = "SKILLET_CORS_ORIGINS",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
+    pub(crate) cors_origins: Vec<Origin>,
+    /// Where browsers reach this service, if a proxy stands before it, e.g. https://skillet.example.com
+    #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
+    pub(crate) public_url: Option<Origin>,
+}
+
+impl Listen {
+    /// The origins of browsers' pages.
+    pub(crate) fn origins(&self) -> Origins {
+        Origins {
+            own: self.public_url.clone(),
+            allowed: self.cors_origins.clone(),
+        }
+    }
 }
 
 /// Settings of a service in one process.
@@ -316,10 +338,9 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-/// Parses an id.
-fn parse_id<T: FromStr>(text: &str) -> Result<T, &'static str> {
+/// Parses an id of one kind.
+fn parse_id<T: FromStr<Err = InvalidId>>(text: &str) -> Result<T, InvalidId> {
     text.parse()
-        .map_err(|_| "not an id; an id looks like 019aa0c4-5e8d-7000-8000-000000000000")
 }
 
 fn parse_parameter(text: &str) -> Result<(String, Value), &'static str> {

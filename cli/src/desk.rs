@@ -89,8 +89,9 @@ impl<'a> Desk<'a> {
                 return Ok(());
             }
         };
-        let path = format!("/v1/jobs/{}/approvals/{}", self.job, approval.id);
-        let body = json!({"approved": approved, "reason": reason});
+        let path = format!("/v1/approvals/{}", approval.id);
+        let decision = if approved { "approve" } else { "deny" };
+        let body = json!({"decision": decision, "reason": reason});
         // Someone else may have been faster; then that is what counts.
         if let Err(error) = self.client.post::<Value>(&path, &body).await {
             progress.say(&format!("  ! {error}"));

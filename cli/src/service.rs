@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use api::origin::Origins;
 use ipnet::IpNet;
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
@@ -79,6 +80,7 @@ impl Parts {
         &self,
         database_url: &str,
         listener: TcpListener,
+        origins: Origins,
         metrics_listener: Option<TcpListener>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<()> {
@@ -90,6 +92,7 @@ impl Parts {
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
             master_keys: self.master_keys.clone(),
+            origins,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
         };
         api::run(settings, listener, shutdown).await
@@ -181,9 +184,14 @@ impl Service {
         let place_file = Place::file(&parts.home);
         let stop_api = CancellationToken::new();
         let parts = std::sync::Arc::new(parts);
+        let origins = options.listen.origins();
         let api = AbortOnDropHandle::new(tokio::spawn({
             let (parts, url, stop) = (parts.clone(), database_url.clone(), stop_api.clone());
-            async move { parts.run_api(&url, listener, metrics_listener, stop).await }
+            async move {
+                parts
+                    .run_api(&url, listener, origins, metrics_listener, stop)
+                    .await
+            }
         }));
         let worker = AbortOnDropHandle::new(tokio::spawn({
             let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());

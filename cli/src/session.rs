@@ -116,6 +116,8 @@ impl Session {
         let options = Up {
             listen: Listen {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+                cors_origins: Vec::new(),
+                public_url: None,
             },
             own: remote.own.clone(),
             slots: Slots {

@@ -38,7 +38,7 @@ pub struct Approval {
     pub reason: Option<String>,
     /// The name of the key with which it was answered.
     #[schema(required)]
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 /// How an approval ends.
@@ -49,7 +49,7 @@ pub struct Answer {
     /// The reason that the person gave.
     pub reason: Option<String>,
     /// The name of the API key of that person.
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 impl Answer {
@@ -58,7 +58,7 @@ impl Answer {
         Self {
             status,
             reason: None,
-            by: None,
+            resolved_by: None,
         }
     }
 }
@@ -69,14 +69,18 @@ pub fn resolve(
     answer: impl Fn(&Approval) -> Option<Answer>,
 ) -> Vec<EventData> {
     let resolved = pending.iter().filter_map(|approval| {
-        let Answer { status, reason, by } = answer(approval)?;
+        let Answer {
+            status,
+            reason,
+            resolved_by,
+        } = answer(approval)?;
         Some(EventData::ApprovalResolved(ApprovalResolved {
             approval_id: approval.id,
             call_id: approval.call_id.clone(),
             approved: status == ApprovalStatus::Approved,
             status,
             reason,
-            by,
+            resolved_by,
         }))
     });
     resolved.collect()

@@ -14,6 +14,9 @@ use crate::message::Block;
 pub struct Conversation {
     /// The conversation's identifier.
     pub id: ConversationId,
+    /// The client's own reference, unique in its tenant.
+    #[schema(required)]
+    pub external_id: Option<String>,
     /// With which agent.
     pub agent: String,
     /// Data that the client attached.

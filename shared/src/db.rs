@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approval;
 pub mod asset;
+pub mod browser_session;
 pub mod budget;
 pub mod cancel;
 pub mod chore;
@@ -14,6 +15,7 @@ pub mod event;
 pub mod event_week;
 pub mod idempotency;
 pub mod job;
+pub mod job_token;
 pub mod key;
 pub mod lane;
 mod listener;

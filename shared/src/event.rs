@@ -260,7 +260,7 @@ pub struct BudgetSettled {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AssetCreated {
     /// Its kind.
-    pub output: OutputKind,
+    pub kind: OutputKind,
     /// The file in the workspace; a later one of the same path replaces it.
     pub path: String,
     /// The asset, which can be downloaded from now on.

@@ -2,6 +2,7 @@
 
 mod error;
 mod origin;
+pub mod preview;
 mod request;
 mod status;
 mod usage;
@@ -31,6 +32,16 @@ pub struct Job {
     pub id: JobId,
     /// The status.
     pub status: Status,
+    /// The title that the client gave it, or the first line of its prompt.
+    #[serde(default)]
+    pub title: String,
+    /// The beginning of its prompt, at most 200 characters. `GET /v1/jobs/{job_id}/request` returns all of it.
+    #[serde(default)]
+    pub prompt_preview: String,
+    /// The client's own reference.
+    #[serde(default)]
+    #[schema(required)]
+    pub external_id: Option<String>,
     /// The skill it runs; null for an agent's job.
     #[schema(required)]
     pub skill: Option<String>,
@@ -67,6 +78,14 @@ pub struct Job {
     /// When it ended.
     #[schema(required)]
     pub finished_at: Option<DateTime<Utc>>,
+    /// Milliseconds from its acceptance to the first attempt, or to its end if there was none. Null before.
+    #[serde(default)]
+    #[schema(required)]
+    pub queued_ms: Option<i64>,
+    /// Milliseconds from the first attempt to its end. Null before, and for a job that never began.
+    #[serde(default)]
+    #[schema(required)]
+    pub duration_ms: Option<i64>,
     /// The result; empty until the job has ended.
     #[serde(flatten)]
     pub result: JobResult,
@@ -76,6 +95,20 @@ pub struct Job {
     /// Why it is not running yet. Only on a queued job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueuePlace>,
+}
+
+impl Job {
+    /// The same, with the durations that its instants give.
+    pub(crate) fn with_durations(self) -> Self {
+        let between = |from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>| {
+            Some((to? - from?).num_milliseconds().max(0))
+        };
+        Self {
+            queued_ms: between(Some(self.created_at), self.started_at.or(self.finished_at)),
+            duration_ms: between(self.started_at, self.finished_at),
+            ..self
+        }
+    }
 }
 
 /// The result of a job. Empty until it ends.
@@ -102,7 +135,7 @@ pub struct JobResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Output {
     /// Its kind.
-    pub output: OutputKind,
+    pub kind: OutputKind,
     /// The file.
     pub asset: Asset,
 }

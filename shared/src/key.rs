@@ -44,10 +44,7 @@ pub struct SecretKey(String);
 impl SecretKey {
     /// A new key with 256 random bits.
     pub fn generate() -> Self {
-        Self(format!(
-            "sk_{}",
-            URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
-        ))
+        Self(format!("sk_{}", random_token()))
     }
 
     /// The key for its owner's eyes.
@@ -59,6 +56,11 @@ impl SecretKey {
     pub fn hint(&self) -> &str {
         &self.0[self.0.len() - 4..]
     }
+}
+
+/// Text with 256 random bits.
+pub fn random_token() -> String {
+    URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
 /// A key as the database has it.

@@ -49,6 +49,44 @@ impl SubmitRate {
     }
 }
 
+/// How far a tenant has used its rate, right after jobs were accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateState {
+    /// The rate.
+    pub rate: SubmitRate,
+    /// When as many as `burst` may come at once again.
+    pub full_at: DateTime<Utc>,
+    /// The time of the answer.
+    pub now: DateTime<Utc>,
+}
+
+impl RateState {
+    /// Jobs that may come now.
+    fn remaining(self) -> i64 {
+        let free = self.rate.time_of(self.rate.burst) - (self.full_at - self.now);
+        let of_one = self.rate.time_of(1).num_microseconds().unwrap_or(1).max(1);
+        (free.num_microseconds().unwrap_or(0) / of_one).max(0)
+    }
+
+    /// The header `RateLimit-Policy`: the quota, and the seconds in which it is renewed.
+    pub fn policy(self) -> String {
+        let window = seconds(self.rate.time_of(self.rate.burst));
+        format!("\"submit\";q={};w={window}", self.rate.burst)
+    }
+
+    /// The header `RateLimit`: what remains of the quota, and the seconds until all of it is there.
+    pub fn limit(self) -> String {
+        let reset = seconds(self.full_at - self.now);
+        format!("\"submit\";r={};t={reset}", self.remaining())
+    }
+}
+
+/// Whole seconds in which that time is over.
+fn seconds(time: TimeDelta) -> i64 {
+    let time = time.max(TimeDelta::zero());
+    time.num_seconds() + i64::from(time.subsec_nanos() > 0)
+}
+
 /// Why jobs may not come in now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -87,6 +125,22 @@ mod tests {
             rate.take(burst_full_at, NOW + wait, 1),
             Ok(burst_full_at + wait)
         );
+    }
+
+    #[test]
+    fn headers_say_what_remains() {
+        let rate = SubmitRate {
+            per_minute: 60,
+            burst: 20,
+        };
+        let full_at = rate.take(NOW, NOW, 5).unwrap();
+        let state = RateState {
+            rate,
+            full_at,
+            now: NOW,
+        };
+        assert_eq!(state.policy(), "\"submit\";q=20;w=20");
+        assert_eq!(state.limit(), "\"submit\";r=15;t=5");
     }
 
     proptest! {

@@ -41,14 +41,13 @@ async fn waiting(service: &Service, job: &str) -> Vec<Value> {
 }
 
 async fn answer(service: &Service, approval: &Value, body: &Value) -> (u16, Value) {
-    let text = |name: &str| approval[name].as_str().unwrap().to_owned();
-    let path = format!("/v1/jobs/{}/approvals/{}", text("job_id"), text("id"));
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
     let (status, answer) = service.post(&path, body).await;
     (status.as_u16(), answer)
 }
 
 async fn approve(service: &Service, approval: &Value) {
-    let (status, answered) = answer(service, approval, &json!({"approved": true})).await;
+    let (status, answered) = answer(service, approval, &json!({"decision": "approve"})).await;
     assert_eq!(status, 200, "{answered:#}");
     assert_eq!(answered["status"], "approved");
 }

@@ -80,7 +80,7 @@ async fn skills_are_listed_and_keys_are_made_and_revoked() {
         ])
         .await;
     let key: Value = serde_json::from_str(&made.out).unwrap();
-    let secret = key["secret"].as_str().unwrap();
+    let secret = key["token"].as_str().unwrap();
     let theirs = Terminal::new(&[("SKILLET_URL", &service.url), ("SKILLET_API_KEY", secret)]);
     service.create_shell("true").await;
     let listed = theirs.run(&["list", "--json"]).await;

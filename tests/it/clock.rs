@@ -13,7 +13,7 @@ use crate::support::log::assert_whole;
 use crate::support::{Service, has_program};
 
 fn time_of(job: &str) -> DateTime<Utc> {
-    let made = job.parse::<Uuid>().unwrap().get_timestamp().unwrap();
+    let made = job.parse::<JobId>().unwrap().0.get_timestamp().unwrap();
     let (seconds, nanos) = made.to_unix();
     DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap()
 }

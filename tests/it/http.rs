@@ -2,7 +2,11 @@
 
 mod body;
 mod connection;
+mod convention;
+mod cors;
 mod head;
+mod session;
+mod token;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -24,6 +24,7 @@ async fn the_same_request_under_the_same_key_is_answered_with_the_same_job() {
     for body in [request("echo 1"), reordered] {
         let response = keyed(&service, "k-1").json(&body).send().await.unwrap();
         assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["idempotent-replayed"], "true");
         assert_eq!(response.headers()["location"], format!("/v1/jobs/{id}"));
         assert_eq!(
             response.json::<Value>().await.unwrap(),

@@ -3,7 +3,9 @@
 mod batch;
 mod create;
 mod delete;
+mod find;
 mod list;
 mod place;
 mod retry;
 mod together;
+mod update;

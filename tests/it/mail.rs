@@ -149,8 +149,10 @@ async fn a_mail_waits_for_a_person_then_arrives_and_is_read_back_with_its_attach
     assert_eq!(approval["tool"], "send_email");
     assert_eq!(approval["input"]["subject"], "Zahlen für März");
     let id = approval["id"].as_str().unwrap();
-    let path = format!("/v1/jobs/{job}/approvals/{id}");
-    post.service.post(&path, &json!({"approved": true})).await;
+    let path = format!("/v1/approvals/{id}");
+    post.service
+        .post(&path, &json!({"decision": "approve"}))
+        .await;
 
     let results = post.results(&job).await;
     let read = |place: usize| -> Value {

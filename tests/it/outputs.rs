@@ -207,7 +207,7 @@ async fn a_file_can_be_downloaded_when_it_is_announced() {
     service.model.release("early");
     assert_eq!(
         service.finished(&job).await["outputs"],
-        json!([{"output": "document", "asset": created}])
+        json!([{"kind": "document", "asset": created}])
     );
 }
 

@@ -6,9 +6,9 @@ mod log;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::support::Service;
+use shared::id::JobId;
 
 /// What the next release is taken to write in the place of a tool of this one.
 const TOOL_OF_NEXT_RELEASE: &str = "tool.of_next_release";
@@ -46,7 +46,7 @@ async fn execute(service: &Service, sql: &'static str, job: &str) {
     assert_eq!(changed.rows_affected(), 1, "{sql}");
 }
 
-fn id(job: &str) -> Uuid {
+fn id(job: &str) -> JobId {
     job.parse().unwrap()
 }
 

@@ -14,19 +14,22 @@ use uuid::Uuid;
 
 use crate::support::problem::Problem;
 use crate::support::{Service, until};
+use shared::id::{AssetId, JobId};
 
 /// Makes a job that many days older, and returns the id that it would have then.
 async fn age(service: &Service, job: &str, days: i64) -> String {
     let (seconds, _) = job
-        .parse::<Uuid>()
+        .parse::<JobId>()
         .unwrap()
+        .0
         .get_timestamp()
         .unwrap()
         .to_unix();
     let seconds = seconds - 24 * 3600 * days.unsigned_abs();
     let at = DateTime::from_timestamp(seconds.cast_signed(), 0).unwrap();
     ensure_week(service, at).await;
-    let aged = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0));
+    let aged = uuid::Timestamp::from_unix(uuid::NoContext, seconds, 0);
+    let aged = JobId(Uuid::new_v7(aged));
     let past = "created_at = created_at - $3 * interval '1 day'";
     for change in [
         format!("update job set id = $2, {past} where id = $1"),
@@ -41,7 +44,7 @@ async fn age(service: &Service, job: &str, days: i64) -> String {
     ] {
         let change = sqlx::query(sqlx::AssertSqlSafe(change));
         let change = change
-            .bind(job.parse::<Uuid>().unwrap())
+            .bind(job.parse::<JobId>().unwrap())
             .bind(aged)
             .bind(days);
         change.execute(&service.pool).await.unwrap();
@@ -81,7 +84,7 @@ async fn weeks(service: &Service) -> i64 {
 async fn forget(service: &mut Service, more: &[(&str, &str)]) {
     let witness = service.upload("witness.txt", "witness").await;
     let past = sqlx::query("update asset set used_at = 'epoch' where id = $1");
-    let past = past.bind(witness["id"].as_str().unwrap().parse::<Uuid>().unwrap());
+    let past = past.bind(witness["id"].as_str().unwrap().parse::<AssetId>().unwrap());
     past.execute(&service.pool).await.unwrap();
     let due = sqlx::query("update maintenance set started_at = 'epoch'");
     due.execute(&service.pool).await.unwrap();

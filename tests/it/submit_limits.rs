@@ -51,7 +51,10 @@ async fn only_an_administrator_sets_limits_that_make_sense_for_a_tenant_that_the
         assert_eq!(refused.errors()[0].0, pointer, "{body}");
     }
     let body = json!({"max_queued": 5});
-    let stranger = format!("/v1/tenants/{}/submit-limits", uuid::Uuid::now_v7());
+    let stranger = format!(
+        "/v1/tenants/{}/submission_limits",
+        shared::id::TenantId::new()
+    );
     let key = create_key(&service.pool, "default", &[Scope::Jobs]).await;
     for method in [Method::PUT, Method::GET] {
         let absent = service.request(method.clone(), &stranger).json(&body);
@@ -157,7 +160,7 @@ async fn each_job_of_a_batch_counts_and_a_batch_that_never_fits_is_wrong() {
     assert_eq!(never.kind(), (422, "invalid_request"));
     assert_eq!(
         never.errors(),
-        [("/jobs", "this tenant may hand in at most 8 jobs at once")]
+        [("/jobs", "this tenant may submit at most 8 jobs at once")]
     );
     assert_eq!(batch(5).send().await.unwrap().status(), 202);
     let (seconds, refused) = refused(batch(5)).await;
@@ -226,7 +229,7 @@ fn post(service: &Service) -> RequestBuilder {
 async fn path(service: &Service) -> String {
     let (_, tenants) = service.get("/v1/tenants").await;
     let tenant = tenants["data"][0]["id"].as_str().unwrap();
-    format!("/v1/tenants/{tenant}/submit-limits")
+    format!("/v1/tenants/{tenant}/submission_limits")
 }
 
 /// Gives the tenant limits.

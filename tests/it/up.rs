@@ -177,7 +177,7 @@ async fn a_command_without_a_service_has_its_own_and_leaves_nothing_running() {
     assert_gone(&home);
 
     // Nor does a command that fails.
-    let absent = "019aa0c4-5e8d-7000-8000-000000000000";
+    let absent = "job_019aa0c45e8d70008000000000000000";
     let failed = terminal
         .run(&["get", absent, "--data-dir", home_text])
         .await;

@@ -12,6 +12,8 @@ pub fn new_job(tenant: TenantId) -> NewJob {
         id: JobId::new(),
         tenant,
         target: Target::Skill("shell".to_owned()),
+        title: "Nothing to do.".to_owned(),
+        external_id: None,
         model: "script/bash".parse().expect("it is a model's name"),
         seat: None,
         needs: Needs::default(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use shared::db::log::Lease;
 use shared::db::run::HeldRun;
@@ -117,8 +118,8 @@ async fn listen_once(pool: &Pool, work: &Notify, running: &RunningJobs) -> db::R
 fn handle(notification: &Notification, work: &Notify, running: &RunningJobs) {
     if notification.channel() == WORK_CHANNEL {
         work.notify_one();
-    } else if let Ok(job) = notification.payload().parse() {
-        running.cancel(job);
+    } else if let Ok(job) = Uuid::try_parse(notification.payload()) {
+        running.cancel(JobId(job));
     }
 }
 

@@ -41,9 +41,12 @@ fn in_ticks<'a>(error: &'a str, words: &str) -> Option<&'a str> {
 }
 
 /// The words of serde, and names of our own types, say nothing to a client. Errors of our own are plain already.
-fn in_plain_words(error: &str) -> String {
-    if error.starts_with("UUID parsing failed") {
-        return "must be a UUID, such as 01a1fd7b-db08-7525-9f36-5692d344bc63".to_owned();
+pub(crate) fn in_plain_words(error: &str) -> String {
+    if error.starts_with("invalid digit") || error.starts_with("cannot parse integer") {
+        return "must be a whole number".to_owned();
+    }
+    if error.starts_with("provided string was not") {
+        return "must be true or false".to_owned();
     }
     let Some((found, expected)) = error.rsplit_once(", expected ") else {
         return error.to_owned();

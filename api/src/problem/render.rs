@@ -8,10 +8,10 @@ use actix_web::http::header::{
     WWW_AUTHENTICATE,
 };
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpResponse};
-use tracing_actix_web::RequestId;
+use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
 
 use super::ApiError;
+use crate::request_id::RequestId;
 
 /// Gives every error its body.
 pub(crate) async fn render(
@@ -21,7 +21,7 @@ pub(crate) async fn render(
     let request_id = request
         .extensions()
         .get::<RequestId>()
-        .map(ToString::to_string);
+        .map(|id| id.0.clone());
     let response = next.call(request).await?;
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {
@@ -44,11 +44,16 @@ pub(crate) async fn render(
         }
         _ => {}
     }
-    let problem = error.problem(request_id);
-    let status = StatusCode::from_u16(problem.status).unwrap_or(status);
-    let mut answer = HttpResponse::build(status).json(&problem);
-    describe(error, status, answer.headers_mut());
+    let answer = answer(error, request_id);
     Ok(response.into_response(answer))
+}
+
+/// The answer to a request that ends with an error.
+pub(crate) fn answer(error: &ApiError, request_id: Option<String>) -> HttpResponse {
+    let status = error.status_code();
+    let mut answer = HttpResponse::build(status).json(error.problem(request_id));
+    describe(error, status, answer.headers_mut());
+    answer
 }
 
 /// The headers that belong to an error.

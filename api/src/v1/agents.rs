@@ -2,7 +2,7 @@
 
 mod request;
 
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
@@ -15,7 +15,8 @@ use utoipa::IntoParams;
 use crate::auth::Caller;
 use crate::body::{Json, MAX_BYTES_WITH_FILES};
 use crate::cursor::{self, Page};
-use crate::problem::{ApiError, Problem};
+use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::query::Query;
 use request::PutAgent;
 
 type AgentPage = Page<Agent>;
@@ -147,7 +148,7 @@ pub(crate) fn read(stored: StoredAgent) -> Result<Agent, ApiError> {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(agent = name, version, error, "an agent cannot be read");
         ApiError::Conflict {
-            code: "agent_unreadable",
+            code: ErrorCode::AgentUnreadable,
             detail: format!(
                 "this release cannot read version {version} of the agent `{name}`, which another release stored; \
                  update the service, or put the agent again"

@@ -1,16 +1,21 @@
 //! `/v1/approvals`
 
+mod resolve;
+
+pub(crate) use resolve::resolve_approval;
+
 use actix_web::get;
-use actix_web::web::{Data, Json, Query};
+use actix_web::web::{Data, Json, Path};
 use serde::Deserialize;
 use shared::approval::{Approval, ApprovalStatus};
 use shared::db::{self, Pool};
-use shared::id::{JobId, TenantId};
+use shared::id::{ApprovalId, JobId, TenantId};
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 pub(crate) type ApprovalPage = Page<Approval>;
 
@@ -19,7 +24,7 @@ pub(crate) type ApprovalPage = Page<Approval>;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListApprovals {
-    /// Only approvals in this state; `pending` are those that wait for someone.
+    /// Only approvals in this state. `pending` ones wait for an answer.
     status: Option<ApprovalStatus>,
     /// Entries of a page, 1 to 100; 20 if not given.
     limit: Option<i64>,
@@ -42,6 +47,21 @@ pub(crate) async fn list_approvals(
     Ok(Json(page))
 }
 
+/// Returns an approval.
+#[utoipa::path(tag = "approvals", params(("approval_id" = ApprovalId, Path, description = "The approval")), responses(
+    (status = 200, description = "The approval", body = Approval),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/approvals/{approval_id}")]
+pub(crate) async fn get_approval(
+    caller: Caller,
+    pool: Data<Pool>,
+    id: Path<ApprovalId>,
+) -> Result<Json<Approval>, ApiError> {
+    let approval = db::approval::get(&**pool, caller.tenant, *id).await?;
+    approval.map(Json).ok_or(ApiError::NotFound("approval"))
+}
+
 impl ListApprovals {
     /// The page, of all jobs or of one.
     pub(crate) async fn page(
@@ -51,7 +71,7 @@ impl ListApprovals {
         job: Option<JobId>,
     ) -> Result<ApprovalPage, ApiError> {
         let limit = cursor::limit(self.limit)?;
-        let before = cursor::id(self.cursor.as_deref())?;
+        let before = cursor::parse(self.cursor.as_deref())?;
         let filter = db::approval::Filter {
             id: None,
             job,

@@ -8,12 +8,49 @@ pub(crate) use upload::upload_asset;
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
+use serde::Deserialize;
 use shared::asset::{Asset, AssetStore};
 use shared::db::{self, Pool};
-use shared::id::AssetId;
+use shared::id::{AssetId, JobId};
+use utoipa::IntoParams;
 
 use crate::auth::Caller;
+use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
+
+type AssetPage = Page<Asset>;
+
+/// Which assets to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListAssets {
+    /// Only files that this job made or came with.
+    job_id: Option<JobId>,
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists files, the newest first: uploads, inputs that came with jobs, and what jobs made.
+#[utoipa::path(tag = "assets", params(ListAssets), responses(
+    (status = 200, description = "A page of assets", body = AssetPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/assets")]
+pub(crate) async fn list_assets(
+    caller: Caller,
+    pool: Data<Pool>,
+    query: Query<ListAssets>,
+) -> Result<Json<AssetPage>, ApiError> {
+    let limit = cursor::limit(query.limit)?;
+    let before = cursor::parse(query.cursor.as_deref())?;
+    let assets = db::asset::list_page(&**pool, caller.tenant, query.job_id, before, limit + 1);
+    let page = Page::of(assets.await?, limit, |asset| asset.id.to_string());
+    Ok(Json(page))
+}
 
 /// Returns what is known of a file.
 #[utoipa::path(tag = "assets", params(("asset_id" = AssetId, Path, description = "The asset")), responses(

@@ -3,7 +3,7 @@
 mod messages;
 
 use actix_web::http::header::LOCATION;
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,8 +19,9 @@ use utoipa::{IntoParams, ToSchema};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::cursor::{self, Page};
-use crate::problem::{ApiError, FieldError, Problem};
-use crate::v1::jobs::check_metadata;
+use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
+use crate::query::Query;
+use crate::v1::jobs::{check_external_id, check_metadata};
 
 pub(crate) use messages::get_conversation;
 
@@ -32,6 +33,10 @@ type ConversationPage = Page<Conversation>;
 pub(crate) struct CreateConversation {
     /// The agent of all its jobs; `default` if not given.
     agent: Option<String>,
+    /// The client's own reference, such as the id of a chat, at most 255 characters, unique in the tenant. If there is a
+    /// conversation with it, the answer is that one, and the rest of this request has no effect.
+    #[schema(min_length = 1, max_length = 255)]
+    external_id: Option<String>,
     /// Anything of the client's own, given back with the conversation.
     #[serde(default)]
     #[schema(value_type = Object)]
@@ -42,6 +47,8 @@ pub(crate) struct CreateConversation {
 #[utoipa::path(tag = "conversations", request_body(content = CreateConversation, example = json!({"agent": "default", "metadata": {"customer": "42"}})), responses(
     (status = 201, description = "The conversation", body = Conversation,
         headers(("Location" = String, description = "The conversation's path"))),
+    (status = 200, description = "The conversation that has this `external_id`", body = Conversation,
+        headers(("Location" = String, description = "The conversation's path"))),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/conversations")]
@@ -50,9 +57,14 @@ pub(crate) async fn create_conversation(
     body: Json<CreateConversation>,
     pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
-    let Json(CreateConversation { agent, metadata }) = body;
+    let Json(CreateConversation {
+        agent,
+        external_id,
+        metadata,
+    }) = body;
     let agent = agent.unwrap_or_else(|| DEFAULT.to_owned());
     let mut errors = Vec::from_iter(check_metadata(&metadata));
+    errors.extend(check_external_id(external_id.as_deref()));
     let is_there = is_name(&agent)
         && db::agent::get(&**pool, caller.tenant, &agent, None)
             .await?
@@ -66,8 +78,21 @@ pub(crate) async fn create_conversation(
     if !errors.is_empty() {
         return Err(ApiError::Invalid(errors));
     }
-    let conversation = db::conversation::insert(&**pool, caller.tenant, &agent, metadata).await?;
-    Ok(HttpResponse::Created()
+    let external_id = external_id.as_deref();
+    let inserted =
+        db::conversation::insert(&**pool, caller.tenant, &agent, external_id, metadata).await?;
+    let (mut answer, conversation) = match (inserted, external_id) {
+        (Some(new), _) => (HttpResponse::Created(), Some(new)),
+        (None, Some(external_id)) => {
+            let there =
+                db::conversation::get_by_external_id(&**pool, caller.tenant, external_id).await?;
+            (HttpResponse::Ok(), there)
+        }
+        (None, None) => (HttpResponse::Ok(), None),
+    };
+    let conversation = conversation
+        .ok_or_else(|| ApiError::Unavailable(anyhow::anyhow!("it was deleted meanwhile")))?;
+    Ok(answer
         .insert_header((LOCATION, format!("/v1/conversations/{}", conversation.id)))
         .json(conversation))
 }
@@ -77,6 +102,8 @@ pub(crate) async fn create_conversation(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListConversations {
+    /// Only the conversation with this reference of the client's own.
+    external_id: Option<String>,
     /// Entries of a page, 1 to 100; 20 if not given.
     limit: Option<i64>,
     /// The `next_cursor` of the page before.
@@ -94,10 +121,21 @@ pub(crate) async fn list_conversations(
     pool: Data<Pool>,
     query: Query<ListConversations>,
 ) -> Result<actix_web::web::Json<ConversationPage>, ApiError> {
-    let ListConversations { limit, cursor } = query.into_inner();
+    let ListConversations {
+        external_id,
+        limit,
+        cursor,
+    } = query.into_inner();
     let limit = cursor::limit(limit)?;
-    let before = cursor::id(cursor.as_deref())?;
-    let found = db::conversation::list(&**pool, caller.tenant, before, limit + 1).await?;
+    let before = cursor::parse(cursor.as_deref())?;
+    let found = db::conversation::list(
+        &**pool,
+        caller.tenant,
+        external_id.as_deref(),
+        before,
+        limit + 1,
+    )
+    .await?;
     Ok(actix_web::web::Json(Page::of(found, limit, |it| {
         it.id.to_string()
     })))
@@ -127,7 +165,7 @@ pub(crate) async fn delete_conversation(
         Deleted::Absent => return Err(ApiError::NotFound("conversation")),
         Deleted::Busy => {
             return Err(ApiError::Conflict {
-                code: "conversation_busy",
+                code: ErrorCode::ConversationBusy,
                 detail: "a job of this conversation has not ended; wait for it, or cancel it first"
                     .to_owned(),
             });

@@ -1,5 +1,6 @@
 //! `/v1/jobs`
 
+mod answer;
 mod approvals;
 mod batch;
 mod budget;
@@ -7,106 +8,84 @@ mod cancel;
 mod create;
 mod events;
 mod header;
-mod intake;
+mod list;
 mod place;
 mod request;
 mod retry;
+mod stored_request;
 mod stream;
+mod submit;
+mod tokens;
+mod update;
 
-pub(crate) use approvals::{list_job_approvals, resolve_approval};
+pub(crate) use approvals::list_job_approvals;
 pub(crate) use batch::create_jobs;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-pub(crate) use request::{HooksRequest, LimitsRequest, MOST_TOKENS, check_metadata};
+use list::JobPage;
+pub(crate) use list::list_jobs;
+pub(crate) use request::{
+    HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
+};
 pub(crate) use retry::retry_job;
+pub(crate) use stored_request::get_job_request;
 pub(crate) use stream::stream_job;
+pub(crate) use tokens::create_job_token;
+pub(crate) use update::update_job;
 
-use actix_web::web::{Data, Path, Query};
-use actix_web::{HttpResponse, delete, get};
-use serde::Deserialize;
+use actix_web::web::{Data, Path};
+use actix_web::{HttpRequest, HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
-use shared::id::{ConversationId, JobId, TenantId};
+use shared::id::{JobId, TenantId};
 use shared::job::{Job, Status};
 use shared::skill::Catalog;
-use utoipa::IntoParams;
 
 use crate::auth::Caller;
-use crate::cursor::{self, Page};
-use crate::problem::{ApiError, Problem};
-
-type JobPage = Page<Job>;
-
-/// Which jobs to list.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct ListJobs {
-    /// Only jobs in this state.
-    status: Option<Status>,
-    /// Only jobs of this skill.
-    skill: Option<String>,
-    /// Only jobs of this agent.
-    agent: Option<String>,
-    /// Only jobs of this conversation.
-    conversation_id: Option<ConversationId>,
-    /// Entries of a page, 1 to 100; 20 if not given.
-    limit: Option<i64>,
-    /// The `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
-/// Lists jobs, the newest first.
-#[utoipa::path(tag = "jobs", params(ListJobs), responses(
-    (status = 200, description = "A page of jobs", body = JobPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
-))]
-#[get("/jobs")]
-pub(crate) async fn list_jobs(
-    caller: Caller,
-    pool: Data<Pool>,
-    query: Query<ListJobs>,
-) -> Result<actix_web::web::Json<JobPage>, ApiError> {
-    let ListJobs {
-        status,
-        skill,
-        agent,
-        conversation_id,
-        limit,
-        cursor,
-    } = query.into_inner();
-    let limit = cursor::limit(limit)?;
-    let before = cursor::id(cursor.as_deref())?;
-    let filter = db::job::Filter {
-        status,
-        skill,
-        agent,
-        conversation: conversation_id,
-    };
-    let jobs = db::job::list(&**pool, caller.tenant, &filter, before, limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(jobs, limit, |job| {
-        job.id.to_string()
-    })))
-}
+use crate::etag;
+use crate::problem::{ApiError, ErrorCode, Problem};
 
 /// Returns a job as it stands. A queued one says why it is not running.
-#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
-    (status = 200, description = "The job", body = Job),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
-))]
+///
+/// The answer has an `ETag`. A client that polls sends it as `If-None-Match`, and is answered with 304 while nothing has
+/// changed.
+#[utoipa::path(tag = "jobs",
+    params(
+        ("job_id" = JobId, Path, description = "The job"),
+        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of the job that the client has"),
+    ),
+    responses(
+        (status = 200, description = "The job", body = Job,
+            headers(("ETag" = String, description = "Changes with the job"))),
+        (status = 304, description = "The client has the job as it stands"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
 #[get("/jobs/{job_id}")]
 pub(crate) async fn get_job(
     caller: Caller,
     pool: Data<Pool>,
     catalog: Data<Catalog>,
     job: Path<JobId>,
-) -> Result<actix_web::web::Json<Job>, ApiError> {
-    let mut job = find(&pool, caller.tenant, *job).await?;
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let job = show(&pool, &catalog, caller.tenant, *job).await?;
+    etag::json(&request, &job)
+}
+
+/// The job as it stands.
+async fn show(
+    pool: &Pool,
+    catalog: &Catalog,
+    tenant: TenantId,
+    job: JobId,
+) -> Result<Job, ApiError> {
+    let mut job = find(pool, tenant, job).await?;
     if job.status == Status::Queued {
-        job.queue = place::find(&pool, &catalog, job.id).await?;
+        job.queue = place::find(pool, catalog, job.id).await?;
     }
-    Ok(actix_web::web::Json(job))
+    Ok(job)
 }
 
 /// Removes a job that has ended, with its log and the files that it made.
@@ -150,7 +129,7 @@ async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError
 
 fn not_finished(remedy: &str) -> ApiError {
     ApiError::Conflict {
-        code: "job_not_finished",
+        code: ErrorCode::JobNotFinished,
         detail: format!("this job has not ended; {remedy}"),
     }
 }

@@ -1,6 +1,6 @@
 //! `/v1/keys`
 
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::{Deserialize, Serialize};
 use shared::db::{self, Pool};
@@ -13,6 +13,7 @@ use crate::body::Json;
 use crate::cursor::{self, Page};
 use crate::name;
 use crate::problem::{ApiError, FieldError, Problem};
+use crate::query::Query;
 
 type ApiKeyPage = Page<ApiKey>;
 
@@ -35,14 +36,14 @@ pub(crate) struct CreateKey {
     scopes: Option<Vec<Scope>>,
 }
 
-/// A key with its secret, which is shown this once.
+/// A key with its token, which is shown only once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedKey {
     #[serde(flatten)]
     key: ApiKey,
     /// The key itself, for the header `Authorization: Bearer …`. It cannot be read again.
     #[schema(example = "sk_…")]
-    secret: String,
+    token: String,
 }
 
 /// Creates a key of a tenant.
@@ -84,7 +85,7 @@ pub(crate) async fn create_key(
     let key = db::key::insert(&**pool, tenant_id, &name, &scopes, &secret).await?;
     Ok(HttpResponse::Created().json(CreatedKey {
         key,
-        secret: secret.reveal().to_owned(),
+        token: secret.reveal().to_owned(),
     }))
 }
 
@@ -101,7 +102,7 @@ struct ListKeys {
     cursor: Option<String>,
 }
 
-/// Lists keys, the newest first, without their secrets.
+/// Lists keys, the newest first, without their tokens.
 #[utoipa::path(tag = "admin", params(ListKeys), responses(
     (status = 200, description = "A page of keys", body = ApiKeyPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -118,7 +119,7 @@ pub(crate) async fn list_keys(
         cursor,
     } = query.into_inner();
     let limit = cursor::limit(limit)?;
-    let before = cursor::id(cursor.as_deref())?;
+    let before = cursor::parse(cursor.as_deref())?;
     let keys = db::key::list(&**pool, tenant_id, before, limit + 1).await?;
     Ok(actix_web::web::Json(Page::of(keys, limit, |key| {
         key.id.to_string()

@@ -30,7 +30,7 @@ pub(crate) struct Queue {
     /// Skills whose jobs are not begun.
     paused_skills: Vec<String>,
     /// Tenants of which as many jobs run as may, while more of theirs wait or have waited.
-    full_tenants: i64,
+    at_capacity: i64,
 }
 
 /// Returns what is queued and running.
@@ -76,7 +76,7 @@ pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
         waiting,
         oldest,
         paused_skills,
-        full_tenants,
+        at_capacity,
         now: _,
     } = db::queue::get_depth(pool).await?;
     Ok(Queue {
@@ -88,6 +88,6 @@ pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
         waiting,
         oldest,
         paused_skills,
-        full_tenants,
+        at_capacity,
     })
 }

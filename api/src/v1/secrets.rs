@@ -3,7 +3,7 @@
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, delete, get, put};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,6 +15,7 @@ use crate::auth::Caller;
 use crate::body::Json;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 type SecretPage = Page<Secret>;
 

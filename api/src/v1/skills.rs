@@ -12,15 +12,18 @@ use std::sync::Arc;
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get};
+use serde::Deserialize;
 use shared::asset::AssetStore;
 use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
 use shared::db::{self, Pool};
 use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
+use utoipa::IntoParams;
 
 use crate::auth::Caller;
-use crate::cursor::Page;
-use crate::problem::{ApiError, Problem};
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::query::Query;
 use view::SkillView;
 
 type SkillPage = Page<SkillView>;
@@ -90,7 +93,7 @@ pub(crate) async fn find_all(
     for (stored, skill) in read(stored).await? {
         let name = stored.name.clone();
         let skill = skill.map_err(|error| ApiError::Conflict {
-            code: "skill_outdated",
+            code: ErrorCode::SkillOutdated,
             detail: format!(
                 "this release cannot read the skill `{name}`; upload it again: {error}"
             ),
@@ -127,9 +130,20 @@ async fn read(
     read.map_err(|error| ApiError::Internal(error.into()))
 }
 
+/// Which skills to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListSkills {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
 /// Lists the skills by name: those of the service, and the tenant's own, which stand before others of their name.
-#[utoipa::path(tag = "skills", responses(
-    (status = 200, description = "All skills, on one page", body = SkillPage),
+#[utoipa::path(tag = "skills", params(ListSkills), responses(
+    (status = 200, description = "A page of skills", body = SkillPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills")]
@@ -137,7 +151,11 @@ pub(crate) async fn list_skills(
     caller: Caller,
     pool: Data<Pool>,
     catalog: Data<Catalog>,
+    query: Query<ListSkills>,
 ) -> Result<Json<SkillPage>, ApiError> {
+    let ListSkills { limit, cursor } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let after = cursor::text(cursor.as_deref())?;
     let workers = db::worker::list(&**pool).await?;
     let of_service = catalog.iter().map(|skill| {
         let origin = catalog.origin(&skill.name);
@@ -156,11 +174,11 @@ pub(crate) async fn list_skills(
         }
     }
     let paused = db::queue::list_paused_skills(&**pool).await?;
-    let views = views.into_values();
-    Ok(Json(Page {
-        data: views.map(|view| view.paused_as(&paused)).collect(),
-        next_cursor: None,
-    }))
+    let views = views.into_values().map(|view| view.paused_as(&paused));
+    let page = Page::of_all(views, after.as_deref(), limit, |view| {
+        view.name().to_owned()
+    });
+    Ok(Json(page))
 }
 
 /// Returns a skill.

@@ -6,20 +6,22 @@ mod submit_limits;
 
 pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
 pub(crate) use share::{get_tenant, update_tenant};
-pub(crate) use submit_limits::{get_submit_limits, put_submit_limits};
+pub(crate) use submit_limits::{get_submission_limits, put_submission_limits};
 
-use actix_web::web::{Data, Query};
-use actix_web::{HttpResponse, get, post};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpResponse, delete, get, post};
 use serde::Deserialize;
-use shared::db::tenant::Tenant;
+use shared::db::tenant::{Deleted, Tenant};
 use shared::db::{self, Pool};
+use shared::id::TenantId;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::auth::Admin;
 use crate::body::Json;
 use crate::cursor::{self, Page};
 use crate::name;
-use crate::problem::{ApiError, Problem};
+use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::query::Query;
 
 type TenantPage = Page<Tenant>;
 
@@ -54,7 +56,7 @@ pub(crate) async fn create_tenant(
     let tenant = db::tenant::insert(&**pool, &name)
         .await?
         .ok_or_else(|| ApiError::Conflict {
-            code: "tenant_name_taken",
+            code: ErrorCode::TenantNameTaken,
             detail: format!("there is a tenant named `{name}` already"),
         })?;
     Ok(HttpResponse::Created().json(tenant))
@@ -88,4 +90,39 @@ pub(crate) async fn list_tenants(
     Ok(actix_web::web::Json(Page::of(tenants, limit, |tenant| {
         tenant.name.clone()
     })))
+}
+
+/// Deletes a tenant that has no jobs, files and uploaded skills, with its keys, agents, conversations and secrets.
+#[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
+    (status = 204, description = "It is gone"),
+    (status = 409, description = "It has jobs, files or uploaded skills, or is the tenant of the key itself", body = Problem,
+        content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/tenants/{tenant_id}")]
+pub(crate) async fn delete_tenant(
+    admin: Admin,
+    tenant: Path<TenantId>,
+    pool: Data<Pool>,
+) -> Result<HttpResponse, ApiError> {
+    if *tenant == admin.tenant {
+        return Err(in_use("this is the tenant of your own key"));
+    }
+    let mut transaction = pool.begin().await?;
+    let deleted = db::tenant::delete(&mut transaction, *tenant).await?;
+    transaction.commit().await?;
+    match deleted {
+        Deleted::Gone => Ok(HttpResponse::NoContent().finish()),
+        Deleted::InUse => Err(in_use(
+            "this tenant has jobs, files or uploaded skills; delete them first",
+        )),
+        Deleted::Absent => Err(ApiError::NotFound("tenant")),
+    }
+}
+
+fn in_use(detail: &str) -> ApiError {
+    ApiError::Conflict {
+        code: ErrorCode::TenantInUse,
+        detail: detail.to_owned(),
+    }
 }

@@ -2,24 +2,45 @@
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
+use serde::Deserialize;
 use shared::db::worker::Worker;
 use shared::db::{self, Pool};
+use utoipa::IntoParams;
 
 use crate::auth::Admin;
-use crate::cursor::Page;
+use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 type WorkerPage = Page<Worker>;
 
-/// Lists the workers that are there.
-#[utoipa::path(tag = "admin", responses(
-    (status = 200, description = "All workers, on one page", body = WorkerPage),
+/// Which workers to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListWorkers {
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Lists the live workers in the order of their start.
+#[utoipa::path(tag = "admin", params(ListWorkers), responses(
+    (status = 200, description = "A page of workers", body = WorkerPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/workers")]
-pub(crate) async fn list_workers(_: Admin, pool: Data<Pool>) -> Result<Json<WorkerPage>, ApiError> {
-    Ok(Json(Page {
-        data: db::worker::list(&**pool).await?,
-        next_cursor: None,
-    }))
+pub(crate) async fn list_workers(
+    _: Admin,
+    pool: Data<Pool>,
+    query: Query<ListWorkers>,
+) -> Result<Json<WorkerPage>, ApiError> {
+    let ListWorkers { limit, cursor } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    let after = cursor::text(cursor.as_deref())?;
+    let mut workers = db::worker::list(&**pool).await?;
+    workers.sort_by_key(|worker| worker.id);
+    let key = |worker: &Worker| worker.id.to_string();
+    Ok(Json(Page::of_all(workers, after.as_deref(), limit, key)))
 }

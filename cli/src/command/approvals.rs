@@ -1,6 +1,5 @@
 //! `skillet approvals`.
 
-use anyhow::Context;
 use serde_json::{Value, json};
 use shared::approval::Approval;
 
@@ -47,14 +46,9 @@ pub(super) async fn resolve(
     config: &Config,
 ) -> anyhow::Result<Exit> {
     let resolve = async |client: &Client| {
-        let waiting = client.list("/v1/approvals?status=pending").await?;
-        let id = options.approval.to_string();
-        let approval = waiting.iter().find(|approval| approval["id"] == *id);
-        let approval = approval
-            .context("no call waits under this id; `skillet approvals list` lists those that do")?;
-        let job = approval["job_id"].as_str().context("it has no job")?;
-        let path = format!("/v1/jobs/{job}/approvals/{id}");
-        let body = json!({"approved": approved, "reason": options.reason});
+        let path = format!("/v1/approvals/{}", options.approval);
+        let decision = if approved { "approve" } else { "deny" };
+        let body = json!({"decision": decision, "reason": options.reason});
         client.post::<Value>(&path, &body).await?;
         Ok(Exit::Done)
     };

@@ -98,7 +98,7 @@ fn show(job: &Job) {
         let asset = &output.asset;
         print(&format!(
             "{}: {} ({}, {} bytes)",
-            output.output.as_str(),
+            output.kind.as_str(),
             asset.name,
             asset.content_type,
             asset.size

@@ -27,7 +27,7 @@ fn show_created(created: &Value, json: bool) -> anyhow::Result<Exit> {
     if json {
         print_json(created)?;
     } else {
-        print(created["secret"].as_str().unwrap_or_default());
+        print(created["token"].as_str().unwrap_or_default());
     }
     Ok(Exit::Done)
 }
@@ -43,7 +43,7 @@ async fn create_in_database(url: &str, options: &CreateKey) -> anyhow::Result<Va
     let secret = SecretKey::generate();
     let key = db::key::insert(&pool, tenant.id, &options.name, &scopes, &secret).await?;
     let mut created = serde_json::to_value(key)?;
-    created["secret"] = secret.reveal().into();
+    created["token"] = secret.reveal().into();
     Ok(created)
 }
 

@@ -73,7 +73,13 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let metrics = listen_for_metrics(&options.metrics)?;
     let url = &options.database.database_url;
     parts
-        .run_api(url, listener, metrics, shutdown.drain)
+        .run_api(
+            url,
+            listener,
+            options.listen.origins(),
+            metrics,
+            shutdown.drain,
+        )
         .await?;
     signals.abort();
     Ok(Exit::Done)

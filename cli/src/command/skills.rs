@@ -18,12 +18,12 @@ use crate::session::Session;
 /// `skillet skills`
 pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
     let list = async |client: &Client| {
-        let page: Value = client.get("/v1/skills", &[]).await?;
+        let skills = client.list("/v1/skills").await?;
         if options.json {
-            print_json(&page["data"])?;
+            print_json(&skills)?;
             return Ok(Exit::Done);
         }
-        for skill in page["data"].as_array().into_iter().flatten() {
+        for skill in &skills {
             print(&line(skill));
         }
         Ok(Exit::Done)

@@ -96,7 +96,7 @@ mod tests {
             "expires_at": "2026-01-02T00:00:00Z",
             "resolved_at": null,
             "reason": null,
-            "by": null,
+            "resolved_by": null,
         });
         question(&serde_json::from_value(approval).unwrap())
     }

@@ -50,7 +50,7 @@ def main(url: str, key: str) -> None:
 
     for made in job.outputs:
         content = good(get_asset_content.sync(made.asset.id, client=client)).payload.read()
-        print("output", made.output, made.asset.name, content.decode().replace("\n", " "))
+        print("output", made.kind, made.asset.name, content.decode().replace("\n", " "))
 
     refused = create_job.sync_detailed(
         client=client, body=CreateJob(skill="html", model="script/bash", prompt="")

@@ -53,10 +53,10 @@ for (const event of events.data?.data ?? []) {
   if (event.type === "tool.completed") console.log("tool", event.data.outcome);
 }
 
-for (const { output, asset } of job.outputs) {
+for (const { kind, asset } of job.outputs) {
   const path = { asset_id: asset.id };
   const { data } = await client.GET("/v1/assets/{asset_id}/content", { params: { path }, parseAs: "text" });
-  console.log("output", output, asset.name, data?.replaceAll("\n", " "));
+  console.log("output", kind, asset.name, data?.replaceAll("\n", " "));
 }
 
 const refused = await client.POST("/v1/jobs", { body: { skill: "html", model: "script/bash", prompt: "" } });

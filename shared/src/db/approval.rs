@@ -27,17 +27,15 @@ pub struct Filter {
     pub status: Option<ApprovalStatus>,
 }
 
-/// One of the tenant's approvals, of that job.
+/// One of the tenant's approvals.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
-    job: JobId,
     id: ApprovalId,
 ) -> sqlx::Result<Option<Approval>> {
     let filter = Filter {
         id: Some(id),
-        job: Some(job),
-        status: None,
+        ..Filter::default()
     };
     Ok(list(db, tenant, &filter, None, 1).await?.pop())
 }
@@ -176,7 +174,7 @@ struct Requested {
 #[serde(default)]
 struct Resolved {
     reason: Option<String>,
-    by: Option<String>,
+    resolved_by: Option<String>,
 }
 
 impl From<Row> for Approval {
@@ -185,7 +183,10 @@ impl From<Row> for Approval {
         let requested = read_or_else("an approval", row.id, &row.requested, Requested::default);
         let resolved = row.resolved.as_deref();
         let resolved = resolved.map(|it| read_or_else("an answer", row.id, it, Resolved::default));
-        let Resolved { reason, by } = resolved.unwrap_or_default();
+        let Resolved {
+            reason,
+            resolved_by,
+        } = resolved.unwrap_or_default();
         Self {
             id: ApprovalId(row.id),
             job_id: JobId(row.job_id),
@@ -197,7 +198,7 @@ impl From<Row> for Approval {
             expires_at: row.expires_at,
             resolved_at: row.resolved_at,
             reason,
-            by,
+            resolved_by,
         }
     }
 }

@@ -149,6 +149,41 @@ pub async fn list(
     Ok(assets.collect())
 }
 
+/// The tenant's assets before `before`, the newest first; with `job`, those that it made or came with.
+pub async fn list_page(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    job: Option<JobId>,
+    before: Option<AssetId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Asset>> {
+    let rows = sqlx::query!(
+        r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
+           from asset
+           where tenant_id = $1 and visible
+             and ($2::uuid is null or job_id = $2)
+             and ($3::uuid is null or id < $3)
+           order by id desc
+           limit $4"#,
+        tenant.0,
+        job.map(|id| id.0),
+        before.map(|id| id.0),
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let assets = rows.into_iter().map(|row| Asset {
+        id: AssetId(row.id),
+        name: row.name,
+        content_type: row.content_type,
+        size: row.size,
+        sha256: row.sha256,
+        created_at: row.created_at,
+        content_url: Asset::content_url(AssetId(row.id)),
+    });
+    Ok(assets.collect())
+}
+
 /// The media types of those of the tenant's assets among `ids`, which new jobs are to begin with: for a while from now
 /// on they stay.
 pub async fn use_as_inputs(

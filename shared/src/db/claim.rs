@@ -113,7 +113,8 @@ pub async fn claim(
             (job).agent_version, (job).conversation_id, (job).position, (job).model as "model!", (job).retry_of,
             (job).created_at as "created_at!",
             (job).request as "request!: Json<Box<RawValue>>",
-            (job).metadata as "metadata!: Json<Box<RawValue>>"
+            (job).metadata as "metadata!: Json<Box<RawValue>>",
+            (job).title as "title!", (job).prompt_preview as "prompt_preview!", (job).external_id
         from claim($1, $2, $3, $4)
         "#,
         worker.0,
@@ -154,6 +155,9 @@ struct Row {
     created_at: DateTime<Utc>,
     request: Json<Box<RawValue>>,
     metadata: Json<Box<RawValue>>,
+    title: String,
+    prompt_preview: String,
+    external_id: Option<String>,
 }
 
 impl Row {
@@ -169,6 +173,9 @@ impl Row {
         let job = Job {
             id: lease.job,
             status: Status::Running,
+            title: self.title,
+            prompt_preview: self.prompt_preview,
+            external_id: self.external_id,
             skill: self.skill,
             skill_version: self.skill_version,
             skill_digest: self.skill_digest,
@@ -181,10 +188,13 @@ impl Row {
             created_at: self.created_at,
             started_at: self.started_at,
             finished_at: None,
+            queued_ms: None,
+            duration_ms: None,
             result: JobResult::default(),
             metadata: read_or_else(METADATA, lease.job, &self.metadata, Map::new),
             queue: None,
-        };
+        }
+        .with_durations();
         let request = match request {
             Ok(request) => request,
             Err(error) => {

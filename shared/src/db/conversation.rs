@@ -20,33 +20,56 @@ pub use earlier::{Earlier, get_before, get_first_place, get_summary};
 pub use join::{TakenSeat, join};
 pub use message::{Position, list_messages};
 
-/// Begins a conversation.
+/// Begins a conversation; `None` if another of the tenant has that reference.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     agent: &str,
+    external_id: Option<&str>,
     metadata: Map<String, Value>,
-) -> sqlx::Result<Conversation> {
+) -> sqlx::Result<Option<Conversation>> {
     let id = ConversationId::new();
     // As text: on its way through `jsonb` it would lose its order.
     let stored = serde_json::to_string(&metadata).expect("it came as JSON");
     let created_at = sqlx::query_scalar!(
-        "insert into conversation (id, tenant_id, agent, metadata)
-         values ($1, $2, $3, $4::text::json)
+        "insert into conversation (id, tenant_id, agent, metadata, external_id)
+         values ($1, $2, $3, $4::text::json, $5)
+         on conflict (tenant_id, external_id) where external_id is not null do nothing
          returning created_at",
         id.0,
         tenant.0,
         agent,
         stored,
+        external_id,
     )
-    .fetch_one(db)
+    .fetch_optional(db)
     .await?;
-    Ok(Conversation {
+    Ok(created_at.map(|created_at| Conversation {
         id,
+        external_id: external_id.map(str::to_owned),
         agent: agent.to_owned(),
         metadata,
         created_at,
-    })
+    }))
+}
+
+/// The tenant's conversation with that reference.
+pub async fn get_by_external_id(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    external_id: &str,
+) -> sqlx::Result<Option<Conversation>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+           from conversation
+           where tenant_id = $1 and external_id = $2"#,
+        tenant.0,
+        external_id,
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(Conversation::from))
 }
 
 /// One of the tenant's conversations.
@@ -67,7 +90,7 @@ pub async fn list_by_id(
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let rows = sqlx::query_as!(
         Row,
-        r#"select id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1 and id = any($2)"#,
         tenant.0,
@@ -78,23 +101,27 @@ pub async fn list_by_id(
     Ok(rows.into_iter().map(Conversation::from).collect())
 }
 
-/// The tenant's conversations before `before`, the newest first.
+/// The tenant's conversations before `before`, the newest first; with `external_id`, only the one with it.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
+    external_id: Option<&str>,
     before: Option<ConversationId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Conversation>> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
-           where tenant_id = $1 and ($2::uuid is null or id < $2)
+           where tenant_id = $1
+             and ($2::uuid is null or id < $2)
+             and ($4::text is null or external_id = $4)
            order by id desc
            limit $3"#,
         tenant.0,
         before.map(|id| id.0),
         limit,
+        external_id,
     )
     .fetch_all(db)
     .await?;
@@ -217,6 +244,7 @@ pub async fn get_workspace(
 
 struct Row {
     id: Uuid,
+    external_id: Option<String>,
     agent: String,
     metadata: Json<Box<RawValue>>,
     created_at: DateTime<Utc>,
@@ -226,6 +254,7 @@ impl From<Row> for Conversation {
     fn from(row: Row) -> Self {
         Self {
             id: ConversationId(row.id),
+            external_id: row.external_id,
             agent: row.agent,
             metadata: read_or_else("a conversation's metadata", row.id, &row.metadata, Map::new),
             created_at: row.created_at,

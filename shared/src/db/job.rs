@@ -2,6 +2,7 @@
 
 mod delete;
 mod insert;
+mod update;
 
 use chrono::{DateTime, Utc};
 use serde_json::Map;
@@ -16,6 +17,7 @@ use crate::stored::{UnreadableRow, read, read_or_else};
 
 pub use delete::{Ended, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
 pub use insert::{Needs, NewJob, insert, is_of_another_time};
+pub use update::{Change, update_queued};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
@@ -24,7 +26,7 @@ macro_rules! select_jobs {
             Row,
             r#"
             select
-                job.id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
+                job.id, job.title, job.prompt_preview, job.external_id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
                 coalesce(job_end.started_at, run.started_at) as started_at,
                 job_end.finished_at as "finished_at?",
                 job.metadata as "metadata: Json<Box<RawValue>>",
@@ -42,6 +44,10 @@ macro_rules! select_jobs {
         )
     };
 }
+
+mod list;
+
+pub use list::{Filter, count, list};
 
 /// One of the tenant's jobs.
 pub async fn get(
@@ -67,54 +73,6 @@ pub async fn list_by_id(
         "where job.tenant_id = $1 and job.id = any($2) order by job.id",
         tenant.0,
         &ids
-    )
-    .fetch_all(db)
-    .await?;
-    Ok(rows.into_iter().map(Job::from).collect())
-}
-
-/// A filter of jobs.
-#[derive(Default)]
-pub struct Filter {
-    /// In this state.
-    pub status: Option<Status>,
-    /// Of this skill.
-    pub skill: Option<String>,
-    /// Of this agent.
-    pub agent: Option<String>,
-    /// Of this conversation.
-    pub conversation: Option<ConversationId>,
-}
-
-/// The tenant's jobs before `before`, the newest first.
-pub async fn list(
-    db: impl PgExecutor<'_>,
-    tenant: TenantId,
-    filter: &Filter,
-    before: Option<JobId>,
-    limit: i64,
-) -> sqlx::Result<Vec<Job>> {
-    let rows = select_jobs!(
-        r#"
-        where job.tenant_id = $1
-          and ($2::uuid is null or job.id < $2)
-          and ($3::text is null or job.skill = $3)
-          and ($4::text is null or job.agent = $4)
-          and ($5::text is null or $5 = coalesce(
-              job_end.outcome::text,
-              case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
-          ))
-          and ($6::uuid is null or job.conversation_id = $6)
-        order by job.id desc
-        limit $7
-        "#,
-        tenant.0,
-        before.map(|id| id.0),
-        filter.skill,
-        filter.agent,
-        filter.status.map(Status::as_str),
-        filter.conversation.map(|id| id.0),
-        limit,
     )
     .fetch_all(db)
     .await?;
@@ -164,6 +122,9 @@ pub async fn list_with_workspace(
 
 struct Row {
     id: uuid::Uuid,
+    title: String,
+    prompt_preview: String,
+    external_id: Option<String>,
     skill: Option<String>,
     skill_version: Option<i32>,
     skill_digest: Option<String>,
@@ -204,6 +165,9 @@ impl From<Row> for Job {
         Self {
             id: JobId(row.id),
             status,
+            title: row.title,
+            prompt_preview: row.prompt_preview,
+            external_id: row.external_id,
             skill: row.skill,
             skill_version: row.skill_version,
             skill_digest: row.skill_digest,
@@ -216,9 +180,12 @@ impl From<Row> for Job {
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,
+            queued_ms: None,
+            duration_ms: None,
             result: result.unwrap_or_default(),
             metadata: read_or_else("the job's metadata", row.id, &row.metadata, Map::new),
             queue: None,
         }
+        .with_durations()
     }
 }

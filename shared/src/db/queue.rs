@@ -25,7 +25,7 @@ pub struct Depth {
     /// Paused skills.
     pub paused_skills: Vec<String>,
     /// Tenants at their cap of running jobs.
-    pub full_tenants: i64,
+    pub at_capacity: i64,
     /// The database's clock.
     pub now: DateTime<Utc>,
 }
@@ -47,7 +47,7 @@ pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
                    select run_at, state from run order by job_id limit 10000
                ) as early where state = 'ready') as oldest,
                array(select name from paused_skill order by name) as "paused_skills!",
-               (select count(*) from (select from tenant where lane = 'at_cap' limit 10000) as one) as "full_tenants!",
+               (select count(*) from (select from tenant where lane = 'at_cap' limit 10000) as one) as "at_capacity!",
                now() as "now!""#,
     )
     .fetch_one(db)

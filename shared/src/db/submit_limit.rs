@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Connection, Pool};
 use crate::id::TenantId;
-use crate::submit_limit::{Refusal, SubmitLimits, SubmitRate};
+use crate::submit_limit::{RateState, Refusal, SubmitLimits, SubmitRate};
 
 /// The shortest time between two counts of the jobs of a tenant at its limit, because a count takes time.
 const COUNT_PAUSE: TimeDelta = TimeDelta::seconds(1);
@@ -78,15 +78,15 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
     Ok(row.map(|row| limits(row.max_queued, row.per_minute, row.burst)))
 }
 
-/// Admits jobs that the same transaction inserts, and returns whether they count toward a limit. Other requests of the
+/// Admits jobs that the same transaction inserts, and returns how they count toward a limit. Other requests of the
 /// tenant wait until it ends. Commit after a refusal, too, so that not each request counts the jobs again.
 pub async fn take(
     db: &mut Connection,
     tenant: TenantId,
     jobs: usize,
-) -> sqlx::Result<Result<bool, Refusal>> {
+) -> sqlx::Result<Result<Taken, Refusal>> {
     let Some(held) = lock(&mut *db, tenant).await? else {
-        return Ok(Ok(false));
+        return Ok(Ok(Taken::default()));
     };
     let jobs = u32::try_from(jobs).unwrap_or(u32::MAX);
     let SubmitLimits {
@@ -124,7 +124,23 @@ pub async fn take(
     )
     .execute(db)
     .await?;
-    Ok(Ok(max_queued.is_some()))
+    Ok(Ok(Taken {
+        counted: max_queued.is_some(),
+        rate: submit_rate.map(|rate| RateState {
+            rate,
+            full_at: burst_full_at,
+            now: held.now,
+        }),
+    }))
+}
+
+/// Jobs that were let in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// Whether they count against a limit until they have ended.
+    pub counted: bool,
+    /// How far the tenant's rate is used now.
+    pub rate: Option<RateState>,
 }
 
 /// A tenant's row, which its reader has for itself.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgExecutor;
 use utoipa::ToSchema;
 
-use super::Pool;
+use super::{Connection, Pool};
 use crate::id::TenantId;
 
 /// The owner of keys, jobs and assets.
@@ -22,6 +22,17 @@ pub struct Tenant {
     pub max_running: Option<i32>,
     /// When it was made.
     pub created_at: DateTime<Utc>,
+}
+
+/// What became of a tenant that was to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is gone, with its keys.
+    Gone,
+    /// It has jobs, files or uploaded skills.
+    InUse,
+    /// There is none.
+    Absent,
 }
 
 /// The part of the workers that a tenant may have.
@@ -120,4 +131,48 @@ pub async fn update(
     )
     .fetch_optional(db)
     .await
+}
+
+/// Removes a tenant that has no jobs, files and uploaded skills, with all else that is its own.
+pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<Deleted> {
+    let locked = sqlx::query_scalar!("select id from tenant where id = $1 for update", id.0)
+        .fetch_optional(&mut *db)
+        .await?;
+    if locked.is_none() {
+        return Ok(Deleted::Absent);
+    }
+    let is_in_use = sqlx::query_scalar!(
+        r#"select exists (select from job where tenant_id = $1)
+               or exists (select from asset where tenant_id = $1)
+               or exists (select from skill_version where tenant_id = $1) as "exists!""#,
+        id.0,
+    )
+    .fetch_one(&mut *db)
+    .await?;
+    if is_in_use {
+        return Ok(Deleted::InUse);
+    }
+    // Each refers to the tenant alone, so their order does not matter; the tenant is last.
+    sqlx::query!(
+        "with
+             keys as (delete from api_key where tenant_id = $1),
+             idempotency_keys as (delete from idempotency_key where tenant_id = $1),
+             secrets as (delete from secret where tenant_id = $1),
+             conversations as (delete from conversation where tenant_id = $1),
+             reservations as (delete from budget_reservation where tenant_id = $1),
+             limits as (delete from submit_limit where tenant_id = $1),
+             versions as (delete from agent_version where tenant_id = $1)
+         delete from skill where tenant_id = $1",
+        id.0,
+    )
+    .execute(&mut *db)
+    .await?;
+    for delete in [
+        sqlx::query!("delete from agent where tenant_id = $1", id.0),
+        sqlx::query!("delete from tenant_budget where tenant_id = $1", id.0),
+        sqlx::query!("delete from tenant where id = $1", id.0),
+    ] {
+        delete.execute(&mut *db).await?;
+    }
+    Ok(Deleted::Gone)
 }

@@ -10,7 +10,7 @@ use crate::id::ApprovalId;
 /// Data of `approval.requested`.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ApprovalRequested {
-    /// Names it in `POST /v1/jobs/{job_id}/approvals/{approval_id}`.
+    /// Names it in `POST /v1/approvals/{approval_id}`.
     pub approval_id: ApprovalId,
     /// The call.
     pub call_id: String,
@@ -36,7 +36,7 @@ pub struct ApprovalResolved {
     /// The reason that the person gave.
     pub reason: Option<String>,
     /// The name of the API key of that person.
-    pub by: Option<String>,
+    pub resolved_by: Option<String>,
 }
 
 /// The status of an approval.

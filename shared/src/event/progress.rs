@@ -87,7 +87,7 @@ impl Progress {
     /// The result of a job that has come so far.
     pub fn into_result(self) -> JobResult {
         let outputs = self.outputs.into_iter().map(|created| Output {
-            output: created.output,
+            kind: created.kind,
             asset: created.asset,
         });
         JobResult {
@@ -113,7 +113,7 @@ mod tests {
     fn created(path: &str, size: i64) -> AssetCreated {
         let id = AssetId::new();
         AssetCreated {
-            output: OutputKind::Document,
+            kind: OutputKind::Document,
             path: path.to_owned(),
             asset: Asset {
                 id,

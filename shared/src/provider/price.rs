@@ -42,7 +42,26 @@ const HIGHEST: u64 = 1_000_000;
 /// A token costs millionths of millionths of a dollar, and an amount counts in billionths.
 const PER_NANO: u128 = 1_000;
 
+impl ModelPrice {
+    /// The model's name, or the beginning of names with `*` after it.
+    pub fn pattern(&self) -> String {
+        let end = if self.is_beginning { "*" } else { "" };
+        format!("{}{end}", self.name)
+    }
+
+    /// What a token costs.
+    pub fn price(&self) -> Price {
+        self.price
+    }
+}
+
 impl Price {
+    /// Dollars for a million tokens: read, written, read out of the cache, and written into it.
+    pub fn dollars(&self) -> [f64; 4] {
+        [self.input, self.output, self.cache_read, self.cache_write]
+            .map(|micros| micros as f64 / MICROS as f64)
+    }
+
     /// A price of zero.
     pub const FREE: Self = Self {
         input: 0,

@@ -1,11 +1,13 @@
 //! Approving and denying.
 
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tests::model_server::Reply;
 
 use super::{answer, approve, confirmed, shell, waiting};
 use crate::support::Service;
 use crate::support::log::{assert_whole, data, types};
+use shared::id::JobId;
 
 /// The types that say what became of the job and its calls.
 fn course(events: &[Value]) -> Vec<&str> {
@@ -48,12 +50,16 @@ async fn an_approved_call_runs_where_it_stood_and_the_files_are_there() {
     let (status, answered) = answer(
         &service,
         approval,
-        &json!({"approved": true, "reason": "Fine."}),
+        &json!({"decision": "approve", "reason": "Fine."}),
     )
     .await;
     assert_eq!(status, 200, "{answered:#}");
     assert_eq!(
-        (&answered["status"], &answered["reason"], &answered["by"]),
+        (
+            &answered["status"],
+            &answered["reason"],
+            &answered["resolved_by"]
+        ),
         (&json!("approved"), &json!("Fine."), &json!("test"))
     );
     let ended = service.finished(&job).await;
@@ -108,7 +114,7 @@ async fn a_denial_is_told_to_the_model_with_its_reason() {
     );
     let job = service.create(&confirmed("no")).await;
     let asked = waiting(&service, &job).await;
-    let denial = json!({"approved": false, "reason": "Not on a Friday."});
+    let denial = json!({"decision": "deny", "reason": "Not on a Friday."});
     let (status, answered) = answer(&service, &asked[0], &denial).await;
     assert_eq!((status, &answered["status"]), (200, &json!("denied")));
 
@@ -130,7 +136,7 @@ async fn a_denial_is_told_to_the_model_with_its_reason() {
     );
     let resolved = data(&events, "approval.resolved")[0];
     assert_eq!(
-        (&resolved["approved"], &resolved["by"]),
+        (&resolved["approved"], &resolved["resolved_by"]),
         (&json!(false), &json!("test"))
     );
 }
@@ -147,7 +153,7 @@ async fn the_first_answer_counts_also_when_two_come_at_once() {
     );
     let job = service.create(&confirmed("race")).await;
     let asked = waiting(&service, &job).await;
-    let (yes, no) = (json!({"approved": true}), json!({"approved": false}));
+    let (yes, no) = (json!({"decision": "approve"}), json!({"decision": "deny"}));
     let answers = [&yes, &no, &yes, &no].map(|body| answer(&service, &asked[0], body));
     let answers = futures_util::future::join_all(answers).await;
     let accepted: Vec<_> = answers
@@ -161,7 +167,7 @@ async fn the_first_answer_counts_also_when_two_come_at_once() {
         refused["detail"]
             .as_str()
             .unwrap()
-            .contains("there is nothing left to answer: it was "),
+            .contains("this approval cannot be answered any more: it was "),
         "{refused:#}"
     );
     let approved = accepted[0].1["status"] == "approved";
@@ -204,7 +210,7 @@ async fn all_calls_of_a_reply_are_asked_for_at_once_and_run_in_order_when_all_ar
     );
     // In any order, and the job waits for the last.
     approve(&service, &asked[2]).await;
-    let (status, _) = answer(&service, &asked[1], &json!({"approved": false})).await;
+    let (status, _) = answer(&service, &asked[1], &json!({"decision": "deny"})).await;
     assert_eq!(status, 200);
     let (_, shown) = service.get(&format!("/v1/jobs/{job}")).await;
     assert_eq!(shown["status"], "waiting");
@@ -299,13 +305,11 @@ async fn the_clock_stands_still_while_a_job_waits() {
     let job = service.create(&body).await;
     let asked = waiting(&service, &job).await;
     // As if it had waited since yesterday.
-    sqlx::query(
-        "update run set claimed_at = claimed_at - interval '1 day' where job_id = $1::uuid",
-    )
-    .bind(&job)
-    .execute(&service.pool)
-    .await
-    .unwrap();
+    sqlx::query("update run set claimed_at = claimed_at - interval '1 day' where job_id = $1")
+        .bind(job.parse::<JobId>().unwrap())
+        .execute(&service.pool)
+        .await
+        .unwrap();
     approve(&service, &asked[0]).await;
     assert_eq!(service.finished(&job).await["status"], "completed");
 }
@@ -340,10 +344,8 @@ async fn what_waits_can_be_listed_and_is_the_tenants_own() {
 
     let other =
         crate::support::create_key(&service.pool, "others", &[shared::key::Scope::Jobs]).await;
-    let path = format!(
-        "/v1/jobs/{second}/approvals/{}",
-        asked[0]["id"].as_str().unwrap()
-    );
+    let path = format!("/v1/approvals/{}", asked[0]["id"].as_str().unwrap());
+    assert_eq!(service.get(&path).await, (StatusCode::OK, asked[0].clone()));
     let as_other = |request: reqwest::RequestBuilder| request.bearer_auth(&other).send();
     let listed = as_other(service.anonymous(reqwest::Method::GET, "/v1/approvals"))
         .await
@@ -351,29 +353,19 @@ async fn what_waits_can_be_listed_and_is_the_tenants_own() {
     assert_eq!(listed.json::<Value>().await.unwrap()["data"], json!([]));
     let tried = service
         .anonymous(reqwest::Method::POST, &path)
-        .json(&json!({"approved": true}));
+        .json(&json!({"decision": "approve"}));
     assert_eq!(as_other(tried).await.unwrap().status(), 404);
-    let (status, _) = service
-        .post(
-            &format!(
-                "/v1/jobs/{first}/approvals/{}",
-                asked[0]["id"].as_str().unwrap()
-            ),
-            &json!({"approved": true}),
-        )
-        .await;
-    assert_eq!(status, 404, "it is another job's");
     let (_, queue) = service.get("/v1/queue").await;
     assert_eq!(queue["waiting"], 2, "{queue:#}");
 
     for (body, pointer) in [
-        (json!({}), "/approved"),
-        (json!({"approved": "yes"}), "/approved"),
+        (json!({}), "/decision"),
+        (json!({"decision": "yes"}), "/decision"),
         (
-            json!({"approved": true, "reason": "x".repeat(2001)}),
+            json!({"decision": "approve", "reason": "x".repeat(2001)}),
             "/reason",
         ),
-        (json!({"approved": true, "why": "x"}), "/why"),
+        (json!({"decision": "approve", "why": "x"}), "/why"),
     ] {
         let (status, problem) = answer(&service, &asked[0], &body).await;
         assert_eq!(status, 422, "{problem:#}");

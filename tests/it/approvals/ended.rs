@@ -6,6 +6,7 @@ use tests::model_server::Reply;
 use super::{answer, confirmed, shell, waiting};
 use crate::support::log::{assert_whole, data, types};
 use crate::support::{Service, until};
+use shared::id::JobId;
 
 #[tokio::test]
 async fn no_answer_in_time_is_a_denial() {
@@ -42,7 +43,7 @@ async fn no_answer_in_time_is_a_denial() {
         (
             &resolved[1]["status"],
             &resolved[1]["approved"],
-            &resolved[1]["by"]
+            &resolved[1]["resolved_by"]
         ),
         (&json!("expired"), &json!(false), &Value::Null)
     );
@@ -62,7 +63,7 @@ async fn no_answer_in_time_is_a_denial() {
         !results[1]["output"].as_str().unwrap().contains("made"),
         "{results:#?}"
     );
-    let (status, problem) = answer(&service, &asked[0], &json!({"approved": true})).await;
+    let (status, problem) = answer(&service, &asked[0], &json!({"decision": "approve"})).await;
     assert_eq!(
         (status, &problem["code"]),
         (409, &json!("approval_resolved"))
@@ -113,7 +114,7 @@ async fn a_cancelled_job_leaves_nothing_to_answer_and_keeps_what_it_came_to() {
     );
     let (_, listed) = service.get(&format!("/v1/jobs/{job}/approvals")).await;
     assert_eq!(listed["data"][0]["status"], "cancelled");
-    let (status, problem) = answer(&service, &asked[0], &json!({"approved": true})).await;
+    let (status, problem) = answer(&service, &asked[0], &json!({"decision": "approve"})).await;
     assert_eq!(
         (status, &problem["code"]),
         (409, &json!("approval_resolved"))
@@ -129,8 +130,8 @@ async fn a_job_that_is_cancelled_as_it_begins_to_wait_does_not_wait_for_ever() {
     let job = service.create(&confirmed("missed")).await;
     waiting(&service, &job).await;
     // What the row says when the request came while the worker was writing its last entry.
-    sqlx::query("update run set cancel_requested = true where job_id = $1::uuid")
-        .bind(&job)
+    sqlx::query("update run set cancel_requested = true where job_id = $1")
+        .bind(job.parse::<JobId>().unwrap())
         .execute(&service.pool)
         .await
         .unwrap();

@@ -112,7 +112,7 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let again = terminal.run(&["approvals", "approve", first]).await;
     assert!(
-        again.code == Some(1) && again.err.contains("no call waits under this id"),
+        again.code == Some(1) && again.err.contains("it was approved before"),
         "{again:?}"
     );
     let ran = terminal

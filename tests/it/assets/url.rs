@@ -76,8 +76,8 @@ async fn what_was_fetched_once_is_there_for_a_later_attempt_although_the_site_is
     drop(site);
     let (_, page) = service.get(&format!("/v1/jobs/{job}/approvals")).await;
     let approval = page["data"][0]["id"].as_str().unwrap();
-    let path = format!("/v1/jobs/{job}/approvals/{approval}");
-    let (status, _) = service.post(&path, &json!({"approved": true})).await;
+    let path = format!("/v1/approvals/{approval}");
+    let (status, _) = service.post(&path, &json!({"decision": "approve"})).await;
     assert_eq!(status, 200);
     let ended = service.finished(&job).await;
     assert_eq!(ended["text"], "servedserved", "{ended:#}");

@@ -61,13 +61,13 @@ async fn a_key_does_only_what_its_scopes_say() {
         (Method::DELETE, "/v1/secrets/API_KEY", "jobs"),
         (
             Method::GET,
-            "/v1/assets/01a1fd7b-db08-7525-9f36-5692d344bc63",
+            "/v1/assets/asst_019aa0c45e8d70008000000000000000",
             "jobs",
         ),
         (Method::GET, "/v1/keys", "admin"),
         (
             Method::DELETE,
-            "/v1/keys/01a1fd7b-db08-7525-9f36-5692d344bc63",
+            "/v1/keys/key_019aa0c45e8d70008000000000000000",
             "admin",
         ),
         (Method::GET, "/v1/tenants", "admin"),
@@ -104,10 +104,10 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
     let body = json!({"tenant_id": tenant["id"], "name": " ci "});
     let (status, created) = service.post("/v1/keys", &body).await;
     assert_eq!(status, 201);
-    let secret = created["secret"].as_str().unwrap();
+    let secret = created["token"].as_str().unwrap();
     insta::assert_json_snapshot!(
         created,
-        {".id" => "[id]", ".tenant_id" => "[id]", ".hint" => "[hint]", ".created_at" => "[time]", ".secret" => "[secret]"},
+        {".id" => "[id]", ".tenant_id" => "[id]", ".hint" => "[hint]", ".created_at" => "[time]", ".token" => "[token]"},
         @r#"
     {
       "id": "[id]",
@@ -118,7 +118,7 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
         "jobs"
       ],
       "created_at": "[time]",
-      "secret": "[secret]"
+      "token": "[token]"
     }
     "#
     );
@@ -134,7 +134,7 @@ async fn a_key_works_from_its_creation_to_its_revocation() {
     assert_eq!(use_it().await, 200);
     let filter = format!("/v1/keys?tenant_id={}", tenant["id"].as_str().unwrap());
     let mut shown = created.clone();
-    shown.as_object_mut().unwrap().shift_remove("secret");
+    shown.as_object_mut().unwrap().shift_remove("token");
     assert_eq!(
         service.get(&filter).await.1,
         json!({"data": [shown], "next_cursor": null})
@@ -155,7 +155,7 @@ async fn a_secret_is_written_down_nowhere() {
     let (_, tenants) = service.get("/v1/tenants").await;
     let body = json!({"tenant_id": tenants["data"][0]["id"], "name": "needle"});
     let (_, created) = service.post("/v1/keys", &body).await;
-    let secret = created["secret"].as_str().unwrap();
+    let secret = created["token"].as_str().unwrap();
     let request = service
         .anonymous(Method::GET, "/v1/jobs")
         .bearer_auth(secret);

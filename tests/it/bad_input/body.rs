@@ -222,7 +222,7 @@ async fn what_admins_make_is_checked_too() {
         ),
         (
             "/v1/keys",
-            json!({"tenant_id": uuid::Uuid::now_v7(), "name": "a"}),
+            json!({"tenant_id": shared::id::TenantId::new(), "name": "a"}),
             "/tenant_id",
         ),
         (

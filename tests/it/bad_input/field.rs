@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
-use uuid::Uuid;
 
 use super::assert_untouched;
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key};
+use shared::id::{AssetId, JobId};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
@@ -106,12 +106,12 @@ async fn a_field_of_another_type_or_name_is_pointed_at() {
         (
             json!({"inputs": [{"url": "http://h/"}, {"asset_id": 5}]}),
             "/inputs/1/asset_id",
-            "UUID",
+            "must be a string, not a number",
         ),
         (
             json!({"inputs": [{"asset_id": "x"}]}),
             "/inputs/0/asset_id",
-            "UUID",
+            "must be the id of an asset, such as asst_",
         ),
         (
             json!({"inputs": [{"path": "/etc/passwd"}]}),
@@ -271,9 +271,14 @@ async fn an_input_has_to_be_one_file_that_the_skill_takes() {
             "http:// or https://",
         ),
         (
-            input(json!({"asset_id": Uuid::now_v7()})),
+            input(json!({"asset_id": AssetId::new()})),
             "/inputs/0/asset_id",
             "there is no such asset",
+        ),
+        (
+            input(json!({"asset_id": JobId::new()})),
+            "/inputs/0/asset_id",
+            "must be the id of an asset (asst_…); this is the id of a job",
         ),
         (
             input(json!({"data": STANDARD.encode(b"ID3\x04\0"), "name": "a.png"})),

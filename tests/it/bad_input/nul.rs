@@ -64,12 +64,12 @@ async fn a_nul_is_refused_in_every_text_of_a_body_and_the_place_is_named() {
         ("/v1/tenants", json!({"name": "a\0b"}), "/name"),
         (
             "/v1/keys",
-            json!({"tenant_id": uuid::Uuid::now_v7(), "name": "a\0b"}),
+            json!({"tenant_id": shared::id::TenantId::new(), "name": "a\0b"}),
             "/name",
         ),
         (
-            &format!("/v1/jobs/{0}/approvals/{0}", uuid::Uuid::now_v7()),
-            json!({"approved": false, "reason": "\0"}),
+            &format!("/v1/approvals/{}", shared::id::ApprovalId::new()),
+            json!({"decision": "deny", "reason": "\0"}),
             "/reason",
         ),
     ];

@@ -5,14 +5,17 @@ use uuid::Uuid;
 
 use crate::support::Service;
 use crate::support::problem::Problem;
+use shared::id::{AssetId, JobId};
 
 #[tokio::test]
 async fn what_is_not_there_is_not_found() {
     let service = Service::without_worker().await;
     let unknown = Uuid::now_v7();
+    let job = JobId(unknown);
     let mut paths = Vec::new();
     for id in [
         unknown.to_string().as_str(),
+        job.to_string().as_str(),
         "7",
         "none",
         "%00",
@@ -33,7 +36,6 @@ async fn what_is_not_there_is_not_found() {
         paths.push((Method::GET, format!("/v1/skills/{id}")));
     }
     for path in [
-        "/",
         "/v1",
         "/v1/",
         "/v1/nothing",
@@ -53,23 +55,42 @@ async fn what_is_not_there_is_not_found() {
 #[tokio::test]
 async fn a_path_without_an_id_says_what_an_id_looks_like() {
     let service = Service::without_worker().await;
-    let id = Uuid::now_v7();
-    for (path, kind, text) in [
-        ("/v1/jobs/abc".to_owned(), "job", "abc"),
-        ("/v1/jobs/abc/".to_owned(), "job", "abc"),
-        ("/v1/jobs/abc/events".to_owned(), "job", "abc"),
-        (format!("/v1/jobs/{id}x"), "job", &*format!("{id}x")),
-        ("/v1/assets/%00/content".to_owned(), "asset", "%00"),
-        ("/v1/tenants/default".to_owned(), "tenant", "default"),
-        ("/v1/conversations/1".to_owned(), "conversation", "1"),
+    let id = JobId::new();
+    for (path, kind, prefix, text) in [
+        ("/v1/jobs/abc".to_owned(), "job", "job", "abc"),
+        ("/v1/jobs/abc/".to_owned(), "job", "job", "abc"),
+        ("/v1/jobs/abc/events".to_owned(), "job", "job", "abc"),
+        (format!("/v1/jobs/{id}x"), "job", "job", &*format!("{id}x")),
+        (
+            format!("/v1/jobs/{}", id.0),
+            "job",
+            "job",
+            &*id.0.to_string(),
+        ),
+        ("/v1/assets/%00/content".to_owned(), "asset", "asst", "%00"),
+        ("/v1/tenants/default".to_owned(), "tenant", "ten", "default"),
+        (
+            "/v1/conversations/1".to_owned(),
+            "conversation",
+            "conv",
+            "1",
+        ),
     ] {
         let refused = Problem::of(service.request(Method::GET, &path)).await;
         assert_eq!(refused.kind(), (404, "not_found"), "{path}");
-        let expected = format!(
-            "there is no {kind} `{text}`: an id is a UUID, such as 01a1fd7b-db08-7525-9f36-5692d344bc63"
-        );
-        assert_eq!(refused.detail(), expected, "{path}");
+        let expected = format!("there is no {kind} `{text}`: it must be the id of a");
+        assert!(refused.detail().starts_with(&expected), "{refused:?}");
+        let example = format!(", such as {prefix}_019aa0c45e8d70008000000000000000");
+        assert!(refused.detail().ends_with(&example), "{refused:?}");
     }
+    let asset = AssetId::new();
+    let refused = Problem::of(service.request(Method::GET, &format!("/v1/jobs/{asset}"))).await;
+    assert_eq!(
+        refused.detail(),
+        format!(
+            "there is no job `{asset}`: it must be the id of a job (job_…); this is the id of an asset"
+        )
+    );
     let refused = Problem::of(service.request(Method::GET, &format!("/v1/jobs/{id}"))).await;
     assert_eq!(refused.detail(), "there is no such job");
     for path in ["/v1/jobs/".to_owned(), format!("/v1/jobs/{id}/")] {
@@ -85,15 +106,24 @@ async fn a_path_without_an_id_says_what_an_id_looks_like() {
 #[tokio::test]
 async fn a_path_says_which_methods_it_takes() {
     let service = Service::without_worker().await;
-    let id = Uuid::now_v7();
+    let id = JobId::new();
+    let asset = AssetId::new();
     let cases = [
         (Method::PUT, "/v1/jobs".to_owned(), "GET, HEAD, POST"),
         (Method::DELETE, "/v1/jobs".to_owned(), "GET, HEAD, POST"),
-        (Method::PATCH, format!("/v1/jobs/{id}"), "GET, HEAD, DELETE"),
+        (
+            Method::POST,
+            format!("/v1/jobs/{id}"),
+            "GET, HEAD, PATCH, DELETE",
+        ),
         (Method::GET, format!("/v1/jobs/{id}/cancel"), "POST"),
         (Method::POST, format!("/v1/jobs/{id}/stream"), "GET, HEAD"),
-        (Method::GET, "/v1/assets".to_owned(), "POST"),
-        (Method::PUT, format!("/v1/assets/{id}/content"), "GET, HEAD"),
+        (Method::PUT, "/v1/assets".to_owned(), "GET, HEAD, POST"),
+        (
+            Method::PUT,
+            format!("/v1/assets/{asset}/content"),
+            "GET, HEAD",
+        ),
         (
             Method::POST,
             "/v1/skills/shell".to_owned(),
@@ -131,7 +161,7 @@ async fn a_query_that_cannot_be_used_is_malformed() {
         ("/v1/jobs", "cursor=", "`cursor`"),
         ("/v1/jobs", "cursor=nonsense", "`cursor`"),
         ("/v1/jobs", "cursor=AA", "`cursor`"),
-        ("/v1/jobs", "status=done", "unknown variant `done`"),
+        ("/v1/jobs", "status=done", "no status `done`"),
         ("/v1/jobs", "state=queued", "unknown field `state`"),
         ("/v1/jobs", "skill=%00", "`skill`"),
         ("/v1/jobs", "agent=a%00b", "`agent`"),

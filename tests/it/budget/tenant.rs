@@ -73,7 +73,7 @@ async fn only_an_administrator_sets_a_budget_that_makes_sense_for_a_tenant_that_
         assert_eq!(problem.kind(), (422, "invalid_request"), "{body}");
         assert_eq!(problem.errors()[0].0, pointer, "{body}");
     }
-    let stranger = uuid::Uuid::now_v7().to_string();
+    let stranger = shared::id::TenantId::new().to_string();
     let body = json!({"max_total_tokens": 1});
     let absent = Problem::of(put(&service, &stranger, &body)).await;
     assert_eq!(absent.kind(), (404, "not_found"));

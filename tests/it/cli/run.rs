@@ -126,7 +126,7 @@ async fn the_exit_code_says_whether_the_job_failed_or_the_command_was_wrong() {
         .await;
     assert_eq!(unknown.code, Some(1));
     assert!(unknown.err.contains("/skill: "), "{unknown:?}");
-    let id = "019aa0c4-5e8d-7000-8000-000000000000";
+    let id = "job_019aa0c45e8d70008000000000000000";
     for command in ["get", "watch", "cancel"] {
         let absent = terminal.run(&[command, id]).await;
         assert_eq!(

@@ -12,8 +12,8 @@ async fn a_wrong_argument_is_said_in_plain_words() {
     let terminal = Terminal::new(&[("SKILLET_DATA_DIR", home)]);
     let ran = terminal.run(&["get", "nonsense"]).await;
     assert_eq!(ran.code, Some(2));
-    let expected = "error: invalid value 'nonsense' for '<JOB>': not an id; an id looks like \
-                    019aa0c4-5e8d-7000-8000-000000000000\n";
+    let expected = "error: invalid value 'nonsense' for '<JOB>': must be the id of a job, such as \
+                    job_019aa0c45e8d70008000000000000000\n";
     assert!(ran.err.starts_with(expected), "{ran:?}");
 
     // The variable is no part of the usage.

@@ -281,9 +281,9 @@ async fn a_summary_leaves_the_job_that_it_ends_in_and_those_after_it() {
     for number in 0..4 {
         let prompt = format!("Turn {number}.");
         let job = service.create(&next(&conversation, CLAUDE, &prompt)).await;
-        jobs.push(JobId(job.parse().unwrap()));
+        jobs.push(job.parse::<JobId>().unwrap());
     }
-    let conversation = ConversationId(conversation.parse().unwrap());
+    let conversation = conversation.parse::<ConversationId>().unwrap();
     let first = async |job: JobId| {
         let place = db::conversation::get_first_place(&service.pool, conversation, job);
         place.await.unwrap()

@@ -9,6 +9,7 @@ use tests::model_server::Reply;
 
 use super::{CLAUDE, begin, next, shown};
 use crate::support::{Service, until};
+use shared::id::{ConversationId, JobId};
 
 /// When a job began and ended.
 fn span(job: &Value) -> (String, String) {
@@ -47,10 +48,10 @@ async fn of_many_jobs_at_once_each_begins_when_the_one_before_it_has_ended() {
                 .all(|job| job["status"] == "completed")
         })
         .await;
-        let order = sqlx::query_scalar::<_, uuid::Uuid>(
-            "select id from job where conversation_id = $1::uuid order by position",
+        let order = sqlx::query_scalar::<_, JobId>(
+            "select id from job where conversation_id = $1 order by position",
         );
-        let order = order.bind(conversation.parse::<uuid::Uuid>().unwrap());
+        let order = order.bind(conversation.parse::<ConversationId>().unwrap());
         let order = order.fetch_all(&service.pool).await.unwrap();
         assert_eq!(order.len(), 10);
         let mut last_end = String::new();
@@ -137,8 +138,8 @@ async fn a_job_that_nobody_admitted_is_found() {
         .create(&next(&conversation, "script/bash", "x"))
         .await;
     // As if the first had ended in the moment in which the second came.
-    let ended = sqlx::query("delete from run where job_id = $1::uuid")
-        .bind(first.parse::<uuid::Uuid>().unwrap());
+    let ended =
+        sqlx::query("delete from run where job_id = $1").bind(first.parse::<JobId>().unwrap());
     ended.execute(&service.pool).await.unwrap();
     assert_eq!(service.finished(&second).await["status"], "completed");
 }
@@ -161,9 +162,9 @@ async fn a_job_that_crashes_its_workers_does_not_hold_up_the_line() {
         .await;
     service.until_event(&first, "tool.started").await;
     // The workers before this one died with it.
-    let crashed = sqlx::query("update run set crashes = 2 where job_id = $1::uuid");
+    let crashed = sqlx::query("update run set crashes = 2 where job_id = $1");
     crashed
-        .bind(first.parse::<uuid::Uuid>().unwrap())
+        .bind(first.parse::<JobId>().unwrap())
         .execute(&service.pool)
         .await
         .unwrap();
@@ -214,10 +215,10 @@ async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() 
         cancelling.commit().await.unwrap();
     };
     tokio::join!(ending, commit);
-    let left = "select job_id::text, state::text from run";
-    let left = sqlx::query_as::<_, (String, String)>(left);
+    let left = "select job_id, state::text from run";
+    let left = sqlx::query_as::<_, (JobId, String)>(left);
     let left = left.fetch_all(&service.pool).await.unwrap();
-    assert_eq!(left, [(jobs[2].clone(), "ready".to_owned())]);
+    assert_eq!(left, [(jobs[2].parse().unwrap(), "ready".to_owned())]);
 }
 
 /// Maintenance looks at all that wait, and the look of each second only at those that came last.

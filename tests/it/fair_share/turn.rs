@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use shared::db;
 use shared::db::lane::remembered;
+use shared::id::JobId;
 
 use super::{Field, add_worker, claim};
 
@@ -110,8 +111,8 @@ async fn priority_holds_within_a_tenant_whatever_the_skills() {
     ];
     // As if it had been submitted ten minutes earlier: by now it stands before all.
     let aged = create("shell", -4).await;
-    sqlx::query("update run set rank = rank - interval '20 min' where job_id = $1::uuid")
-        .bind(&aged)
+    sqlx::query("update run set rank = rank - interval '20 min' where job_id = $1")
+        .bind(aged.parse::<JobId>().unwrap())
         .execute(field.pool())
         .await
         .unwrap();

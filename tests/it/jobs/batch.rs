@@ -86,7 +86,7 @@ async fn what_is_wrong_with_one_job_refuses_all_and_is_named() {
 
     let supabase = json!({"skill": "supabase", "model": "script/bash", "prompt": "x"});
     let unknown = json!({"skill": "shell", "model": "none/x", "prompt": "x"});
-    let stranger = json!({"agent": "default", "model": "script/bash", "prompt": "x", "conversation_id": uuid::Uuid::now_v7()});
+    let stranger = json!({"agent": "default", "model": "script/bash", "prompt": "x", "conversation_id": shared::id::ConversationId::new()});
     for (job, pointer) in [
         (&supabase, "/jobs/1/skill"),
         (&unknown, "/jobs/1/model"),

@@ -29,6 +29,9 @@ async fn an_accepted_job_says_where_it_is_and_how_it_stands() {
     {
       "id": "[id]",
       "status": "queued",
+      "title": "Do it.",
+      "prompt_preview": "Do it.",
+      "external_id": null,
       "skill": "shell",
       "skill_version": null,
       "skill_digest": "[sha256]",
@@ -41,6 +44,8 @@ async fn an_accepted_job_says_where_it_is_and_how_it_stands() {
       "created_at": "[time]",
       "started_at": null,
       "finished_at": null,
+      "queued_ms": null,
+      "duration_ms": null,
       "text": null,
       "outputs": [],
       "stop_reason": null,
@@ -84,10 +89,14 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
     let job = service.run(&scripted(CLAUDE, "sum")).await;
     insta::assert_json_snapshot!(job, {
         ".id" => "[id]", ".skill_digest" => "[sha256]", ".created_at" => "[time]", ".started_at" => "[time]", ".finished_at" => "[time]",
+        ".queued_ms" => "[ms]", ".duration_ms" => "[ms]",
     }, @r#"
     {
       "id": "[id]",
       "status": "completed",
+      "title": "Do it. #sum",
+      "prompt_preview": "Do it. #sum",
+      "external_id": null,
       "skill": "shell",
       "skill_version": null,
       "skill_digest": "[sha256]",
@@ -100,6 +109,8 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
       "created_at": "[time]",
       "started_at": "[time]",
       "finished_at": "[time]",
+      "queued_ms": "[ms]",
+      "duration_ms": "[ms]",
       "text": "It is 2.",
       "outputs": [],
       "stop_reason": "end_turn",

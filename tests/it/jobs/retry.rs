@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
 use crate::support::{Service, bash, until};
+use shared::id::JobId;
 
 #[tokio::test]
 async fn a_retry_is_a_new_job_with_the_same_request() {
@@ -93,7 +94,7 @@ async fn a_job_that_is_removed_while_it_is_run_again_is_not_found() {
         "delete from job where id = $1",
         "delete from job_end where job_id = $1",
     ] {
-        let change = sqlx::query(change).bind(id.parse::<uuid::Uuid>().unwrap());
+        let change = sqlx::query(change).bind(id.parse::<JobId>().unwrap());
         change.execute(&mut *removing).await.unwrap();
     }
     let retry = service.request(Method::POST, &format!("/v1/jobs/{id}/retry"));

@@ -100,8 +100,11 @@ async fn a_call_waits_for_a_person_as_its_hook_says_and_finds_the_server_started
         panic!("{page:#}")
     };
     assert_eq!(approval["tool"], "mcp.srv.echo");
-    let path = format!("{approvals}/{}", approval["id"].as_str().unwrap());
-    bench.service.post(&path, &json!({"approved": true})).await;
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    bench
+        .service
+        .post(&path, &json!({"decision": "approve"}))
+        .await;
     let ended = bench.end(id).await;
     ended.calls[1].assert("ok", "hello");
     ended.calls[2].assert("ok", r#""stdout":"started\nstarted\n""#);

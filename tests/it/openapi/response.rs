@@ -101,6 +101,11 @@ async fn what_is_listed_and_refused_is_as_the_document_says() {
         ("/v1/keys", "ApiKeyPage"),
         ("/v1/tenants", "TenantPage"),
         ("/v1/workers", "WorkerPage"),
+        ("/v1/assets", "AssetPage"),
+        ("/v1/models", "ModelPage"),
+        ("/v1/me", "Me"),
+        ("/v1/jobs?counts=true", "JobPage"),
+        (&*format!("/v1/jobs/{scheduled}/request"), "JobRequest"),
         ("/v1/queue", "Queue"),
         ("/v1/approvals", "ApprovalPage"),
         ("/v1/skills/shell", "Skill"),
@@ -196,8 +201,9 @@ async fn allowed(service: &Service, schemas: &Schemas) -> String {
     schemas.check("ApprovalPage", &page);
     let approval = &page["data"][0];
     schemas.check("Approval", approval);
-    let path = format!("{path}/{}", approval["id"].as_str().unwrap());
-    let (_, answered) = service.post(&path, &json!({"approved": true})).await;
+    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+    schemas.check("Approval", &service.get(&path).await.1);
+    let (_, answered) = service.post(&path, &json!({"decision": "approve"})).await;
     schemas.check("Approval", &answered);
     job
 }

@@ -64,7 +64,7 @@ async fn what_a_killed_process_had_written_of_files_goes_when_it_is_a_day_old() 
     let workspace = |job: &str| service.home.path().join("assets/workspaces").join(job);
     let (kept, gone) = (
         workspace(&later),
-        workspace("019aa0c4-5e8d-7000-8000-000000000000"),
+        workspace("job_019aa0c45e8d70008000000000000000"),
     );
     for folder in [&kept, &gone] {
         create_dir_all(folder).unwrap();

@@ -5,6 +5,7 @@ use tests::model_server::Reply;
 
 use super::{age, forget, is_gone, job_path, weeks};
 use crate::support::{Service, scripted};
+use shared::id::JobId;
 
 #[tokio::test]
 async fn the_logs_of_a_week_are_dropped_with_its_last_job_while_others_are_followed() {
@@ -47,11 +48,11 @@ async fn an_unfinished_job_keeps_its_log_however_old_and_its_week_loses_the_othe
     assert!(is_gone(&service, &job_path(&ended)).await);
     assert_eq!(weeks(&service).await, before);
     assert_eq!((service.events(&waits).await, log.len()), (log, 1));
-    let left: Vec<String> = sqlx::query_scalar("select distinct job_id::text from job_event")
+    let left: Vec<JobId> = sqlx::query_scalar("select distinct job_id from job_event")
         .fetch_all(&service.pool)
         .await
         .unwrap();
-    assert_eq!(left, [waits.as_str()]);
+    assert_eq!(left, [waits.parse().unwrap()]);
     assert_eq!(forgotten(&service).await, 0);
 
     // It is run in the end, and its week goes when its time is over.

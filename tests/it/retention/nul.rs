@@ -1,16 +1,16 @@
 //! Stored texts with NUL, from releases that accepted them.
 
 use serde_json::json;
-use uuid::Uuid;
 
 use super::{age, asset_path, forget, is_gone, job_path};
 use crate::support::{Service, bash};
+use shared::id::JobId;
 
 /// Writes a NUL into the prompt of a job.
 async fn add_nul(service: &Service, job: &str) {
     let change =
         r#"update job set request = replace(request::text, 'HERE', '\u0000')::json where id = $1"#;
-    let change = sqlx::query(change).bind(job.parse::<Uuid>().unwrap());
+    let change = sqlx::query(change).bind(job.parse::<JobId>().unwrap());
     let changed = change.execute(&service.pool).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
 }

@@ -18,9 +18,9 @@ async fn a_file_is_either_taken_by_a_new_job_or_removed() {
     for _ in 0..2 {
         let made = service.run(&body).await;
         let asset = made["outputs"][0]["asset"]["id"].as_str().unwrap();
-        let asset = AssetId(asset.parse().unwrap());
+        let asset = asset.parse::<AssetId>().unwrap();
         let job = age(&service, made["id"].as_str().unwrap(), 50).await;
-        old.push((JobId(job.parse().unwrap()), asset));
+        old.push((job.parse::<JobId>().unwrap(), asset));
     }
     let pool = &service.pool;
     let tenant = sqlx::query_scalar("select id from tenant where name = 'default'");

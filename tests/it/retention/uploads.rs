@@ -1,10 +1,10 @@
 //! Retention of uploads.
 
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{age, asset_path, forget, is_gone};
 use crate::support::{Service, bash, scripted, until};
+use shared::id::{AssetId, JobId};
 use tests::model_server::Reply;
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn what_a_superseded_worker_uploaded_is_never_seen_and_goes() {
     until(async || !service.blob(&superseded["sha256"]).exists()).await;
     assert!(service.blob(&own["sha256"]).exists());
     let left = sqlx::query_scalar("select id from asset where not visible");
-    let left: Vec<Uuid> = left.fetch_all(&service.pool).await.unwrap();
+    let left: Vec<AssetId> = left.fetch_all(&service.pool).await.unwrap();
     assert_eq!(left, [id(&own)]);
     service.model.release("busy");
 }
@@ -74,11 +74,11 @@ async fn unannounced(service: &Service, job: &str, content: &str) -> Value {
     let hide = "update asset set visible = false, job_id = $2 where id = $1";
     let hide = sqlx::query(hide)
         .bind(id(&asset))
-        .bind(job.parse::<Uuid>().unwrap());
+        .bind(job.parse::<JobId>().unwrap());
     hide.execute(&service.pool).await.unwrap();
     asset
 }
 
-fn id(asset: &Value) -> Uuid {
+fn id(asset: &Value) -> AssetId {
     asset["id"].as_str().unwrap().parse().unwrap()
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
 use crate::support::{Service, Stream, bash};
+use shared::id::JobId;
 
 /// Longer than two comments of a stream in which nothing happens.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -55,11 +56,11 @@ async fn a_follower_of_a_job_that_goes_without_an_event_is_let_go() {
     let mut stream = service.follow(&job, 0).await;
     assert_eq!(stream.next().await.unwrap()["type"], "job.queued");
     for delete in [
-        "delete from run where job_id = $1::uuid",
-        "delete from job_event where job_id = $1::uuid",
-        "delete from job where id = $1::uuid",
+        "delete from run where job_id = $1",
+        "delete from job_event where job_id = $1",
+        "delete from job where id = $1",
     ] {
-        let delete = sqlx::query(delete).bind(&job);
+        let delete = sqlx::query(delete).bind(job.parse::<JobId>().unwrap());
         assert_eq!(
             delete.execute(&service.pool).await.unwrap().rows_affected(),
             1
@@ -76,7 +77,7 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let job = service.create_shell("true").await;
     let path = format!("/v1/jobs/{job}/stream");
     let lost = service.anonymous(Method::GET, &path);
-    let lost = lost.bearer_auth(made["secret"].as_str().unwrap());
+    let lost = lost.bearer_auth(made["token"].as_str().unwrap());
     let mut lost = Stream::open(lost).await;
     let mut kept = service.follow(&job, 0).await;
     for stream in [&mut lost, &mut kept] {

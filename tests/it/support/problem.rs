@@ -3,7 +3,6 @@
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
-use uuid::Uuid;
 
 /// Words that only our own code and its libraries use.
 const INTERNAL: [&str; 8] = [
@@ -32,9 +31,11 @@ impl Problem {
         );
         let body: Value = serde_json::from_str(&text).expect(&text);
         assert_eq!(body["status"], status, "{text}");
-        assert_eq!(body["type"], "about:blank", "{text}");
+        let page = format!("/docs/errors/{}", body["code"].as_str().unwrap());
+        assert_eq!(body["type"], *page, "{text}");
         let request_id = body["request_id"].as_str().unwrap_or_default();
-        assert!(request_id.parse::<Uuid>().is_ok(), "{text}");
+        assert!(request_id.starts_with("req_"), "{text}");
+        assert_eq!(headers["x-request-id"], request_id, "{text}");
         for word in INTERNAL {
             assert!(!text.contains(word), "`{word}` is ours: {text}");
         }

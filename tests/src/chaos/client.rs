@@ -115,16 +115,19 @@ impl Client {
 
     /// Says to every call of the job that waits what the plan says, for as long as it is let.
     async fn answer(&self, id: &str) -> Infallible {
-        let path = format!("/v1/jobs/{id}/approvals");
-        let pending = self.request(Method::GET, &format!("{path}?status=pending"));
-        let approved = matches!(self.plan.kind, Kind::Approval { approved: true });
+        let pending = format!("/v1/jobs/{id}/approvals?status=pending");
+        let pending = self.request(Method::GET, &pending);
+        let decision = match self.plan.kind {
+            Kind::Approval { approved: true } => "approve",
+            _ => "deny",
+        };
         loop {
             let (_, page) = send(&pending).await.unwrap_or_default();
             for approval in page["data"].as_array().into_iter().flatten() {
                 let approval = approval["id"].as_str().unwrap_or_default();
-                let request = self.request(Method::POST, &format!("{path}/{approval}"));
+                let request = self.request(Method::POST, &format!("/v1/approvals/{approval}"));
                 // If it got lost, the call is still pending the next time.
-                send(&request.json(&json!({ "approved": approved }))).await;
+                send(&request.json(&json!({ "decision": decision }))).await;
             }
             sleep(PAUSE).await;
         }

@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shared::db;
+use shared::id::{JobId, WorkerId};
 
 use super::client::{Client, read_stream, send_surely};
 use super::history::{Asked, Download, History, JobHistory, Replay};
@@ -57,13 +58,17 @@ pub(crate) async fn collect(
 }
 
 async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::Result<()> {
-    let stored = sqlx::query_scalar("select id::text from job where metadata->>'key' = $1");
-    job.stored = stored.bind(&client.key).fetch_all(&world.pool).await?;
+    let stored = sqlx::query_scalar::<_, JobId>("select id from job where metadata->>'key' = $1");
+    let stored = stored.bind(&client.key).fetch_all(&world.pool).await?;
+    job.stored = stored.iter().map(JobId::to_string).collect();
     let Some(id) = job.accepted.first().cloned() else {
         return Ok(());
     };
-    let in_queue = sqlx::query_scalar("select exists (select from run where job_id = $1::uuid)");
-    job.is_in_queue = in_queue.bind(&id).fetch_one(&world.pool).await?;
+    let in_queue = sqlx::query_scalar("select exists (select from run where job_id = $1)");
+    job.is_in_queue = in_queue
+        .bind(id.parse::<JobId>()?)
+        .fetch_one(&world.pool)
+        .await?;
     let events = db::event::list(&world.pool, id.parse()?, 0, &[], i64::MAX).await?;
     let events = events.iter().map(serde_json::to_value);
     job.events = events.collect::<Result<_, _>>()?;
@@ -113,18 +118,16 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
 /// A job's log after an entry, page by page.
 async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Value>> {
     let mut all = Vec::new();
-    let mut path = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
+    let first = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
+    let mut path = first.clone();
     loop {
         let (_, page) = send_surely(&client.request(Method::GET, &path)).await;
         let events = page["data"].as_array().context("a page of events")?;
-        if events.is_empty() {
-            return Ok(all);
-        }
         all.extend(events.iter().cloned());
-        let next = page["next_after"]
-            .as_i64()
-            .context("where the next begins")?;
-        path = format!("/v1/jobs/{id}/events?after={next}&limit=1000");
+        let Some(next) = page["next_cursor"].as_str() else {
+            return Ok(all);
+        };
+        path = format!("{first}&cursor={next}");
     }
 }
 
@@ -132,8 +135,8 @@ async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Va
 async fn starters(world: &World, events: &[Value]) -> anyhow::Result<HashMap<i64, usize>> {
     let mut starters = HashMap::new();
     for event in events.iter().filter(|event| event["type"] == "job.started") {
-        let worker = event["data"]["worker"].as_str();
-        let name = sqlx::query_scalar::<_, String>("select name from worker where id = $1::uuid");
+        let worker: WorkerId = serde_json::from_value(event["data"]["worker"].clone())?;
+        let name = sqlx::query_scalar::<_, String>("select name from worker where id = $1");
         let name = name.bind(worker).fetch_one(&world.pool).await?;
         let process = name.rsplit(':').next().and_then(|id| id.parse().ok());
         let number = process.and_then(|process| world.number_of(process));

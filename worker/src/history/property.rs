@@ -95,7 +95,7 @@ impl Run {
             approved: call.call_id.ends_with('0'),
             status: ApprovalStatus::Approved,
             reason: None,
-            by: None,
+            resolved_by: None,
         };
         self.log.push(EventData::ApprovalResolved(decision));
         let replies = std::mem::take(&mut self.replies);

@@ -153,7 +153,7 @@ async fn store(
         shared::db::asset::store(call.context.pool, call.context.assets, sealed, new).await;
     let asset = stored.map_err(|error| abort(error.into()))?;
     Ok(Ok(AssetCreated {
-        output: kind,
+        kind,
         path: path.into_owned(),
         asset,
     }))

@@ -14,6 +14,7 @@ use shared::db::{self, Pool};
 use shared::id::AssetId;
 
 use crate::auth::Caller;
+use crate::etag;
 use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
@@ -60,10 +61,10 @@ pub(crate) async fn get_asset_content(
             .get(name)
             .and_then(|value: &HeaderValue| value.to_str().ok())
     };
-    if header(IF_MATCH).is_some_and(|tags| !names(tags, |tag| tag == etag)) {
+    if header(IF_MATCH).is_some_and(|tags| !etag::any(tags, |tag| tag == etag)) {
         return Err(ApiError::PreconditionFailed { etag });
     }
-    if header(IF_NONE_MATCH).is_some_and(|tags| names(tags, |tag| is_same(tag, &etag))) {
+    if header(IF_NONE_MATCH).is_some_and(|tags| etag::any(tags, |tag| etag::is_same(tag, &etag))) {
         return Ok(HttpResponse::NotModified()
             .insert_header((ETAG, etag))
             .insert_header((CACHE_CONTROL, CACHE))
@@ -99,17 +100,6 @@ pub(crate) async fn get_asset_content(
         }
     })?;
     Ok(response.body(SizedStream::new(length, content)))
-}
-
-/// Whether one of the tags fits, or any would.
-fn names(tags: &str, fits: impl Fn(&str) -> bool) -> bool {
-    tags.trim() == "*" || tags.split(',').any(|tag| fits(tag.trim()))
-}
-
-/// Whether the tags are the same, compared as `If-None-Match` wants it (RFC 9110, section 8.8.3.2): a
-/// proxy that compressed the content has marked its tag as weak.
-fn is_same(tag: &str, etag: &str) -> bool {
-    tag.strip_prefix("W/").unwrap_or(tag) == etag
 }
 
 fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {

@@ -1,7 +1,7 @@
 //! A conversation with what was said in it.
 
 use actix_web::get;
-use actix_web::web::{Data, Json, Path, Query};
+use actix_web::web::{Data, Json, Path};
 use serde::{Deserialize, Serialize};
 use shared::conversation::{Conversation, Message};
 use shared::db::conversation::Position;
@@ -12,6 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 type MessagePage = Page<Message>;
 

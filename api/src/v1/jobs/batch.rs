@@ -7,19 +7,20 @@ use serde::{Deserialize, Serialize};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 use shared::id::JobId;
-use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
 use utoipa::ToSchema;
 
+use super::JobPage;
+use super::answer::Answer;
 use super::header;
-use super::intake::{Intake, Key, Made, Shape, digest};
 use super::request::CreateJob;
+use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
 use crate::auth::Caller;
 use crate::body::Json;
-use crate::doorbell::Doorbell;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 /// Jobs of a batch: they are stored in one statement, and answered at once.
 const MAX_JOBS: usize = 1000;
@@ -33,12 +34,6 @@ pub(crate) struct CreateJobs {
     /// As for `POST /v1/jobs`.
     #[schema(min_items = 1, max_items = 1000)]
     jobs: Vec<CreateJob>,
-}
-
-/// The jobs that a batch made, in its order.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct JobBatch {
-    data: Vec<Job>,
 }
 
 /// Creates up to 1,000 jobs, all of them or none. 202 means that they are stored and will be run.
@@ -55,8 +50,8 @@ pub(crate) struct JobBatch {
         ("Idempotency-Key" = Option<String>, Header, description = "Names the batch, so that it can be sent again"),
     ),
     responses(
-        (status = 202, description = "The jobs, accepted", body = JobBatch),
-        (status = 200, description = "The jobs that this key made before", body = JobBatch),
+        (status = 202, description = "The jobs, accepted", body = JobPage),
+        (status = 200, description = "The jobs that this key made before", body = JobPage),
         (status = 429, description = "As for `POST /v1/jobs`; each job counts", body = Problem,
             content_type = "application/problem+json",
             headers(("Retry-After" = u64, description = "Seconds after which they may be accepted"))),
@@ -76,7 +71,7 @@ pub(crate) async fn create_jobs(
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
-    doorbell: Data<Doorbell>,
+    notifier: Data<WorkNotifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Json(batch) = body;
@@ -93,7 +88,7 @@ pub(crate) async fn create_jobs(
     };
     let requests = batch.jobs.into_iter();
     let requests = requests.map(|request| (JobId::new(), request)).collect();
-    let intake = Intake {
+    let submitter = Submitter {
         caller: &caller,
         pool: &pool,
         writer: &writer,
@@ -101,15 +96,19 @@ pub(crate) async fn create_jobs(
         catalog: &catalog,
         providers: &providers,
     };
-    let (status, data) = match intake.submit(Shape::Batch, requests, key).await? {
-        Made::Now(jobs) => {
-            doorbell.ring();
-            (StatusCode::ACCEPTED, jobs)
+    let (answer, data) = match submitter.submit(BodyShape::Batch, requests, key).await? {
+        Submitted::New(jobs, rate) => {
+            notifier.notify();
+            (Answer::new(StatusCode::ACCEPTED).rate(rate), jobs)
         }
-        Made::Before(jobs) => {
+        Submitted::Replayed(jobs) => {
             let jobs = db::job::list_by_id(&**pool, caller.tenant, &jobs).await?;
-            (StatusCode::OK, jobs)
+            (Answer::new(StatusCode::OK).replayed(), jobs)
         }
     };
-    Ok(HttpResponse::build(status).json(JobBatch { data }))
+    Ok(answer.json(&JobPage {
+        data,
+        next_cursor: None,
+        counts: None,
+    }))
 }

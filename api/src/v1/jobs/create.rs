@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
@@ -14,16 +13,17 @@ use shared::provider::Providers;
 use shared::skill::Catalog;
 use tokio::time::timeout;
 
-use super::intake::{Intake, Key, Made, Shape, digest};
+use super::answer::Answer;
 use super::request::CreateJob;
+use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::{Json, MAX_BYTES_WITH_FILES};
-use crate::doorbell::Doorbell;
 use crate::follower::{FollowError, Follower};
 use crate::hub::Hub;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
 ///
@@ -52,8 +52,18 @@ use crate::problem::{ApiError, Problem};
     ),
     responses(
         (status = 202, description = "The job, accepted", body = Job,
-            headers(("Location" = String, description = "The job's path"))),
-        (status = 200, description = "The job, ended (`Prefer: wait`), or the one that this key made before", body = Job),
+            headers(
+                ("Location" = String, description = "The job's path"),
+                ("Preference-Applied" = String, description = "`wait=n`, if the answer waited"),
+                ("RateLimit" = String, description = "What remains of the tenant's submission rate, if it has one"),
+                ("RateLimit-Policy" = String, description = "The tenant's submission rate, if it has one"),
+            )),
+        (status = 200, description = "The job, ended (`Prefer: wait`), or the one that this key made before", body = Job,
+            headers(
+                ("Location" = String, description = "The job's path"),
+                ("Preference-Applied" = String, description = "`wait=n`, if the answer waited"),
+                ("Idempotent-Replayed" = String, description = "`true` if the key was used before"),
+            )),
         (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`), hands in jobs too \
             fast (`submit_rate_exceeded`), or has too many that have not ended (`queue_full`)", body = Problem,
             content_type = "application/problem+json",
@@ -75,12 +85,13 @@ pub(crate) async fn create_job(
     catalog: Data<Catalog>,
     providers: Data<Providers>,
     hub: Data<Hub>,
-    doorbell: Data<Doorbell>,
+    notifier: Data<WorkNotifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Json(create) = body;
     let id = JobId::new();
-    let wait = header::wait(&http).map(|patience| {
+    let patience = header::wait(&http);
+    let wait = patience.map(|patience| {
         let follower = Follower::of_new(pool.get_ref().clone(), hub.get_ref().clone(), id);
         (patience, follower)
     });
@@ -91,7 +102,7 @@ pub(crate) async fn create_job(
         }),
         None => None,
     };
-    let intake = Intake {
+    let submitter = Submitter {
         caller: &caller,
         pool: &pool,
         writer: &writer,
@@ -99,12 +110,17 @@ pub(crate) async fn create_job(
         catalog: &catalog,
         providers: &providers,
     };
-    let (status, job) = match intake.submit(Shape::One, vec![(id, create)], key).await? {
-        Made::Now(mut jobs) => {
-            doorbell.ring();
-            (StatusCode::ACCEPTED, jobs.swap_remove(0))
+    let requests = vec![(id, create)];
+    let submitted = submitter.submit(BodyShape::One, requests, key).await?;
+    let (mut status, job, rate, is_replay) = match submitted {
+        Submitted::New(mut jobs, rate) => {
+            notifier.notify();
+            (StatusCode::ACCEPTED, jobs.swap_remove(0), rate, false)
         }
-        Made::Before(jobs) => (StatusCode::OK, find(&pool, caller.tenant, jobs[0]).await?),
+        Submitted::Replayed(jobs) => {
+            let job = find(&pool, caller.tenant, jobs[0]).await?;
+            (StatusCode::OK, job, None, true)
+        }
     };
     let job = match wait {
         Some((patience, mut follower)) => {
@@ -118,11 +134,17 @@ pub(crate) async fn create_job(
         }
         None => job,
     };
-    let has_ended = job.status.is_terminal();
-    Ok(answer(
-        if has_ended { StatusCode::OK } else { status },
-        &job,
-    ))
+    if job.status.is_terminal() {
+        status = StatusCode::OK;
+    }
+    let mut answer = Answer::new(status).rate(rate);
+    if is_replay {
+        answer = answer.replayed();
+    }
+    if let Some(patience) = patience {
+        answer = answer.waited(patience);
+    }
+    Ok(answer.job(&job))
 }
 
 /// The job as it ended; `None` if the patience ends first, or the job is removed, or if a worker of another release
@@ -143,10 +165,4 @@ async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, 
     };
     // A job that this release cannot read is answered as it stands: by its status.
     Ok(ended.and_then(|job| serde_json::from_str(job.get()).ok()))
-}
-
-pub(super) fn answer(status: StatusCode, job: &Job) -> HttpResponse {
-    HttpResponse::build(status)
-        .insert_header((LOCATION, format!("/v1/jobs/{}", job.id)))
-        .json(job)
 }

@@ -1,17 +1,19 @@
 //! `GET /v1/jobs/{id}/events`.
 
 use actix_web::get;
-use actix_web::web::{Data, Json, Path, Query};
-use serde::{Deserialize, Serialize};
+use actix_web::web::{Data, Json, Path};
+use serde::Deserialize;
 use shared::db::{self, Pool};
 use shared::event::{Event, EventData};
 use shared::id::JobId;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::find;
 use crate::auth::Caller;
+use crate::cursor::{self, Page};
 use crate::event_schema::EventSchema;
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 const MAX_LIMIT: i64 = 1000;
 const DEFAULT_LIMIT: i64 = 100;
@@ -23,6 +25,8 @@ const DEFAULT_LIMIT: i64 = 100;
 struct ListEvents {
     /// Only events after this `seq`.
     after: Option<i64>,
+    /// The `next_cursor` of the page before; it wins over `after`.
+    cursor: Option<String>,
     /// Events of a page, 1 to 1000; 100 if not given.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
@@ -31,18 +35,12 @@ struct ListEvents {
     types: Option<String>,
 }
 
-/// A page of a job's log.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EventPage {
-    /// The events in order.
-    #[schema(value_type = Vec<EventSchema>)]
-    data: Vec<Event>,
-    /// What to send as `after` for the next page: the last `seq` of this one, or `after` itself if
-    /// there was nothing new.
-    next_after: i64,
-}
+type EventPage = Page<EventSchema>;
 
-/// Lists a page of a job's log. The log only grows, and what it holds never changes.
+/// Lists a job's events, the oldest first. The log only grows, and its entries never change.
+///
+/// `next_cursor` is null when the page reaches the end of the log. While the job runs, ask again with the last `seq` as
+/// `after`, or follow `GET /v1/jobs/{job_id}/stream`.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job"), ListEvents), responses(
     (status = 200, description = "A page of the log", body = EventPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -53,13 +51,14 @@ pub(crate) async fn list_events(
     pool: Data<Pool>,
     job: Path<JobId>,
     query: Query<ListEvents>,
-) -> Result<Json<EventPage>, ApiError> {
+) -> Result<Json<Page<Event>>, ApiError> {
     let ListEvents {
         after,
+        cursor,
         limit,
         types,
     } = query.into_inner();
-    let after = after.unwrap_or(0);
+    let after = cursor::parse(cursor.as_deref())?.or(after).unwrap_or(0);
     let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => limit,
         _ => {
@@ -70,9 +69,8 @@ pub(crate) async fn list_events(
     };
     let types = parse_types(types.as_deref().unwrap_or_default())?;
     find(&pool, caller.tenant, *job).await?;
-    let data = db::event::list(&**pool, *job, after, &types, limit).await?;
-    let next_after = data.last().map_or(after, |last| last.seq);
-    Ok(Json(EventPage { data, next_after }))
+    let events = db::event::list(&**pool, *job, after, &types, limit + 1).await?;
+    Ok(Json(Page::of(events, limit, |event| event.seq.to_string())))
 }
 
 fn parse_types(list: &str) -> Result<Vec<String>, ApiError> {

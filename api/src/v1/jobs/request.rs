@@ -15,7 +15,8 @@ use shared::agent::Agent;
 use shared::conversation::Conversation;
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId};
-use shared::job::{Input, JobRequest, Limits, Priority};
+use shared::job::preview::MAX_TITLE_CHARS;
+use shared::job::{Input, JobRequest, Limits, Priority, preview};
 use shared::model_name::ModelName;
 use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
@@ -32,13 +33,15 @@ use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::{LimitsRequest, MOST_TOKENS};
-pub(super) use target::Chosen;
 use target::Found;
+pub(super) use target::ResolvedTarget;
 
 pub(super) const NO_CONVERSATION: &str =
     "there is no such conversation; POST /v1/conversations begins one";
 
 const MAX_PROMPT_CHARS: usize = 500_000;
+/// The longest reference of a client's own.
+const MAX_EXTERNAL_ID_CHARS: usize = 255;
 const MAX_INPUTS: usize = 50;
 const DEFAULT_ATTEMPTS: i16 = 3;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
@@ -56,6 +59,15 @@ pub(crate) struct CreateJob {
     agent: Option<String>,
     /// The conversation that an agent's job continues. It waits until those before it have ended.
     conversation_id: Option<ConversationId>,
+    /// What lists show of the job, at most 200 characters; the first line of the prompt if not given.
+    // What is new is left out if it is not given: a request of before has the digest that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 200)]
+    title: Option<String>,
+    /// The client's own reference, such as an order number, at most 255 characters. Several jobs may have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
+    external_id: Option<String>,
     /// What is wanted, in the person's own words.
     #[schema(example = "Crop to a circle", min_length = 1)]
     prompt: String,
@@ -94,14 +106,16 @@ pub(crate) struct CreateJob {
 }
 
 /// An instant, of which the library would only say which of its parts is missing.
-fn instant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+pub(super) fn instant<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<DateTime<Utc>>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     let instant = text.map(|text| text.parse()).transpose();
     instant.map_err(|_| D::Error::custom("must be a date and time such as 2026-11-22T08:30:00Z"))
 }
 
 /// What requests refer to, as far as it is there.
-pub(super) struct Known<'a> {
+pub(super) struct References<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,
     pub(super) assets: KnownAssets,
@@ -112,7 +126,9 @@ pub(super) struct Known<'a> {
 
 /// A request that makes sense.
 pub(crate) struct Parsed {
-    pub(super) chosen: Chosen,
+    pub(super) chosen: ResolvedTarget,
+    pub(super) title: String,
+    pub(super) external_id: Option<String>,
     pub(super) conversation: Option<ConversationId>,
     /// The secrets that the job cannot do without.
     pub(super) secrets: Vec<SecretNeed>,
@@ -146,7 +162,7 @@ impl CreateJob {
     }
 
     /// Checks everything; the errors are all that there are.
-    pub(super) fn parse(self, known: &Known<'_>) -> Result<Parsed, Vec<FieldError>> {
+    pub(super) fn parse(self, known: &References<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
         let found = self.check_target(known, &mut errors);
         errors.extend(self.check_conversation(&known.conversations));
@@ -162,12 +178,19 @@ impl CreateJob {
         let hooks = self.hooks.check(&mut errors);
         let (priority, max_attempts) = self.check_numbers(&mut errors);
         errors.extend(check_metadata(&self.metadata));
+        errors.extend(check_length(
+            "/title",
+            self.title.as_deref(),
+            MAX_TITLE_CHARS,
+        ));
+        errors.extend(check_external_id(self.external_id.as_deref()));
         let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
             return Err(errors);
         };
         let secrets = found.secrets().iter().filter(|secret| secret.required);
         let secrets = secrets.cloned().collect();
         let (chosen, agent) = found.parts();
+        let title = self.title.unwrap_or_else(|| preview::title(&self.prompt));
         let request = JobRequest {
             prompt: self.prompt,
             inputs,
@@ -181,6 +204,8 @@ impl CreateJob {
         };
         Ok(Parsed {
             chosen,
+            title,
+            external_id: self.external_id,
             conversation: self.conversation_id,
             secrets,
             model,
@@ -193,7 +218,7 @@ impl CreateJob {
 
     fn check_target<'a>(
         &self,
-        known: &'a Known<'_>,
+        known: &'a References<'_>,
         errors: &mut Vec<FieldError>,
     ) -> Option<Found<'a>> {
         let error = match (&self.skill, &self.agent) {
@@ -315,12 +340,7 @@ impl CreateJob {
     fn check_numbers(&self, errors: &mut Vec<FieldError>) -> (Option<i16>, Option<i16>) {
         let priority = number::check(Some(self.priority), Priority::RANGE, "/priority", errors);
         let attempts = number::check(self.max_attempts, 1..=20, "/max_attempts", errors);
-        if self.run_at.is_some_and(|at| !YEARS.contains(&at.year())) {
-            errors.push(FieldError::new(
-                "/run_at",
-                "must have a year of four digits",
-            ));
-        }
+        errors.extend(check_run_at(self.run_at));
         (priority, attempts)
     }
 }
@@ -335,6 +355,24 @@ fn check_price(
     limits.max_cost_usd?;
     let unknown = UnknownPrice(model.clone());
     Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
+}
+
+/// An error if the year of an earliest start cannot be written.
+pub(super) fn check_run_at(at: Option<DateTime<Utc>>) -> Option<FieldError> {
+    let is_beyond = at.is_some_and(|at| !YEARS.contains(&at.year()));
+    is_beyond.then(|| FieldError::new("/run_at", "must have a year of four digits"))
+}
+
+/// An error if a client's own reference is empty or too long.
+pub(crate) fn check_external_id(external_id: Option<&str>) -> Option<FieldError> {
+    check_length("/external_id", external_id, MAX_EXTERNAL_ID_CHARS)
+}
+
+fn check_length(pointer: &str, text: Option<&str>, most: usize) -> Option<FieldError> {
+    let text = text?;
+    let is_blank = text.trim().is_empty();
+    (is_blank || text.chars().count() > most)
+        .then(|| FieldError::new(pointer, format!("must have 1 to {most} characters")))
 }
 
 /// An error if a client attaches too much.

@@ -1,6 +1,6 @@
 //! `GET /v1/jobs/{id}/stream`.
 
-use actix_web::web::{Data, Path, Query};
+use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, get};
 use serde::Deserialize;
 use shared::db::{self, Pool};
@@ -11,10 +11,11 @@ use utoipa::IntoParams;
 use super::find;
 use crate::auth::Caller;
 use crate::event_schema::EventSchema;
-use crate::follower::Follower;
+use crate::follower::{Follower, Shown};
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
 use crate::problem::{ApiError, Problem};
+use crate::query::Query;
 
 /// From where to follow, and what.
 #[derive(Deserialize, IntoParams)]
@@ -26,17 +27,18 @@ struct StreamJob {
     /// Whether to send live text and output (`message.delta`, `reasoning.delta`, `tool.output`); true if not
     /// given.
     deltas: Option<bool>,
+    /// Whether events have their type in the field `event`; true if not given. Without names, every event reaches the
+    /// `onmessage` of a browser's `EventSource`; the type is in the data, too.
+    event_names: Option<bool>,
 }
 
 /// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
 ///
-/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last id
-/// it
-/// has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says that
-/// there
-/// is nothing more to come. A stream that breaks off says nothing about the job: it was cut by the network or the end
-/// of
-/// the service, or because the job was deleted or the key revoked, which the next request finds out.
+/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last
+/// id it has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says
+/// that there is nothing more to come. The body ends cleanly only after the event that ends the log
+/// (`job.completed`, `job.failed` or `job.cancelled`). In every other case the connection is aborted, and the client
+/// comes back with `Last-Event-ID`.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job"),
@@ -79,10 +81,14 @@ pub(crate) async fn stream_job(
         }
     }
     let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
+    let shown = Shown {
+        deltas: query.deltas.unwrap_or(true),
+        names: query.event_names.unwrap_or(true),
+    };
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header(("X-Accel-Buffering", "no"))
-        .streaming(follower.into_body(query.deltas.unwrap_or(true), keys.watch(caller.key))))
+        .streaming(follower.into_body(shown, keys.watch(caller.key))))
 }
 
 /// An empty id is what a browser sends that has seen no event with one.

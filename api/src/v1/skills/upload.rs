@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::view::SkillView;
 use crate::auth::Caller;
 use crate::form::{FileForm, Form, malformed, no_file};
-use crate::problem::{ApiError, Problem};
+use crate::problem::{ApiError, ErrorCode, Problem};
 
 /// What is read of an archive that is too large: who is still sending does not hear the answer.
 const MAX_READ_BYTES: usize = 16 * MAX_PACKED_BYTES;
@@ -164,7 +164,7 @@ fn refused(error: Unreadable) -> ApiError {
 
 fn too_many() -> ApiError {
     ApiError::Conflict {
-        code: "too_many_skills",
+        code: ErrorCode::TooManySkills,
         detail: format!("there are {MAX_SKILLS} skills of your own; delete one first"),
     }
 }

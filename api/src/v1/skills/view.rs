@@ -84,6 +84,11 @@ impl SkillView {
         }
     }
 
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The same, with whether its name is one of these.
     pub(super) fn paused_as(self, paused: &[String]) -> Self {
         Self {

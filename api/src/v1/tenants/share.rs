@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use crate::auth::Admin;
 use crate::body::Json;
-use crate::doorbell::Doorbell;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
+use crate::work_notifier::WorkNotifier;
 
 const MOST_WEIGHT: i32 = 1000;
 const MOST_RUNNING: i32 = 1_000_000;
@@ -68,14 +68,14 @@ pub(crate) async fn update_tenant(
     tenant: Path<TenantId>,
     body: Json<UpdateTenant>,
     pool: Data<Pool>,
-    doorbell: Data<Doorbell>,
+    notifier: Data<WorkNotifier>,
 ) -> Result<Answer<Tenant>, ApiError> {
     let Json(body) = body;
     let change = body.parse().map_err(ApiError::Invalid)?;
     let tenant = db::tenant::update(&**pool, *tenant, change).await?;
     let tenant = tenant.ok_or(ApiError::NotFound("tenant"))?;
     // More of its jobs may run now.
-    doorbell.ring();
+    notifier.notify();
     Ok(Answer(tenant))
 }
 

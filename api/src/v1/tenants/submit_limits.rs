@@ -78,8 +78,8 @@ impl PutSubmitLimits {
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-#[put("/tenants/{tenant_id}/submit-limits")]
-pub(crate) async fn put_submit_limits(
+#[put("/tenants/{tenant_id}/submission_limits")]
+pub(crate) async fn put_submission_limits(
     _: Admin,
     tenant: Path<TenantId>,
     body: Json<PutSubmitLimits>,
@@ -101,8 +101,8 @@ pub(crate) async fn put_submit_limits(
     (status = 200, description = "The limits; null where there is none", body = SubmitLimits),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
-#[get("/tenants/{tenant_id}/submit-limits")]
-pub(crate) async fn get_submit_limits(
+#[get("/tenants/{tenant_id}/submission_limits")]
+pub(crate) async fn get_submission_limits(
     _: Admin,
     tenant: Path<TenantId>,
     pool: Data<Pool>,

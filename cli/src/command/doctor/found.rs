@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use shared::db::worker::Worker;
 use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
@@ -60,8 +59,8 @@ impl Found {
     /// Asks the service.
     pub(super) async fn in_service(place: &Place) -> anyhow::Result<Self> {
         let client = Client::new(&place.url, &place.api_key)?;
-        let page: Value = client.get("/v1/workers", &[]).await?;
-        let workers: Vec<Worker> = serde_json::from_value(page["data"].clone())?;
+        let workers: Vec<Worker> =
+            serde_json::from_value(client.list("/v1/workers").await?.into())?;
         let skills: Vec<SkillView> =
             serde_json::from_value(client.list("/v1/skills").await?.into())?;
         let skills = skills.into_iter().map(|skill| SkillFound {

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use sqlx::types::Json;
-use uuid::Uuid;
 
 use super::super::Connection;
 use crate::id::{AssetId, JobId, TenantId};
@@ -148,7 +147,7 @@ pub async fn list_old_inputs(
     while let Some(row) = rows.try_next().await? {
         let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
         let ids = begins.inputs.iter().filter_map(|input| input.id);
-        assets.extend(ids.map(AssetId));
+        assets.extend(ids);
     }
     Ok(assets)
 }
@@ -162,5 +161,5 @@ struct Begins {
 #[derive(Deserialize)]
 struct Input {
     #[serde(default)]
-    id: Option<Uuid>,
+    id: Option<AssetId>,
 }

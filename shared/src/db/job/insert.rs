@@ -9,7 +9,7 @@ use crate::db::JsonText;
 use crate::db::conversation::TakenSeat;
 use crate::event::{EventData, EventKind, JobQueued};
 use crate::id::{JobId, TenantId};
-use crate::job::{Job, JobRequest, JobResult, Status, Target};
+use crate::job::{Job, JobRequest, JobResult, Status, Target, preview};
 use crate::model_name::ModelName;
 
 /// A job about to be accepted.
@@ -20,6 +20,10 @@ pub struct NewJob {
     pub tenant: TenantId,
     /// The skill or agent.
     pub target: Target,
+    /// What lists show of it.
+    pub title: String,
+    /// The client's own reference.
+    pub external_id: Option<String>,
     /// The model that does the thinking.
     pub model: ModelName,
     /// Its position in a conversation, given by `db::conversation::join` in the same transaction.
@@ -72,11 +76,11 @@ pub async fn insert(
             select * from unnest(
                 $1::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
                 $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
-                $20::json[]
+                $20::json[], $22::text[], $23::text[], $24::text[]
             ) as t (
                 tenant_id, id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
                 position, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
-                queued
+                queued, title, prompt_preview, external_id
             )
             where check_job_ids($3)
         ),
@@ -100,11 +104,11 @@ pub async fn insert(
         accepted as (
             insert into job (
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id,
-                position, skill_version, skill_digest
+                position, skill_version, skill_digest, title, prompt_preview, external_id
             )
             select
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
-                position, skill_version, decode(skill_digest, 'hex')
+                position, skill_version, decode(skill_digest, 'hex'), title, prompt_preview, external_id
             from new
         )
         select now() as "now!"
@@ -130,6 +134,9 @@ pub async fn insert(
         &rows.needs as &[Option<String>],
         &rows.queued as &[JsonText],
         EventKind::JobQueued.as_str(),
+        &rows.titles as &[&str],
+        &rows.previews,
+        &rows.external_ids as &[Option<&str>],
     )
     .fetch_one(db)
     .await
@@ -163,6 +170,9 @@ impl NewJob {
         Job {
             id: self.id,
             status: Status::Queued,
+            title: self.title,
+            prompt_preview: preview::preview(&self.request.prompt),
+            external_id: self.external_id,
             skill,
             skill_version: self.skill_version,
             skill_digest: self.skill_digest,
@@ -175,6 +185,8 @@ impl NewJob {
             created_at,
             started_at: None,
             finished_at: None,
+            queued_ms: None,
+            duration_ms: None,
             result: JobResult::default(),
             metadata: self.metadata,
             queue: None,
@@ -205,6 +217,9 @@ struct Rows<'a> {
     /// As words in a text: an array of arrays would have to be as wide in all rows.
     needs: Vec<Option<String>>,
     queued: Vec<JsonText>,
+    titles: Vec<&'a str>,
+    previews: Vec<String>,
+    external_ids: Vec<Option<&'a str>>,
 }
 
 impl<'a> Rows<'a> {
@@ -237,6 +252,9 @@ impl<'a> Rows<'a> {
             rows.needs
                 .push(job.needs.programs.as_ref().map(|all| all.join(" ")));
             rows.queued.push(JsonText(queued));
+            rows.titles.push(&job.title);
+            rows.previews.push(preview::preview(&job.request.prompt));
+            rows.external_ids.push(job.external_id.as_deref());
         }
         rows
     }

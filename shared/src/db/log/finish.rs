@@ -22,7 +22,8 @@ pub fn finish(
         result,
         queue: None,
         ..job
-    };
+    }
+    .with_durations();
     let event = match outcome {
         Outcome::Completed => EventData::JobCompleted(Box::new(ended)),
         Outcome::Failed => EventData::JobFailed(Box::new(ended)),
@@ -59,7 +60,7 @@ mod tests {
     fn a_job_ends_no_earlier_than_its_last_output_was_stored() {
         let at: DateTime<Utc> = "2026-01-01T00:00:00Z".parse().unwrap();
         let output = |created_at| Output {
-            output: OutputKind::Document,
+            kind: OutputKind::Document,
             asset: Asset {
                 id: AssetId::new(),
                 name: "a.txt".to_owned(),

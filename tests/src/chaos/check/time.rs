@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
-use uuid::Uuid;
+use shared::id::JobId;
 
 use crate::chaos::history::{History, JobHistory};
 
@@ -68,8 +68,8 @@ fn instant(value: &Value) -> Option<DateTime<Utc>> {
     value.as_str()?.parse().ok()
 }
 
-/// The instant that a UUID of version 7 begins with.
+/// The instant that a job's id begins with.
 fn made_at(id: &str) -> Option<DateTime<Utc>> {
-    let (seconds, nanos) = Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
+    let (seconds, nanos) = id.parse::<JobId>().ok()?.0.get_timestamp()?.to_unix();
     DateTime::from_timestamp(seconds.try_into().ok()?, nanos)
 }

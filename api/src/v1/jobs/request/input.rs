@@ -42,7 +42,7 @@ pub(in crate::v1::jobs) type KnownAssets = HashMap<AssetId, String>;
 /// An input that makes sense.
 pub(super) struct Checked {
     pub(super) input: Input,
-    /// Known now unless it has to be fetched.
+    /// References now unless it has to be fetched.
     pub(super) content_type: Option<String>,
     pub(super) content: Option<Inline>,
 }

@@ -20,7 +20,7 @@ pub(super) enum Found<'a> {
 }
 
 /// What a job is to run, as it was when the job was accepted.
-pub(in crate::v1::jobs) struct Chosen {
+pub(in crate::v1::jobs) struct ResolvedTarget {
     pub(in crate::v1::jobs) target: Target,
     pub(in crate::v1::jobs) skill_version: Option<i32>,
     pub(in crate::v1::jobs) skill_digest: Option<String>,
@@ -101,10 +101,10 @@ impl<'a> Found<'a> {
     }
 
     /// How the job names it, and how it was when the job was accepted.
-    pub(super) fn parts(self) -> (Chosen, Option<AgentSnapshot>) {
+    pub(super) fn parts(self) -> (ResolvedTarget, Option<AgentSnapshot>) {
         match self {
             Self::Skill(found) => {
-                let chosen = Chosen {
+                let chosen = ResolvedTarget {
                     target: Target::Skill(found.skill().name.clone()),
                     skill_version: found.version(),
                     skill_digest: Some(found.skill().digest.clone()),
@@ -113,7 +113,7 @@ impl<'a> Found<'a> {
                 (chosen, None)
             }
             Self::Agent(agent) => {
-                let chosen = Chosen {
+                let chosen = ResolvedTarget {
                     target: Target::Agent(agent.name.clone()),
                     skill_version: None,
                     skill_digest: None,

@@ -8,27 +8,27 @@ use shared::db::job::NewJob;
 use shared::id::{AssetId, ConversationId, TenantId};
 use shared::job::{Input, Job};
 
-use super::{Candidate, Intake, Key, Stored, Wrong};
+use super::{IndexedError, Key, StoreOutcome, Submitter, ValidatedJob};
 use crate::problem::{ApiError, FieldError};
-use crate::v1::jobs::request::{Chosen, Inline, NO_CONVERSATION};
+use crate::v1::jobs::request::{Inline, NO_CONVERSATION, ResolvedTarget};
 
-impl Intake<'_> {
+impl Submitter<'_> {
     /// Stores them all, or none.
     pub(super) async fn store(
         &self,
-        candidates: Vec<Candidate>,
+        validated: Vec<ValidatedJob>,
         key: Option<&Key>,
-    ) -> Result<Stored, ApiError> {
+    ) -> Result<StoreOutcome, ApiError> {
         let tenant = self.caller.tenant;
-        let conversations: Vec<_> = candidates.iter().map(|it| it.parsed.conversation).collect();
+        let conversations: Vec<_> = validated.iter().map(|it| it.parsed.conversation).collect();
         let joins = conversations.iter().any(Option::is_some);
-        let (mut jobs, inline): (Vec<_>, Vec<_>) = candidates
+        let (mut jobs, inline): (Vec<_>, Vec<_>) = validated
             .into_iter()
-            .map(|candidate| new_job(tenant, candidate))
+            .map(|validated_job| new_job(tenant, validated_job))
             .unzip();
         let has_inline = inline.iter().any(|files| !files.is_empty());
         if key.is_none() && !has_inline && !joins && !self.caller.has_submit_limit {
-            return Ok(Stored::Now(self.insert(jobs).await?));
+            return Ok(StoreOutcome::Stored(self.insert(jobs).await?, None));
         }
         // Before the transaction: nobody waits for the asset store with a connection or a lock.
         let mut files = Vec::new();
@@ -36,10 +36,20 @@ impl Intake<'_> {
             Ok(()) => self.store_with(jobs, &files, &conversations, key).await,
             Err(error) => Err(error),
         };
-        if !matches!(stored, Ok(Stored::Now(_))) && !files.is_empty() {
+        if !matches!(stored, Ok(StoreOutcome::Stored(..))) && !files.is_empty() {
             db::asset::discard(self.pool, self.assets, &files).await?;
         }
         stored
+    }
+
+    /// Stores a job like one that has ended.
+    pub(super) async fn store_retry(
+        &self,
+        job: NewJob,
+        conversation: Option<ConversationId>,
+        key: Option<&Key>,
+    ) -> Result<StoreOutcome, ApiError> {
+        self.store_with(vec![job], &[], &[conversation], key).await
     }
 
     /// Stores jobs whose files are stored, in one transaction.
@@ -49,16 +59,16 @@ impl Intake<'_> {
         files: &[AssetId],
         conversations: &[Option<ConversationId>],
         key: Option<&Key>,
-    ) -> Result<Stored, ApiError> {
+    ) -> Result<StoreOutcome, ApiError> {
         let tenant = self.caller.tenant;
         let mut transaction = self.pool.begin().await?;
-        let mut counted = false;
+        let (mut counted, mut rate) = (false, None);
         if self.caller.has_submit_limit {
             match db::submit_limit::take(&mut transaction, tenant, jobs.len()).await? {
-                Ok(are_counted) => counted = are_counted,
+                Ok(taken) => (counted, rate) = (taken.counted, taken.rate),
                 Err(refusal) => {
                     transaction.commit().await?;
-                    return Ok(Stored::Refused(refusal));
+                    return Ok(StoreOutcome::Refused(refusal));
                 }
             }
         }
@@ -69,7 +79,12 @@ impl Intake<'_> {
             let used =
                 db::idempotency::remember(&mut *transaction, tenant, text, digest, &ids).await?;
             if used.is_some() {
-                return Ok(Stored::UsedKey);
+                return Ok(StoreOutcome::UsedKey);
+            }
+        }
+        for job in &mut jobs {
+            if job.retry_of.is_some() && !take_over(&mut transaction, job).await? {
+                return Ok(StoreOutcome::SourceGone);
             }
         }
         if !files.is_empty() {
@@ -79,14 +94,14 @@ impl Intake<'_> {
             // As late as can be: others who want to join wait.
             let wrong = seat(&mut transaction, tenant, conversations, &mut jobs).await?;
             if !wrong.is_empty() {
-                return Ok(Stored::Wrong(wrong));
+                return Ok(StoreOutcome::Invalid(wrong));
             }
         }
         let created_at = db::job::insert(&mut *transaction, counted, &jobs).await?;
         transaction.commit().await?;
         let jobs = accepted(jobs, created_at);
         self.admit(&jobs).await?;
-        Ok(Stored::Now(jobs))
+        Ok(StoreOutcome::Stored(jobs, rate))
     }
 
     /// Stores the files that jobs bring along, unseen, and makes them inputs. `stored` gets each that is.
@@ -139,33 +154,59 @@ impl Intake<'_> {
     }
 }
 
+/// Keeps for a job what the one of which it is a retry began with; `false` if that was deleted.
+async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> sqlx::Result<bool> {
+    let Some(before) = job.retry_of else {
+        return Ok(true);
+    };
+    // It stays until the new one is stored: its skill's version and its files are used again.
+    let ended = db::job::lock_ended(&mut *transaction, job.tenant, before).await?;
+    if ended.is_none() {
+        return Ok(false);
+    }
+    let assets = job.request.inputs.iter().filter_map(Input::asset_id);
+    let assets: Vec<_> = assets.collect();
+    db::asset::use_as_inputs(&mut *transaction, job.tenant, &assets).await?;
+    // What came with the first request belongs to the first job, and would be deleted with it.
+    for input in &mut job.request.inputs {
+        if let Input::Asset { id: asset } = input
+            && let Some(copy) = db::asset::copy(&mut *transaction, *asset, before, job.id).await?
+        {
+            *asset = copy;
+        }
+    }
+    Ok(true)
+}
+
 fn accepted(jobs: Vec<NewJob>, created_at: DateTime<Utc>) -> Vec<Job> {
     let jobs = jobs.into_iter();
     jobs.map(|job| job.accepted(created_at)).collect()
 }
 
-fn new_job(tenant: TenantId, candidate: Candidate) -> (NewJob, Vec<Inline>) {
-    let parsed = candidate.parsed;
-    let Chosen {
+fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline>) {
+    let parsed = validated_job.parsed;
+    let ResolvedTarget {
         target,
         skill_version,
         skill_digest,
         needs,
     } = parsed.chosen;
     let job = NewJob {
-        id: candidate.id,
+        id: validated_job.id,
         tenant,
         target,
         skill_version,
         skill_digest,
         needs,
+        title: parsed.title,
+        external_id: parsed.external_id,
         seat: None,
         model: parsed.model,
         request: parsed.request,
         metadata: parsed.metadata,
         retry_of: None,
         run_at: parsed.run_at,
-        digest: hex::encode(candidate.digest),
+        digest: hex::encode(validated_job.digest),
     };
     (job, parsed.inline)
 }
@@ -176,7 +217,7 @@ async fn seat(
     tenant: TenantId,
     conversations: &[Option<ConversationId>],
     jobs: &mut [NewJob],
-) -> sqlx::Result<Vec<Wrong>> {
+) -> sqlx::Result<Vec<IndexedError>> {
     let joining: Vec<_> = conversations.iter().flatten().copied().collect();
     let seats = db::conversation::join(transaction, tenant, &joining).await?;
     let mut seats = seats.into_iter();

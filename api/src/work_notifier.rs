@@ -1,4 +1,4 @@
-//! Telling workers about new jobs, from one place: a notification in each inserting transaction would
+//! Notifying workers about new jobs, from one task per process: a notification in each inserting transaction would
 //! make their commits wait for one another.
 
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use tokio::sync::Notify;
 /// The pause after the database failed; workers poll meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Tells workers that there is something to claim.
+/// Tells workers that there is a job to claim.
 #[derive(Clone, Default)]
-pub(crate) struct Doorbell {
-    rung: Arc<Notify>,
+pub(crate) struct WorkNotifier {
+    requested: Arc<Notify>,
 }
 
-impl Doorbell {
-    /// Rings, once the job is committed. Rings that come while one is on its way become one.
-    pub(crate) fn ring(&self) {
-        self.rung.notify_one();
+impl WorkNotifier {
+    /// Requests a notification, after the job is committed. Requests during one that is being sent become one.
+    pub(crate) fn notify(&self) {
+        self.requested.notify_one();
     }
 
-    /// Passes the rings on until it is dropped.
+    /// Sends the notifications until it is dropped.
     pub(crate) async fn run(self, pool: Pool) {
         let mut db = Steady::of(&pool);
         loop {
-            self.rung.notified().await;
-            if let Err(error) = notify(&mut db).await {
+            self.requested.notified().await;
+            if let Err(error) = send(&mut db).await {
                 db.forget();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
@@ -39,6 +39,6 @@ impl Doorbell {
     }
 }
 
-async fn notify(db: &mut Steady) -> sqlx::Result<()> {
+async fn send(db: &mut Steady) -> sqlx::Result<()> {
     db::run::notify_work(db.get().await?).await
 }

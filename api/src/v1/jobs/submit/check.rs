@@ -6,32 +6,40 @@ use shared::db;
 use shared::job::Target;
 use shared::secret::{SecretName, SecretNeed};
 
-use super::{Candidate, Intake, Wrong};
+use super::{IndexedError, Submitter, ValidatedJob};
 use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::budget::check_budget;
 
 /// Files that may come as data in all requests together: each is stored while the transaction waits.
 const MAX_INLINE: usize = 200;
 
-impl Intake<'_> {
+impl Submitter<'_> {
     /// All that is wrong; the requests with their places.
-    pub(super) async fn check(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
-        let mut wrong = check_inline(candidates);
-        wrong.extend(self.check_models(candidates).await?);
-        wrong.extend(self.check_secrets(candidates).await?);
+    pub(super) async fn check(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
+        let mut wrong = check_inline(validated);
+        wrong.extend(self.check_models(validated).await?);
+        wrong.extend(self.check_secrets(validated).await?);
         if wrong.is_empty() {
-            let models = candidates.iter().map(|candidate| &candidate.parsed.model);
+            let models = validated
+                .iter()
+                .map(|validated_job| &validated_job.parsed.model);
             wrong = check_budget(self.caller, models, self.pool, self.providers).await?;
         }
         Ok(wrong)
     }
 
     /// The keys of providers are with the workers. While none is there, nobody knows; the job waits and then says so.
-    async fn check_models(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
+    async fn check_models(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
         let mut lacked = HashMap::new();
         let mut wrong = Vec::new();
-        for (place, candidate) in candidates.iter().enumerate() {
-            let model = &candidate.parsed.model;
+        for (place, validated_job) in validated.iter().enumerate() {
+            let model = &validated_job.parsed.model;
             let Some(missing) = self.providers.missing_key(model) else {
                 continue;
             };
@@ -48,24 +56,27 @@ impl Intake<'_> {
     }
 
     /// No job is accepted that would have to do without a secret that it needs.
-    async fn check_secrets(&self, candidates: &[Candidate]) -> Result<Vec<Wrong>, ApiError> {
-        let needed = candidates
+    async fn check_secrets(
+        &self,
+        validated: &[ValidatedJob],
+    ) -> Result<Vec<IndexedError>, ApiError> {
+        let needed = validated
             .iter()
-            .flat_map(|candidate| &candidate.parsed.secrets);
+            .flat_map(|validated_job| &validated_job.parsed.secrets);
         let needed: HashSet<_> = needed.flat_map(SecretNeed::names).cloned().collect();
         if needed.is_empty() {
             return Ok(Vec::new());
         }
         let needed: Vec<_> = needed.into_iter().collect();
         let missing = db::secret::list_missing(self.pool, self.caller.tenant, &needed).await?;
-        let wrong = candidates
+        let wrong = validated
             .iter()
             .enumerate()
-            .filter_map(|(place, candidate)| {
+            .filter_map(|(place, validated_job)| {
                 let is_set = |name: &SecretName| !missing.contains(name);
-                let secrets = candidate.parsed.secrets.iter();
+                let secrets = validated_job.parsed.secrets.iter();
                 let lacks: Vec<_> = secrets.filter(|need| !need.is_met(is_set)).collect();
-                let target = &candidate.parsed.chosen.target;
+                let target = &validated_job.parsed.chosen.target;
                 (!lacks.is_empty()).then(|| (place, lacking(target, &lacks)))
             });
         Ok(wrong.collect())
@@ -94,10 +105,10 @@ fn lacking(target: &Target, secrets: &[&SecretNeed]) -> FieldError {
     FieldError::new(pointer, detail)
 }
 
-fn check_inline(candidates: &[Candidate]) -> Vec<Wrong> {
+fn check_inline(validated: &[ValidatedJob]) -> Vec<IndexedError> {
     let mut count = 0;
-    let too_many = candidates.iter().position(|candidate| {
-        count += candidate.parsed.inline.len();
+    let too_many = validated.iter().position(|validated_job| {
+        count += validated_job.parsed.inline.len();
         count > MAX_INLINE
     });
     let detail = format!(

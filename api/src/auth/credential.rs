@@ -1,0 +1,165 @@
+//! What a request brings to say who asks: a key, a short-lived token, or a browser's session.
+
+use actix_web::HttpRequest;
+use actix_web::dev::ServiceRequest;
+use actix_web::http::Method;
+use actix_web::http::header::{AUTHORIZATION, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN};
+use actix_web::web::Data;
+use shared::db::key::Presented;
+use shared::db::{self, Pool};
+use shared::id::{AssetId, JobId};
+
+use crate::origin::Origins;
+use crate::problem::ApiError;
+use crate::query;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What the name of a session's cookie begins with. Cookies ignore ports, so the port is part of the name.
+const COOKIE_NAME: &str = "skillet_session_";
+
+/// A credential that was found valid.
+pub(super) enum Valid {
+    /// A key, or a session of it.
+    Key(Presented),
+    /// A token for one job, made with that key.
+    Token(Presented),
+}
+
+/// Finds out who asks.
+pub(super) async fn find(request: &ServiceRequest) -> Result<Valid, ApiError> {
+    let pool = request
+        .app_data::<Data<Pool>>()
+        .expect("the application has a pool");
+    let header = request.headers().get(AUTHORIZATION);
+    if let Some(header) = header {
+        let secret = header.to_str().ok().and_then(bearer);
+        let secret = secret.ok_or(ApiError::Unauthorized)?;
+        let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
+        return key.map(Valid::Key).ok_or(ApiError::UnknownKey);
+    }
+    let mut pairs = query::pairs(request.query_string()).into_iter();
+    if let Some((_, token)) = pairs.find(|(name, _)| name == query::TOKEN) {
+        return by_token(request, pool, &token).await.map(Valid::Token);
+    }
+    let origins = request.app_data::<Data<Origins>>();
+    let origins = origins.expect("the application has origins").clone();
+    let Some(cookie) = session_cookie(request.request(), &origins) else {
+        return Err(ApiError::Unauthorized);
+    };
+    refuse_cross_site(request, &origins)?;
+    let key = db::browser_session::get_key(pool.get_ref(), &cookie).await?;
+    key.map(Valid::Key).ok_or(ApiError::Unauthorized)
+}
+
+/// The scheme's name is not case-sensitive (RFC 9110, section 11.1).
+fn bearer(header: &str) -> Option<&str> {
+    let (scheme, secret) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
+}
+
+async fn by_token(
+    request: &ServiceRequest,
+    pool: &Pool,
+    token: &str,
+) -> Result<Presented, ApiError> {
+    let found = db::job_token::get(pool, token).await?;
+    let found = found.ok_or(ApiError::UnknownToken)?;
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_allowed = is_read
+        && match Readable::of(request.path()) {
+            Some(Readable::Job(job)) => job == found.job,
+            Some(Readable::Asset(asset)) => {
+                db::job_token::is_asset_of(pool, found.job, asset).await?
+            }
+            None => false,
+        };
+    is_allowed
+        .then_some(found.key)
+        .ok_or(ApiError::TokenRestricted)
+}
+
+/// What a token may read at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Readable {
+    Job(JobId),
+    Asset(AssetId),
+}
+
+impl Readable {
+    fn of(path: &str) -> Option<Self> {
+        let segments: Vec<_> = path.strip_prefix("/v1/")?.split('/').collect();
+        match segments[..] {
+            ["jobs", job] | ["jobs", job, "events" | "stream"] => job.parse().ok().map(Self::Job),
+            ["assets", asset, "content"] => asset.parse().ok().map(Self::Asset),
+            _ => None,
+        }
+    }
+}
+
+/// The name of the session's cookie of this service.
+pub(crate) fn cookie_name(port: u16, is_secure: bool) -> String {
+    let prefix = if is_secure { "__Secure-" } else { "" };
+    format!("{prefix}{COOKIE_NAME}{port}")
+}
+
+/// The session's cookie of a request.
+pub(crate) fn session_cookie(request: &HttpRequest, origins: &Origins) -> Option<String> {
+    let port = request.app_config().local_addr().port();
+    let name = cookie_name(port, origins.is_secure());
+    let cookies = request.headers().get_all(COOKIE);
+    let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';'));
+    pairs.find_map(|pair| {
+        let (found, value) = pair.trim().split_once('=')?;
+        (found == name).then(|| value.to_owned())
+    })
+}
+
+/// Refuses requests with a cookie that a page of another site, or of another port of this host, has caused: browsers send
+/// `SameSite=Strict` cookies along with those of another port. Over plain HTTP to a name, browsers do not send
+/// `Sec-Fetch-Site`; `Origin` then tells for methods that change something.
+fn refuse_cross_site(request: &ServiceRequest, origins: &Origins) -> Result<(), ApiError> {
+    let header = |name: HeaderName| {
+        let value = request.headers().get(name);
+        value.and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_allowed = match (header(SEC_FETCH_SITE), header(ORIGIN)) {
+        (Some("same-origin"), _) => true,
+        // The address was typed.
+        (Some("none"), _) => is_safe,
+        (Some(_), _) => false,
+        (None, Some(origin)) => {
+            let host = header(HOST).unwrap_or_default();
+            origins.is_own(origin, host)
+        }
+        (None, None) => is_safe,
+    };
+    is_allowed.then_some(()).ok_or(ApiError::CrossSite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_reads_a_job_and_the_content_of_files() {
+        let (job, asset) = (JobId::new(), AssetId::new());
+        for (path, readable) in [
+            (format!("/v1/jobs/{job}"), Some(Readable::Job(job))),
+            (format!("/v1/jobs/{job}/stream"), Some(Readable::Job(job))),
+            (format!("/v1/jobs/{job}/events"), Some(Readable::Job(job))),
+            (
+                format!("/v1/assets/{asset}/content"),
+                Some(Readable::Asset(asset)),
+            ),
+            (format!("/v1/jobs/{job}/request"), None),
+            (format!("/v1/jobs/{job}/tokens"), None),
+            (format!("/v1/assets/{asset}"), None),
+            ("/v1/jobs".to_owned(), None),
+            (format!("/v1/jobs/{asset}"), None),
+        ] {
+            assert_eq!(Readable::of(&path), readable, "{path}");
+        }
+    }
+}

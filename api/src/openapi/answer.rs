@@ -1,0 +1,89 @@
+//! Answers as generators of clients want them: each status by name, every error a problem, and the headers of all.
+
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{ContentBuilder, Paths, Ref, RefOr, Response};
+
+/// What the handlers write for all refusals that they say nothing more of.
+const ANY_REFUSAL: &str = "4XX";
+
+/// Refusals of every operation.
+const ALWAYS: [(&str, &str); 5] = [
+    ("400", "The path, the query or a header cannot be read"),
+    ("401", "There is no valid key"),
+    ("403", "The key may not do this"),
+    ("500", "The service failed"),
+    ("503", "The service cannot answer now"),
+];
+/// Those of operations on something that may not be there.
+const WITH_PATH: [(&str, &str); 1] = [("404", "There is no such thing, or it is another tenant's")];
+/// Those of operations that take a body.
+const WITH_BODY: [(&str, &str); 4] = [
+    ("408", "The body came too slowly"),
+    ("413", "The body is too large"),
+    ("415", "The body is of another media type"),
+    (
+        "422",
+        "Fields of the body cannot be used; `errors` names them",
+    ),
+];
+
+/// Names the statuses of all operations.
+pub(super) fn name_statuses(paths: &mut Paths) {
+    for (path, item) in &mut paths.paths {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.patch,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            refuse(operation, path.contains('{'));
+            let responses = operation.responses.responses.values_mut();
+            responses.for_each(add_request_id);
+        }
+    }
+}
+
+fn refuse(operation: &mut Operation, has_parameter: bool) {
+    let has_body = operation.request_body.is_some();
+    let responses = &mut operation.responses.responses;
+    responses.remove(ANY_REFUSAL);
+    let mut named = ALWAYS.to_vec();
+    named.extend(WITH_PATH.iter().filter(|_| has_parameter));
+    named.extend(WITH_BODY.iter().filter(|_| has_body));
+    named.push(("default", "Another error"));
+    for (status, description) in named {
+        let there = responses.contains_key(status);
+        if !there {
+            responses.insert(status.to_owned(), RefOr::T(problem(description)));
+        }
+    }
+}
+
+fn problem(description: &str) -> Response {
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Problem")))
+        .build();
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/problem+json", content)
+        .build()
+}
+
+fn add_request_id(response: &mut RefOr<Response>) {
+    if let RefOr::T(response) = response {
+        let header = HeaderBuilder::new()
+            .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+            .description(Some(
+                "The id of the request: the client's own, or a new one",
+            ))
+            .build();
+        response
+            .headers
+            .insert("X-Request-Id".to_owned(), RefOr::T(header));
+    }
+}

@@ -1,0 +1,107 @@
+//! Origins of pages: this service's own, and those that may call the API.
+
+use std::str::FromStr;
+
+/// The origin of a page (RFC 6454): scheme, host and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin(String);
+
+/// The text is no origin.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "must be an origin, such as https://app.example.com or http://localhost:3000, without a path and without `*`"
+)]
+pub struct NotAnOrigin;
+
+impl FromStr for Origin {
+    type Err = NotAnOrigin;
+
+    fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
+        let text = text.trim().trim_end_matches('/').to_ascii_lowercase();
+        let host = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"))
+            .ok_or(NotAnOrigin)?;
+        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+        if host.is_empty() || !host.bytes().all(is_host) {
+            return Err(NotAnOrigin);
+        }
+        Ok(Self(text))
+    }
+}
+
+impl Origin {
+    /// Whether its pages come over TLS.
+    fn is_secure(&self) -> bool {
+        self.0.starts_with("https://")
+    }
+}
+
+/// The origins that this service knows.
+#[derive(Clone, Debug, Default)]
+pub struct Origins {
+    /// Where the service is, for browsers. Taken from requests if not given.
+    pub own: Option<Origin>,
+    /// Whose pages may call the API, with a key.
+    pub allowed: Vec<Origin>,
+}
+
+impl Origins {
+    /// Whether browsers reach this service over TLS, as far as that is configured.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.own.as_ref().is_some_and(Origin::is_secure)
+    }
+
+    /// Whether pages of that origin may call the API.
+    pub(crate) fn allows(&self, origin: &str) -> bool {
+        self.allowed.iter().any(|allowed| allowed.0 == origin)
+    }
+
+    /// Whether that is the origin of this service, which a request reached under `host`.
+    pub(crate) fn is_own(&self, origin: &str, host: &str) -> bool {
+        match &self.own {
+            Some(own) => own.0 == origin,
+            None => origin
+                .strip_prefix("http://")
+                .or_else(|| origin.strip_prefix("https://"))
+                .is_some_and(|it| it.eq_ignore_ascii_case(host)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_has_a_scheme_and_a_host_and_nothing_else() {
+        for text in [
+            "https://app.example.com",
+            "http://localhost:3000/",
+            "http://[::1]:80",
+        ] {
+            assert!(text.parse::<Origin>().is_ok(), "{text}");
+        }
+        for text in [
+            "*",
+            "https://*",
+            "example.com",
+            "https://",
+            "https://a/b",
+            "ftp://a",
+            "null",
+        ] {
+            assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_own_origin_is_that_of_the_request_unless_it_is_configured() {
+        let mut origins = Origins::default();
+        assert!(origins.is_own("http://127.0.0.1:8420", "127.0.0.1:8420"));
+        assert!(!origins.is_own("http://127.0.0.1:8421", "127.0.0.1:8420"));
+        origins.own = "https://skillet.example".parse().ok();
+        assert!(origins.is_own("https://skillet.example", "10.0.0.1:8420"));
+        assert!(!origins.is_own("http://10.0.0.1:8420", "10.0.0.1:8420"));
+    }
+}

@@ -1,0 +1,119 @@
+//! Approving or denying a tool call.
+
+use actix_web::post;
+use actix_web::web::{Data, Json as Answered, Path};
+use serde::Deserialize;
+use shared::approval::{Answer, Approval, ApprovalStatus};
+use shared::db::{self, Pool};
+use shared::id::ApprovalId;
+use utoipa::ToSchema;
+
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::work_notifier::WorkNotifier;
+
+/// The longest reason.
+const MAX_REASON_CHARS: usize = 2000;
+
+/// An answer to an approval.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ResolveApproval {
+    /// Whether the call may run.
+    decision: Decision,
+    /// Why, or what to do instead, at most 2,000 characters. The model reads it if the call is denied.
+    #[schema(max_length = 2000)]
+    reason: Option<String>,
+}
+
+/// Whether a call may run.
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Decision {
+    /// It runs.
+    Approve,
+    /// It does not run, and the model is told so with the reason.
+    Deny,
+}
+
+impl From<Decision> for ApprovalStatus {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Approve => Self::Approved,
+            Decision::Deny => Self::Denied,
+        }
+    }
+}
+
+/// Approves or denies a tool call that waits. The job continues when all its waiting calls have an answer.
+///
+/// The first answer counts. After it, and after the approval expired or the job was cancelled, the status is 409.
+#[utoipa::path(tag = "approvals",
+    request_body(content = ResolveApproval, example = json!({"decision": "deny", "reason": "Use the copy in /workspace."})),
+    params(("approval_id" = ApprovalId, Path, description = "The approval")),
+    responses(
+        (status = 200, description = "The approval with its answer", body = Approval),
+        (status = 409, description = "It has an answer, or ended without one", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[post("/approvals/{approval_id}")]
+pub(crate) async fn resolve_approval(
+    caller: Caller,
+    pool: Data<Pool>,
+    notifier: Data<WorkNotifier>,
+    id: Path<ApprovalId>,
+    body: Json<ResolveApproval>,
+) -> Result<Answered<Approval>, ApiError> {
+    let (id, absent) = (*id, || ApiError::NotFound("approval"));
+    let answer = body.0.into_answer(&caller)?;
+    let asked = db::approval::get(&**pool, caller.tenant, id).await?;
+    let job = asked.ok_or_else(absent)?.job_id;
+    let mut transaction = pool.begin().await?;
+    // Answering, expiring and cancelling all lock the run row, so the first one wins.
+    let run = db::run::lock(&mut transaction, caller.tenant, job).await?;
+    let approval = db::approval::get(&mut *transaction, caller.tenant, id).await?;
+    let approval = approval.ok_or_else(absent)?;
+    let (Some(run), ApprovalStatus::Pending) = (run, approval.status) else {
+        return Err(already_resolved(&approval));
+    };
+    let pending = db::approval::list_pending(&mut transaction, &run).await?;
+    let its_answer = |it: &Approval| (it.id == id).then(|| answer.clone());
+    let continues = db::approval::answer(&mut transaction, &run, &pending, its_answer).await?;
+    let answered = db::approval::get(&mut *transaction, caller.tenant, id).await?;
+    transaction.commit().await?;
+    if continues {
+        notifier.notify();
+    }
+    answered.map(Answered).ok_or_else(absent)
+}
+
+impl ResolveApproval {
+    fn into_answer(self, caller: &Caller) -> Result<Answer, ApiError> {
+        let reason = self.reason.filter(|reason| !reason.trim().is_empty());
+        let chars = reason.iter().flat_map(|reason| reason.chars()).count();
+        if chars > MAX_REASON_CHARS {
+            let detail = format!("must have at most {MAX_REASON_CHARS} characters");
+            return Err(ApiError::field("/reason", detail));
+        }
+        Ok(Answer {
+            status: self.decision.into(),
+            reason,
+            resolved_by: Some(caller.name.clone()),
+        })
+    }
+}
+
+fn already_resolved(approval: &Approval) -> ApiError {
+    let how = match approval.status {
+        ApprovalStatus::Approved => "it was approved before",
+        ApprovalStatus::Denied => "it was denied before",
+        ApprovalStatus::Expired => "it expired without an answer and counts as denied",
+        ApprovalStatus::Cancelled | ApprovalStatus::Pending => "the job has ended",
+    };
+    ApiError::Conflict {
+        code: ErrorCode::ApprovalResolved,
+        detail: format!("this approval cannot be answered any more: {how}"),
+    }
+}

@@ -1,0 +1,123 @@
+//! What a job was asked to do.
+
+use actix_web::get;
+use actix_web::web::{Data, Json, Path};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use shared::db::{self, Pool};
+use shared::hook::Hooks;
+use shared::id::{AssetId, ConversationId, JobId};
+use shared::job::{Input, Limits};
+use shared::model_name::ModelName;
+use utoipa::ToSchema;
+
+use super::find;
+use super::retry::unreadable;
+use crate::auth::Caller;
+use crate::problem::{ApiError, Problem};
+
+/// What a job was asked to do, as it was understood: with every default filled in. It can be sent to `POST /v1/jobs` again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = JobRequest)]
+pub(crate) struct StoredRequest {
+    /// The skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skill: Option<String>,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
+    /// The conversation that it continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation_id: Option<ConversationId>,
+    /// The job's title.
+    title: String,
+    /// The client's own reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_id: Option<String>,
+    /// What is wanted.
+    prompt: String,
+    /// The model.
+    model: ModelName,
+    /// The files to start from. Those that came with the request are assets.
+    inputs: Vec<StoredInput>,
+    /// The skill's parameters, with the defaults of those that were not given.
+    #[schema(value_type = Object)]
+    parameters: Map<String, Value>,
+    /// Rules for tool calls, beside those of the skill or the agent.
+    hooks: Hooks,
+    /// What the job may use up.
+    limits: Limits,
+    /// Higher goes first within the tenant.
+    priority: i16,
+    /// How often a fault of the service may end an attempt before the job fails.
+    max_attempts: i16,
+    /// What the client attached.
+    #[schema(value_type = Object)]
+    metadata: Map<String, Value>,
+}
+
+/// A file to start from: an asset, or something on the web.
+#[derive(Serialize, ToSchema)]
+struct StoredInput {
+    /// The asset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asset_id: Option<AssetId>,
+    /// The URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    /// What the file is called in the workspace, if the client said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+impl From<Input> for StoredInput {
+    fn from(input: Input) -> Self {
+        match input {
+            Input::Asset { id } => Self {
+                asset_id: Some(id),
+                url: None,
+                name: None,
+            },
+            Input::Url { url, name } => Self {
+                asset_id: None,
+                url: Some(url),
+                name,
+            },
+        }
+    }
+}
+
+/// Returns what a job was asked to do: its prompt, inputs, parameters, hooks, limits and priority.
+#[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
+    (status = 200, description = "The request", body = StoredRequest),
+    (status = 409, description = "Another release stored it, and this one cannot read it", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/jobs/{job_id}/request")]
+pub(crate) async fn get_job_request(
+    caller: Caller,
+    pool: Data<Pool>,
+    job: Path<JobId>,
+) -> Result<Json<StoredRequest>, ApiError> {
+    let job = find(&pool, caller.tenant, *job).await?;
+    let request = db::job::get_request(&**pool, caller.tenant, job.id).await?;
+    let request = request
+        .ok_or(ApiError::NotFound("job"))?
+        .map_err(|_| unreadable())?;
+    Ok(Json(StoredRequest {
+        skill: job.skill,
+        agent: job.agent,
+        conversation_id: job.conversation_id,
+        title: job.title,
+        external_id: job.external_id,
+        prompt: request.prompt,
+        model: job.model,
+        inputs: request.inputs.into_iter().map(StoredInput::from).collect(),
+        parameters: request.parameters,
+        hooks: request.hooks,
+        limits: request.limits,
+        priority: request.priority.0,
+        max_attempts: request.max_attempts,
+        metadata: job.metadata,
+    }))
+}

@@ -1,0 +1,256 @@
+//! The submit path: requests are looked up, validated and stored together, all of them or none.
+
+mod check;
+mod store;
+
+use std::collections::BTreeSet;
+
+use sha2::{Digest, Sha256};
+use shared::asset::AssetStore;
+use shared::db::job::NewJob;
+use shared::db::{self, Pool};
+use shared::id::{ConversationId, JobId};
+use shared::job::Job;
+use shared::provider::Providers;
+use shared::skill::{Catalog, is_name};
+use shared::submit_limit::{RateState, Refusal};
+
+use super::budget::check_budget;
+use super::request::{CreateJob, Parsed, References};
+use crate::auth::Caller;
+use crate::job_writer::JobWriter;
+use crate::problem::{ApiError, FieldError};
+use crate::v1::{agents, skills};
+
+/// Errors of one answer: a batch may have the same mistake in a thousand jobs.
+const MAX_ERRORS: usize = 100;
+
+/// Accepts jobs of a caller.
+pub(super) struct Submitter<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) pool: &'a Pool,
+    pub(super) writer: &'a JobWriter,
+    pub(super) assets: &'a AssetStore,
+    pub(super) catalog: &'a Catalog,
+    pub(super) providers: &'a Providers,
+}
+
+/// The `Idempotency-Key` of a request.
+pub(super) struct Key {
+    /// Its text.
+    pub(super) text: String,
+    /// SHA-256 of all that was sent with it.
+    pub(super) digest: [u8; 32],
+}
+
+/// Where in the body the requests are.
+#[derive(Clone, Copy)]
+pub(super) enum BodyShape {
+    /// The only one is the body.
+    One,
+    /// In a list.
+    Batch,
+}
+
+impl BodyShape {
+    /// The error of a field of the request at a place.
+    fn locate(self, place: usize, error: FieldError) -> FieldError {
+        match self {
+            Self::One => error,
+            Self::Batch => FieldError {
+                pointer: format!("/jobs/{place}{}", error.pointer),
+                ..error
+            },
+        }
+    }
+
+    /// The answer to requests of which some are wrong.
+    fn refuse(self, wrong: Vec<IndexedError>) -> ApiError {
+        let errors = wrong.into_iter().take(MAX_ERRORS);
+        ApiError::Invalid(errors.map(|(at, error)| self.locate(at, error)).collect())
+    }
+
+    /// The answer to requests that are more than the tenant may submit now.
+    fn refuse_limit(self, refusal: Refusal) -> ApiError {
+        match refusal {
+            Refusal::TooFast(wait) => ApiError::SubmitRateExceeded { wait },
+            Refusal::TooMany(wait) => ApiError::QueueFull { wait },
+            Refusal::Never { most } => {
+                let pointer = match self {
+                    Self::One => "",
+                    Self::Batch => "/jobs",
+                };
+                let detail = format!("this tenant may submit at most {most} jobs at once");
+                ApiError::field(pointer, detail)
+            }
+        }
+    }
+}
+
+/// What became of requests.
+pub(super) enum Submitted {
+    /// Jobs in the order of the requests, and what the tenant may still submit.
+    New(Vec<Job>, Option<RateState>),
+    /// Their key was used before, for these.
+    Replayed(Vec<JobId>),
+}
+
+/// A request that is valid by itself.
+struct ValidatedJob {
+    id: JobId,
+    digest: [u8; 32],
+    parsed: Parsed,
+}
+
+/// What is wrong with the request at a place.
+type IndexedError = (usize, FieldError);
+
+impl Submitter<'_> {
+    /// Makes jobs of requests, under these ids, or finds those that were made of them before.
+    pub(super) async fn submit(
+        &self,
+        shape: BodyShape,
+        requests: Vec<(JobId, CreateJob)>,
+        key: Option<Key>,
+    ) -> Result<Submitted, ApiError> {
+        if let Some(key) = &key
+            && let Some(before) = self.submitted_before(key).await?
+        {
+            return Ok(before);
+        }
+        let known = self.look_up(&requests).await?;
+        let (mut validated, mut wrong) = (Vec::with_capacity(requests.len()), Vec::new());
+        for (place, (id, request)) in requests.into_iter().enumerate() {
+            let digest = digest(&request)?;
+            match request.parse(&known) {
+                Ok(parsed) => validated.push(ValidatedJob { id, digest, parsed }),
+                Err(errors) => wrong.extend(errors.into_iter().map(|error| (place, error))),
+            }
+        }
+        if wrong.is_empty() {
+            wrong = self.check(&validated).await?;
+        }
+        if !wrong.is_empty() {
+            return Err(shape.refuse(wrong));
+        }
+        let outcome = self.store(validated, key.as_ref()).await?;
+        self.answer(shape, outcome, key.as_ref()).await
+    }
+
+    /// Makes a job like one that has ended, or finds that which was made with this key before.
+    pub(super) async fn retry(
+        &self,
+        job: NewJob,
+        conversation: Option<ConversationId>,
+        key: Option<Key>,
+    ) -> Result<Submitted, ApiError> {
+        if let Some(key) = &key
+            && let Some(before) = self.submitted_before(key).await?
+        {
+            return Ok(before);
+        }
+        let model = std::iter::once(&job.model);
+        let unpriced = check_budget(self.caller, model, self.pool, self.providers).await?;
+        if !unpriced.is_empty() {
+            return Err(BodyShape::One.refuse(unpriced));
+        }
+        let outcome = self.store_retry(job, conversation, key.as_ref()).await?;
+        self.answer(BodyShape::One, outcome, key.as_ref()).await
+    }
+
+    async fn answer(
+        &self,
+        shape: BodyShape,
+        outcome: StoreOutcome,
+        key: Option<&Key>,
+    ) -> Result<Submitted, ApiError> {
+        let before = async || match key {
+            Some(key) => self.submitted_before(key).await,
+            None => Ok(None),
+        };
+        match outcome {
+            StoreOutcome::Stored(jobs, rate) => Ok(Submitted::New(jobs, rate)),
+            StoreOutcome::Invalid(errors) => Err(shape.refuse(errors)),
+            StoreOutcome::SourceGone => Err(ApiError::NotFound("job")),
+            // The same request may have been accepted just before this one.
+            StoreOutcome::Refused(refusal) => match before().await? {
+                Some(before) => Ok(before),
+                None => Err(shape.refuse_limit(refusal)),
+            },
+            StoreOutcome::UsedKey => before().await?.ok_or_else(|| {
+                ApiError::Unavailable(anyhow::anyhow!("its jobs were just deleted"))
+            }),
+        }
+    }
+
+    /// What the key was used for.
+    async fn submitted_before(&self, key: &Key) -> Result<Option<Submitted>, ApiError> {
+        let used = db::idempotency::get(self.pool, self.caller.tenant, &key.text).await?;
+        match used {
+            Some(used) if used.digest != key.digest => Err(ApiError::IdempotencyMismatch),
+            used => Ok(used.map(|used| Submitted::Replayed(used.jobs))),
+        }
+    }
+
+    /// Finds what the requests name, each thing once.
+    async fn look_up(&self, requests: &[(JobId, CreateJob)]) -> Result<References<'_>, ApiError> {
+        let requests = || requests.iter().map(|(_, request)| request);
+        let (pool, tenant) = (self.pool, self.caller.tenant);
+        let skills = requests().filter_map(CreateJob::skill);
+        let skills = distinct(skills.map(str::to_owned));
+        let skills = skills::find_all(pool, self.catalog, self.caller, &skills).await?;
+        // What cannot be a name is none's, and may be nothing that the database takes.
+        let agents = requests().filter_map(CreateJob::agent);
+        let agents = distinct(agents.filter(|name| is_name(name)).map(str::to_owned));
+        let agents = match &agents[..] {
+            [] => Vec::new(),
+            names => db::agent::list_by_name(pool, tenant, names).await?,
+        };
+        let agents = agents.into_iter().map(|stored| {
+            let agent = agents::read(stored)?;
+            Ok((agent.name.clone(), agent))
+        });
+        let conversations = distinct(requests().filter_map(CreateJob::conversation));
+        let conversations = match &conversations[..] {
+            [] => Vec::new(),
+            ids => db::conversation::list_by_id(pool, tenant, ids).await?,
+        };
+        let assets = distinct(requests().flat_map(CreateJob::asset_ids));
+        let assets = match &assets[..] {
+            [] => Vec::new(),
+            ids => db::asset::use_as_inputs(pool, tenant, ids).await?,
+        };
+        Ok(References {
+            catalog: self.catalog,
+            providers: self.providers,
+            assets: assets.into_iter().collect(),
+            skills,
+            agents: agents.collect::<Result<_, ApiError>>()?,
+            conversations: conversations.into_iter().map(|it| (it.id, it)).collect(),
+        })
+    }
+}
+
+/// What became of valid requests.
+enum StoreOutcome {
+    /// They are jobs, and what the tenant may still submit.
+    Stored(Vec<Job>, Option<RateState>),
+    /// What they name was deleted meanwhile.
+    Invalid(Vec<IndexedError>),
+    /// The job to run again was deleted meanwhile.
+    SourceGone,
+    /// The tenant's limits do not allow so many.
+    Refused(Refusal),
+    /// Another request used the key meanwhile.
+    UsedKey,
+}
+
+/// SHA-256 of what was sent as it was understood: white space and the order of fields do not matter.
+pub(super) fn digest(sent: &impl serde::Serialize) -> Result<[u8; 32], ApiError> {
+    let json = serde_json::to_vec(sent).map_err(|error| ApiError::Internal(error.into()))?;
+    Ok(Sha256::digest(json).into())
+}
+
+fn distinct<T: Ord>(named: impl Iterator<Item = T>) -> Vec<T> {
+    named.collect::<BTreeSet<_>>().into_iter().collect()
+}

@@ -1,0 +1,95 @@
+//! Changing a queued job.
+
+use actix_web::patch;
+use actix_web::web::{Data, Json as Answered, Path};
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use shared::db::job::Change;
+use shared::db::{self, Pool};
+use shared::id::JobId;
+use shared::job::{Job, Priority};
+use shared::skill::Catalog;
+use shared::whole::Whole;
+use utoipa::ToSchema;
+
+use super::request::{check_run_at, instant};
+use super::retry::unreadable;
+use super::{check_metadata, find, show};
+use crate::auth::Caller;
+use crate::body::Json;
+use crate::number;
+use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
+use crate::work_notifier::WorkNotifier;
+
+/// What is to change of a queued job. What is not given stays.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpdateJob {
+    /// Higher goes first within the tenant; a step is worth a minute of waiting.
+    #[schema(value_type = Option<i16>, minimum = -100, maximum = 100)]
+    priority: Option<Whole>,
+    /// The earliest start. A time that is past is now.
+    #[serde(default, deserialize_with = "instant")]
+    run_at: Option<DateTime<Utc>>,
+    /// Anything of the client's own, in place of what was there.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map<String, Value>>,
+}
+
+impl UpdateJob {
+    fn parse(self) -> Result<Change, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let priority = number::check(self.priority, Priority::RANGE, "/priority", &mut errors);
+        errors.extend(check_run_at(self.run_at));
+        errors.extend(self.metadata.as_ref().and_then(check_metadata));
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Change {
+            priority: priority.map(Priority),
+            run_at: self.run_at,
+            metadata: self.metadata,
+        })
+    }
+}
+
+/// Changes the priority, the earliest start or the metadata of a queued job.
+#[utoipa::path(tag = "jobs", request_body(content = UpdateJob, example = json!({"priority": 10})),
+    params(("job_id" = JobId, Path, description = "The job")),
+    responses(
+        (status = 200, description = "The job", body = Job),
+        (status = 409, description = "It is not queued any more", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[patch("/jobs/{job_id}")]
+pub(crate) async fn update_job(
+    caller: Caller,
+    pool: Data<Pool>,
+    catalog: Data<Catalog>,
+    notifier: Data<WorkNotifier>,
+    job: Path<JobId>,
+    body: Json<UpdateJob>,
+) -> Result<Answered<Job>, ApiError> {
+    let change = body.0.parse().map_err(ApiError::Invalid)?;
+    let (job, tenant) = (*job, caller.tenant);
+    find(&pool, tenant, job).await?;
+    let mut transaction = pool.begin().await?;
+    // A worker that claims it now waits, and finds it changed.
+    db::run::lock(&mut transaction, tenant, job).await?;
+    let request = db::job::get_request(&mut *transaction, tenant, job).await?;
+    let request = request
+        .ok_or(ApiError::NotFound("job"))?
+        .map_err(|_| unreadable())?;
+    let updated = db::job::update_queued(&mut transaction, tenant, job, &request, &change).await?;
+    transaction.commit().await?;
+    if !updated {
+        return Err(ApiError::Conflict {
+            code: ErrorCode::JobNotQueued,
+            detail: "this job is not queued any more; only a queued job can be changed".to_owned(),
+        });
+    }
+    notifier.notify();
+    show(&pool, &catalog, tenant, job).await.map(Answered)
+}

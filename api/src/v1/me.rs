@@ -1,0 +1,84 @@
+//! `/v1/me`: who asks.
+
+use actix_web::get;
+use actix_web::web::{Data, Json};
+use serde::Serialize;
+use shared::budget::TenantBudget;
+use shared::db::tenant::Tenant;
+use shared::db::{self, Pool};
+use shared::id::KeyId;
+use shared::key::Scope;
+use shared::money::Usd;
+use shared::submit_limit::SubmitLimits;
+use utoipa::ToSchema;
+
+use crate::auth::AnyCaller;
+use crate::problem::{ApiError, Problem};
+
+/// The key of a request, its tenant, and what the tenant may use.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Me {
+    /// The key.
+    key: MyKey,
+    /// The key's tenant.
+    tenant: Tenant,
+    /// How many jobs the tenant may submit.
+    submission_limits: SubmitLimits,
+    /// What the tenant may use in this calendar month (UTC).
+    budget: TenantBudget,
+    /// What is left of the budget; null where there is no limit.
+    budget_left: BudgetLeft,
+}
+
+/// The key of a request.
+#[derive(Serialize, ToSchema)]
+struct MyKey {
+    /// The key's identifier.
+    id: KeyId,
+    /// What its owner calls it.
+    name: String,
+    /// What it may do.
+    scopes: Vec<Scope>,
+}
+
+/// What is left of a budget.
+#[derive(Serialize, ToSchema)]
+struct BudgetLeft {
+    /// Tokens, read and written.
+    #[schema(required)]
+    total_tokens: Option<u64>,
+    /// US dollars.
+    #[schema(required)]
+    cost_usd: Option<Usd>,
+}
+
+/// Returns the key of the request, its tenant, and the tenant's limits and budget.
+#[utoipa::path(tag = "session", responses(
+    (status = 200, description = "Who asks", body = Me),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/me")]
+pub(crate) async fn get_me(caller: AnyCaller, pool: Data<Pool>) -> Result<Json<Me>, ApiError> {
+    let AnyCaller(key) = caller;
+    let absent = || ApiError::NotFound("tenant");
+    let tenant = db::tenant::get(&**pool, key.tenant).await?;
+    let submission_limits = db::submit_limit::get(&**pool, key.tenant).await?;
+    let budget = db::budget::get(&**pool, key.tenant)
+        .await?
+        .ok_or_else(absent)?;
+    let left = budget.free();
+    Ok(Json(Me {
+        key: MyKey {
+            id: key.id,
+            name: key.name,
+            scopes: key.scopes,
+        },
+        tenant: tenant.ok_or_else(absent)?,
+        submission_limits: submission_limits.ok_or_else(absent)?,
+        budget,
+        budget_left: BudgetLeft {
+            total_tokens: left.tokens,
+            cost_usd: left.cost,
+        },
+    }))
+}

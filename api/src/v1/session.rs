@@ -1,0 +1,80 @@
+//! `/v1/session`: browsers trade a key for a cookie that scripts cannot read.
+
+use actix_web::http::header::SET_COOKIE;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, delete, post};
+use serde::Deserialize;
+use shared::db::{self, Pool};
+use shared::key::random_token;
+use utoipa::ToSchema;
+
+use crate::auth::{AnyCaller, cookie_name, session_cookie};
+use crate::body::Json;
+use crate::origin::Origins;
+use crate::problem::{ApiError, Problem};
+
+/// Seconds after which a session ends, however much it is used.
+const MAX_AGE: u32 = 7 * 24 * 3600;
+
+/// A key to be traded for a session.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateSession {
+    /// The key, `sk_…`.
+    #[schema(write_only, format = Password, min_length = 1)]
+    key: String,
+}
+
+/// Begins a session of a browser: the answer sets a cookie with which pages of this service call the API.
+///
+/// The cookie is `HttpOnly` and `SameSite=Strict`. It ends 12 hours after its last use, 7 days after it was set, and when
+/// the key is revoked. Requests with it are refused unless a page of this service's own origin sent them.
+#[utoipa::path(tag = "session", security(()), request_body(content = CreateSession, example = json!({"key": "sk_…"})), responses(
+    (status = 204, description = "The session has begun",
+        headers(("Set-Cookie" = String, description = "The cookie"))),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/session")]
+pub(crate) async fn create_session(
+    body: Json<CreateSession>,
+    pool: Data<Pool>,
+    origins: Data<Origins>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let key = db::key::get_by_secret(&**pool, body.0.key.trim()).await?;
+    let key = key.ok_or(ApiError::UnknownKey)?;
+    let cookie = random_token();
+    let mut transaction = pool.begin().await?;
+    db::browser_session::insert(&mut transaction, key.id, &cookie).await?;
+    transaction.commit().await?;
+    Ok(HttpResponse::NoContent()
+        .insert_header((SET_COOKIE, set_cookie(&request, &origins, &cookie, MAX_AGE)))
+        .finish())
+}
+
+/// Ends the session with whose cookie it is called.
+#[utoipa::path(tag = "session", responses(
+    (status = 204, description = "The session has ended"),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[delete("/session")]
+pub(crate) async fn delete_session(
+    _: AnyCaller,
+    pool: Data<Pool>,
+    origins: Data<Origins>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    if let Some(cookie) = session_cookie(&request, &origins) {
+        db::browser_session::delete(&**pool, &cookie).await?;
+    }
+    Ok(HttpResponse::NoContent()
+        .insert_header((SET_COOKIE, set_cookie(&request, &origins, "", 0)))
+        .finish())
+}
+
+fn set_cookie(request: &HttpRequest, origins: &Origins, value: &str, max_age: u32) -> String {
+    let port = request.app_config().local_addr().port();
+    let name = cookie_name(port, origins.is_secure());
+    let secure = if origins.is_secure() { "; Secure" } else { "" };
+    format!("{name}={value}; Path=/v1; Max-Age={max_age}; HttpOnly; SameSite=Strict{secure}")
+}

@@ -1,0 +1,184 @@
+//! Lists of jobs, and counts by status.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use sqlx::PgExecutor;
+use sqlx::types::Json;
+
+use super::Row;
+use crate::id::{ConversationId, JobId, TenantId};
+use crate::job::{Job, Outcome, Status};
+
+/// Jobs that are counted; the newest.
+const MAX_COUNTED: i64 = 10_000;
+
+/// Which jobs to list. An empty filter is all jobs.
+#[derive(Default)]
+pub struct Filter {
+    /// In one of these states; any if empty.
+    pub statuses: Vec<Status>,
+    /// Of this skill.
+    pub skill: Option<String>,
+    /// Of this agent.
+    pub agent: Option<String>,
+    /// Of this conversation.
+    pub conversation: Option<ConversationId>,
+    /// With this reference of the client.
+    pub external_id: Option<String>,
+    /// Accepted at this time or later.
+    pub created_after: Option<DateTime<Utc>>,
+    /// Accepted before this time.
+    pub created_before: Option<DateTime<Utc>>,
+    /// With these values in their metadata; at most three.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl Filter {
+    fn statuses(&self) -> Option<Vec<String>> {
+        let names = self
+            .statuses
+            .iter()
+            .map(|status| status.as_str().to_owned());
+        (!self.statuses.is_empty()).then(|| names.collect())
+    }
+
+    /// The objects one of which the metadata of a job must contain: text that reads as a number or a boolean stands
+    /// for that, too.
+    fn metadata(&self, place: usize) -> Option<Vec<String>> {
+        let (key, text) = self.metadata.get(place)?;
+        let scalar = serde_json::from_str::<Value>(text).ok();
+        let scalar = scalar.filter(|value| value.is_number() || value.is_boolean());
+        let values = [Some(Value::from(text.as_str())), scalar];
+        let objects = values.into_iter().flatten();
+        Some(
+            objects
+                .map(|value| json!({ key: value }).to_string())
+                .collect(),
+        )
+    }
+}
+
+/// The tenant's jobs before `before`, the newest first.
+pub async fn list(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    filter: &Filter,
+    before: Option<JobId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Job>> {
+    let statuses = filter.statuses();
+    let metadata = [0, 1, 2].map(|place| filter.metadata(place));
+    let rows = select_jobs!(
+        r#"
+        where job.tenant_id = $1
+          and ($2::uuid is null or job.id < $2)
+          and ($3::text is null or job.skill = $3)
+          and ($4::text is null or job.agent = $4)
+          and ($5::text[] is null or coalesce(
+              job_end.outcome::text,
+              case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
+          ) = any($5))
+          and ($6::uuid is null or job.conversation_id = $6)
+          and ($7::text is null or job.external_id = $7)
+          and ($8::timestamptz is null or job.created_at >= $8 and job.id >= first_job_id($8 - interval '1 day'))
+          and ($9::timestamptz is null or job.created_at < $9 and job.id < first_job_id($9 + interval '1 day'))
+          and ($10::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($10::jsonb[]))
+          and ($11::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($11::jsonb[]))
+          and ($12::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($12::jsonb[]))
+        order by job.id desc
+        limit $13
+        "#,
+        tenant.0,
+        before.map(|id| id.0),
+        filter.skill,
+        filter.agent,
+        statuses.as_deref(),
+        filter.conversation.map(|id| id.0),
+        filter.external_id,
+        filter.created_after,
+        filter.created_before,
+        metadata[0].as_deref(),
+        metadata[1].as_deref(),
+        metadata[2].as_deref(),
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().map(Job::from).collect())
+}
+
+/// How many of the newest 10,000 jobs that the filter lets through, its states aside, are in each state.
+pub async fn count(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    filter: &Filter,
+) -> sqlx::Result<BTreeMap<String, i64>> {
+    let metadata = [0, 1, 2].map(|place| filter.metadata(place));
+    let rows = sqlx::query!(
+        r#"
+        select status as "status!", count(*) as "count!"
+        from (
+            select coalesce(
+                job_end.outcome::text,
+                case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
+            ) as status
+            from job
+            left join run on run.job_id = job.id
+            left join job_end on job_end.job_id = job.id
+            where job.tenant_id = $1
+              and ($2::text is null or job.skill = $2)
+              and ($3::text is null or job.agent = $3)
+              and ($4::uuid is null or job.conversation_id = $4)
+              and ($5::text is null or job.external_id = $5)
+              and ($6::timestamptz is null or job.created_at >= $6 and job.id >= first_job_id($6 - interval '1 day'))
+              and ($7::timestamptz is null or job.created_at < $7 and job.id < first_job_id($7 + interval '1 day'))
+              and ($8::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($8::jsonb[]))
+              and ($9::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($9::jsonb[]))
+              and ($10::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($10::jsonb[]))
+            order by job.id desc
+            limit $11
+        ) as newest
+        group by status
+        "#,
+        tenant.0,
+        filter.skill,
+        filter.agent,
+        filter.conversation.map(|id| id.0),
+        filter.external_id,
+        filter.created_after,
+        filter.created_before,
+        metadata[0].as_deref(),
+        metadata[1].as_deref(),
+        metadata[2].as_deref(),
+        MAX_COUNTED,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.status, row.count))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_reads_as_a_number_stands_for_both() {
+        let filter = Filter {
+            metadata: vec![
+                ("order".to_owned(), "4711".to_owned()),
+                ("name".to_owned(), "null".to_owned()),
+            ],
+            ..Filter::default()
+        };
+        let objects = |place| filter.metadata(place).unwrap_or_default();
+        assert_eq!(objects(0), [r#"{"order":"4711"}"#, r#"{"order":4711}"#]);
+        assert_eq!(objects(1), [r#"{"name":"null"}"#]);
+        assert!(filter.metadata(2).is_none());
+    }
+}

@@ -1,0 +1,72 @@
+//! Changing jobs that are queued.
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value};
+
+use crate::db::{Connection, JsonText};
+use crate::id::{JobId, TenantId};
+use crate::job::{JobRequest, Priority};
+
+/// What is to change of a queued job. What is `None` stays.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Its new priority.
+    pub priority: Option<Priority>,
+    /// Its earliest start from now on; at once if that is past.
+    pub run_at: Option<DateTime<Utc>>,
+    /// What the client attaches to it from now on.
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// Changes a job whose run is locked by the caller in this transaction; `false` if it is not queued. `request` is what
+/// the tenant asked for.
+pub async fn update_queued(
+    db: &mut Connection,
+    tenant: TenantId,
+    job: JobId,
+    request: &JobRequest,
+    change: &Change,
+) -> sqlx::Result<bool> {
+    let priority = change.priority.unwrap_or(request.priority);
+    let moved = sqlx::query_scalar!(
+        r#"with moved as (
+               update run set
+                   run_at = coalesce(greatest($3, now()), run_at),
+                   rank = coalesce(greatest($3, now()), run_at) - $4 * interval '1 second',
+                   state = case
+                       when state = 'blocked' or $3 is null then state
+                       when $3 > now() then 'scheduled'::run_state
+                       else 'ready'
+                   end
+               where job_id = $1 and tenant_id = $2 and state in ('scheduled', 'ready', 'blocked')
+               returning tenant_id, state
+           ),
+           opened as (
+               select mark_lanes_ready(array_agg(tenant_id) filter (where state = 'ready'), null) from moved
+           )
+           select (select count(*) from moved) as "count!" from opened"#,
+        job.0,
+        tenant.0,
+        change.run_at,
+        priority.head_start().num_seconds() as f64,
+    )
+    .fetch_one(&mut *db)
+    .await?;
+    if moved == 0 {
+        return Ok(false);
+    }
+    let request = JobRequest {
+        priority,
+        ..request.clone()
+    };
+    sqlx::query!(
+        "update job set request = $3, metadata = coalesce($4, metadata) where id = $1 and tenant_id = $2",
+        job.0,
+        tenant.0,
+        JsonText::of(&request) as JsonText,
+        change.metadata.as_ref().map(JsonText::of) as Option<JsonText>,
+    )
+    .execute(db)
+    .await?;
+    Ok(true)
+}

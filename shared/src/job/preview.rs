@@ -1,0 +1,61 @@
+//! What lists of jobs show of a prompt.
+
+/// The longest title of a job.
+pub const MAX_TITLE_CHARS: usize = 200;
+/// The longest title that is made of a prompt.
+const MAX_DERIVED_CHARS: usize = 80;
+/// The longest preview of a prompt.
+const MAX_PREVIEW_CHARS: usize = 200;
+
+/// The title of a job that was given none: the first line of its prompt that has words.
+pub fn title(prompt: &str) -> String {
+    let words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let line = prompt.lines().map(str::trim).find(words);
+    shorten(line.unwrap_or_else(|| prompt.trim()), MAX_DERIVED_CHARS)
+}
+
+/// The beginning of a prompt, on one line.
+pub fn preview(prompt: &str) -> String {
+    let words = prompt.split_whitespace();
+    // More words than this are cut off in any case.
+    let words: Vec<_> = words.take(MAX_PREVIEW_CHARS).collect();
+    shorten(&words.join(" "), MAX_PREVIEW_CHARS)
+}
+
+/// The text, cut to so many characters of which the last shows the cut.
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => {
+            let kept: String = text.chars().take(most - 1).collect();
+            format!("{}…", kept.trim_end())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_with_words() {
+        assert_eq!(
+            title("\n  \n# Sales report\nWith a chart."),
+            "# Sales report"
+        );
+        assert_eq!(title("```bash\necho hi\n```"), "```bash");
+        assert_eq!(title("…"), "…");
+        assert_eq!(title(&"ab ".repeat(40)), format!("{}a…", "ab ".repeat(26)));
+    }
+
+    #[test]
+    fn a_preview_is_one_short_line() {
+        assert_eq!(
+            preview("Crop it\n\n  to a\tcircle. "),
+            "Crop it to a circle."
+        );
+        let long = preview(&"ü".repeat(500_000));
+        assert_eq!(long.chars().count(), 200);
+        assert!(long.ends_with("ü…"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Sessions of browsers, and who asks.
+
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use crate::support::Service;
+use crate::support::problem::Problem;
+
+/// Begins a session, and returns its cookie as a browser sends it back.
+async fn log_in(service: &Service) -> String {
+    let request = service.anonymous(Method::POST, "/v1/session");
+    let response = request.json(&json!({"key": service.key})).send().await;
+    let response = response.unwrap();
+    assert_eq!(response.status(), 204);
+    let cookie = response.headers()["set-cookie"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    for attribute in [
+        "; Path=/v1",
+        "; HttpOnly",
+        "; SameSite=Strict",
+        "; Max-Age=604800",
+    ] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    let port = service.url.rsplit(':').next().unwrap();
+    assert!(
+        cookie.starts_with(&format!("skillet_session_{port}=")),
+        "{cookie}"
+    );
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+async fn status(request: RequestBuilder) -> u16 {
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn a_session_stands_for_its_key_until_it_ends() {
+    let service = Service::without_worker().await;
+    let cookie = log_in(&service).await;
+    let as_page = |method: Method, path: &str| {
+        let request = service.anonymous(method, path).header("Cookie", &cookie);
+        request.header("Sec-Fetch-Site", "same-origin")
+    };
+    let me: Value = as_page(Method::GET, "/v1/me")
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(me["key"]["name"], "test");
+    assert_eq!(me["key"]["scopes"], json!(["jobs", "admin"]));
+    assert_eq!(me["tenant"]["name"], "default");
+    assert_eq!(
+        me["budget_left"],
+        json!({"total_tokens": null, "cost_usd": null})
+    );
+    assert_eq!(
+        me["submission_limits"],
+        json!({"max_queued": null, "submit_rate": null})
+    );
+    assert_eq!(service.get("/v1/me").await.1, me);
+
+    let dump = service.dump().await;
+    let value = cookie.split_once('=').unwrap().1;
+    assert!(!dump.contains(value), "the cookie is stored as a hash");
+    let out = as_page(Method::DELETE, "/v1/session").send().await.unwrap();
+    assert_eq!(out.status(), 204);
+    assert!(
+        out.headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
+    assert_eq!(status(as_page(Method::GET, "/v1/me")).await, 401);
+}
+
+#[tokio::test]
+async fn a_session_is_for_pages_of_the_service_itself() {
+    let service = Service::without_worker().await;
+    let cookie = log_in(&service).await;
+    let other = "http://127.0.0.1:1";
+    let own = service.url.clone();
+    let cases = [
+        (Method::GET, Some("same-origin"), None, 200),
+        (Method::GET, Some("none"), None, 200),
+        (Method::GET, Some("same-site"), None, 403),
+        (Method::GET, Some("cross-site"), None, 403),
+        (Method::GET, None, None, 200),
+        (Method::GET, None, Some(other), 403),
+        (Method::POST, Some("same-origin"), Some(other), 422),
+        (Method::POST, Some("same-site"), Some(&*own), 403),
+        (Method::POST, Some("none"), None, 403),
+        (Method::POST, None, Some(&*own), 422),
+        (Method::POST, None, Some(other), 403),
+        (Method::POST, None, None, 403),
+    ];
+    for (method, site, origin, expected) in cases {
+        let mut request = service.anonymous(method.clone(), "/v1/jobs");
+        request = request.header("Cookie", format!("other=1; {cookie}"));
+        if let Some(site) = site {
+            request = request.header("Sec-Fetch-Site", site);
+        }
+        if let Some(origin) = origin {
+            request = request.header("Origin", origin);
+        }
+        if method == Method::POST {
+            request = request.json(&json!({"prompt": "x"}));
+        }
+        assert_eq!(
+            status(request).await,
+            expected,
+            "{method} {site:?} {origin:?}"
+        );
+    }
+    // A key is its own proof.
+    let keyed = service.request(Method::GET, "/v1/jobs");
+    assert_eq!(
+        status(keyed.header("Sec-Fetch-Site", "cross-site")).await,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_key_and_with_time() {
+    let service = Service::without_worker().await;
+    let (_, made) = service.post("/v1/keys", &json!({"name": "browser"})).await;
+    let begin = async || {
+        let request = service.anonymous(Method::POST, "/v1/session");
+        let response = request.json(&json!({"key": made["token"]})).send().await;
+        let cookie = response.unwrap().headers()["set-cookie"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let use_it = async |cookie: &str| {
+        let request = service.anonymous(Method::GET, "/v1/jobs");
+        status(request.header("Cookie", cookie)).await
+    };
+    for (column, age) in [("used_at", "13 hours"), ("created_at", "8 days")] {
+        let cookie = begin().await;
+        assert_eq!(use_it(&cookie).await, 200);
+        let change = format!("update session set {column} = now() - interval '{age}'");
+        let change = sqlx::query(sqlx::AssertSqlSafe(change));
+        change.execute(&service.pool).await.unwrap();
+        assert_eq!(use_it(&cookie).await, 401, "{column}");
+    }
+    let cookie = begin().await;
+    let path = format!("/v1/keys/{}", made["id"].as_str().unwrap());
+    assert_eq!(status(service.request(Method::DELETE, &path)).await, 204);
+    assert_eq!(use_it(&cookie).await, 401);
+    let wrong = service.anonymous(Method::POST, "/v1/session");
+    let refused = Problem::of(wrong.json(&json!({"key": "sk_wrong"}))).await;
+    assert_eq!(refused.kind(), (401, "unauthorized"));
+}
