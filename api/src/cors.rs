@@ -1,5 +1,5 @@
-//! Cross-origin requests (Fetch standard, section 3.3): pages of allowed origins may call the API with a key, never with
-//! a cookie.
+//! Cross-origin requests (Fetch standard, section 3.3): pages of allowed origins may call the API with a key, never
+//! with a cookie.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};

@@ -129,8 +129,7 @@ pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
 }
 
 /// Applies the migrations. Several processes may call it at once. A migration has no timeout, because its duration
-/// depends
-/// on the number of rows.
+/// depends on the number of rows.
 pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     let own = PgPoolOptions::new()
         .max_connections(1)

@@ -21,8 +21,7 @@ pub struct NotAModelName;
 
 impl ModelName {
     /// A name as it is stored. Another release may have accepted what this one would not; then
-    /// [`provider`](Self::provider)
-    /// is all of it if it has no slash.
+    /// [`provider`](Self::provider) is all of it if it has no slash.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }

@@ -152,8 +152,7 @@ impl Registration<'_> {
     }
 
     /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims
-    /// nothing: it
-    /// would get the jobs that it just handed back.
+    /// nothing: it would get the jobs that it just handed back.
     async fn claim(&mut self) -> db::Result<()> {
         while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
         Ok(())
@@ -332,8 +331,7 @@ async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'stat
 }
 
 /// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap
-/// gets
-/// all free slots at once, and is charged nothing in advance.
+/// gets all free slots at once, and is charged nothing in advance.
 fn takes_turns(claim: &Claim) -> bool {
     let prepaid = match claim {
         Ok(claimed) => claimed.prepaid,

@@ -11,8 +11,7 @@ use shared::db::{self, Steady};
 use shared::id::WorkerId;
 
 /// The number of parts of the time for which a worker may be silent. It renews after each part. A worker that cannot
-/// renew
-/// ends its own work when one part is left, before others may take its jobs.
+/// renew ends its own work when one part is left, before others may take its jobs.
 const PARTS: u32 = 5;
 
 /// The thread that renews a worker. Dropping it tells the thread to end.

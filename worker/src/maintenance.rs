@@ -1,8 +1,7 @@
 //! Periodic maintenance that any worker does for all: cleanup, retention, blob garbage collection.
 //!
 //! Each piece is a small transaction, so a worker that dies leaves the rest to the next. No step depends on another:
-//! a step
-//! that fails is tried again in the next round, and the others are done.
+//! a step that fails is tried again in the next round, and the others are done.
 
 mod blob_gc;
 mod cleanup;

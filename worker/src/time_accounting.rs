@@ -1,6 +1,5 @@
 //! The time of this worker that tenants are charged for. It is charged once a second, for running and for ended jobs.
-//! If the
-//! worker dies, the last second is not charged.
+//! If the worker dies, the last second is not charged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a request brings to say who asks: a key, a short-lived token, or a browser's session.
+//! The credentials of a request: a key, a short-lived token, or the session of a browser.
 
 use actix_web::HttpRequest;
 use actix_web::dev::ServiceRequest;
@@ -115,8 +115,8 @@ pub(crate) fn session_cookie(request: &HttpRequest, origins: &Origins) -> Option
     })
 }
 
-/// Refuses requests with a cookie that a page of another site, or of another port of this host, has caused: browsers send
-/// `SameSite=Strict` cookies along with those of another port. Over plain HTTP to a name, browsers do not send
+/// Refuses requests with a cookie that a page of another site, or of another port of this host, has caused: browsers
+/// send `SameSite=Strict` cookies along with those of another port. Over plain HTTP to a name, browsers do not send
 /// `Sec-Fetch-Site`; `Origin` then tells for methods that change something.
 fn refuse_cross_site(request: &ServiceRequest, origins: &Origins) -> Result<(), ApiError> {
     let header = |name: HeaderName| {

@@ -1,6 +1,5 @@
 //! The character NUL (U+0000), which no text of a request may have: Postgres cannot store it as text, and programs
-//! take it
-//! for the end of a text.
+//! take it for the end of a text.
 
 use std::fmt;
 
@@ -10,8 +9,7 @@ use serde_path_to_error::Track;
 use super::fault::pointer;
 
 /// A pointer to the first text of a JSON body that has a NUL, or to the object that has one in a name. A body that is
-/// no
-/// JSON has none: reading it says what is wrong.
+/// no JSON has none: reading it says what is wrong.
 pub(super) fn find(bytes: &[u8]) -> Option<String> {
     // JSON has no NUL but as this escape. Nearly all bodies end here.
     let mut after_backslash = bytes.split(|byte| *byte == b'\\').skip(1);

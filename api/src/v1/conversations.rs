@@ -33,8 +33,8 @@ type ConversationPage = Page<Conversation>;
 pub(crate) struct CreateConversation {
     /// The agent of all its jobs; `default` if not given.
     agent: Option<String>,
-    /// The client's own reference, such as the id of a chat, at most 255 characters, unique in the tenant. If there is a
-    /// conversation with it, the answer is that one, and the rest of this request has no effect.
+    /// The client's own reference, such as the id of a chat, at most 255 characters, unique in the tenant. If there
+    /// is a conversation with it, the answer is that one, and the rest of this request has no effect.
     #[schema(min_length = 1, max_length = 255)]
     external_id: Option<String>,
     /// Anything of the client's own, given back with the conversation.

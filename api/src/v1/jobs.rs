@@ -48,8 +48,8 @@ use crate::problem::{ApiError, ErrorCode, Problem};
 
 /// Returns a job as it stands. A queued one says why it is not running.
 ///
-/// The answer has an `ETag`. A client that polls sends it as `If-None-Match`, and is answered with 304 while nothing has
-/// changed.
+/// The answer has an `ETag`. A client that polls sends it as `If-None-Match`, and is answered with 304 while nothing
+/// has changed.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job"),

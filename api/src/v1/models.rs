@@ -20,7 +20,8 @@ type ModelPage = Page<Model>;
 /// A model, or all models of a provider.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Model {
-    /// What a job names as its `model`. A `*` at the end stands for any rest: `anthropic/*` is every model of that provider.
+    /// What a job names as its `model`. A `*` at the end stands for any rest: `anthropic/*` is every model of that
+    /// provider.
     #[schema(example = "anthropic/claude-sonnet-4-5")]
     name: String,
     /// Whether jobs use it that name no model.

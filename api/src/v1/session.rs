@@ -27,8 +27,8 @@ pub(crate) struct CreateSession {
 
 /// Begins a session of a browser: the answer sets a cookie with which pages of this service call the API.
 ///
-/// The cookie is `HttpOnly` and `SameSite=Strict`. It ends 12 hours after its last use, 7 days after it was set, and when
-/// the key is revoked. Requests with it are refused unless a page of this service's own origin sent them.
+/// The cookie is `HttpOnly` and `SameSite=Strict`. It ends 12 hours after its last use, 7 days after it was set, and
+/// when the key is revoked. Requests with it are refused unless a page of this service's own origin sent them.
 #[utoipa::path(tag = "session", security(()), request_body(content = CreateSession, example = json!({"key": "sk_…"})), responses(
     (status = 204, description = "The session has begun",
         headers(("Set-Cookie" = String, description = "The cookie"))),

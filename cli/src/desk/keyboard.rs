@@ -13,8 +13,7 @@ use tokio::task::spawn_blocking;
 const LINE_BYTES: usize = 4096;
 
 /// Standard input, if it is a terminal. It is only read when there is something to read, so that nothing hangs on it
-/// when
-/// the job ends.
+/// when the job ends.
 pub(super) struct Keyboard(Arc<OwnedFd>);
 
 impl Keyboard {

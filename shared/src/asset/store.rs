@@ -195,8 +195,8 @@ impl AssetStore {
 }
 
 /// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock
-/// of the
-/// store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is removed.
+/// of the store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is
+/// removed.
 fn earliest_now() -> DateTime<Utc> {
     crate::clock::now().min(Utc::now())
 }

@@ -78,14 +78,11 @@ pub struct UnreadableJob {
 pub type Claim = Result<Claimed, Box<UnreadableJob>>;
 
 /// Claims up to `slots` ready jobs that run an agent or one of the worker's skills. A job of an uploaded skill goes
-/// to a
-/// worker that has the programs that the skill needs. A job that needs a network goes to a worker that has one.
+/// to a worker that has the programs that the skill needs. A job that needs a network goes to a worker that has one.
 ///
 /// The tenant with the lowest virtual time goes first, and each of its claimed jobs advances that time. Of its jobs,
-/// the
-/// one with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than it could:
-/// repeat
-/// it until it returns none.
+/// the one with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than it could:
+/// repeat it until it returns none.
 ///
 /// The statement is a function of the database (`migrations/0003_claim.sql` says why).
 pub async fn claim(

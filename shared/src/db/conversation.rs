@@ -182,8 +182,7 @@ pub async fn delete(
 }
 
 /// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the
-/// last
-/// that was looked at.
+/// last that was looked at.
 pub async fn delete_empty(
     db: &mut Connection,
     cutoff: DateTime<Utc>,

@@ -88,8 +88,7 @@ pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progr
 }
 
 /// A result for each call of a job's last reply that has none, for a job that ends without a worker. The calls of a
-/// reply
-/// that this release cannot read are unknown.
+/// reply that this release cannot read are unknown.
 pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
     let [reply, result] = [EventKind::MessageCompleted, EventKind::ToolCompleted]
         .map(|kind| kind.as_str().to_owned());

@@ -42,8 +42,7 @@ pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::
 }
 
 /// Marks lanes as ready that have a job to claim and another state, and returns their number. It finds such a lane
-/// only if
-/// a job became ready without `mark_lanes_ready`.
+/// only if a job became ready without `mark_lanes_ready`.
 pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
         r#"

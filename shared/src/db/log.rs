@@ -71,8 +71,7 @@ pub enum Next {
 /// deleted, the result stored, the next job of its conversation admitted. For the others nothing has.
 ///
 /// Of two leases of one job at most one is valid; the append of the other is left out. There is one notification a
-/// call,
-/// however many jobs it has.
+/// call, however many jobs it has.
 #[expect(
     clippy::too_many_lines,
     reason = "it is one statement, or nothing of what it says would hold"

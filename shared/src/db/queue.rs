@@ -125,8 +125,7 @@ pub struct Obstacles {
 /// The reasons why a job does not run; `None` if it is not queued.
 ///
 /// The number of jobs before it is an estimate: the earlier jobs of its lane, and the jobs of other lanes that come
-/// first
-/// by the current virtual times. Counting stops at 1,000.
+/// first by the current virtual times. Counting stops at 1,000.
 pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<Obstacles>> {
     sqlx::query_as!(
         Obstacles,

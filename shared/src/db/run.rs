@@ -224,9 +224,8 @@ async fn list_stalled(
 }
 
 /// Makes blocked jobs ready that have no unfinished job before them in their conversation. With `accepted_within`,
-/// reads
-/// only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready; bounded,
-/// so call it again while it is not 0.
+/// reads only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready;
+/// bounded, so call it again while it is not 0.
 pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
     let stalled = list_stalled(db, accepted_within).await?;
     if stalled.is_empty() {

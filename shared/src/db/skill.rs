@@ -45,8 +45,7 @@ pub enum Put {
 }
 
 /// Stores a version of a skill, unless the newest one is equal. Its files are stored already, as an invisible asset
-/// that
-/// the caller discards after the commit. From then on the version refers to the bytes.
+/// that the caller discards after the commit. From then on the version refers to the bytes.
 pub async fn put(
     db: &mut Connection,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! What lists of jobs show of a prompt.
+//! The preview of a prompt in lists of jobs.
 
 /// The longest title of a job.
 pub const MAX_TITLE_CHARS: usize = 200;

@@ -1,8 +1,7 @@
 //! Import cycles between the files of a crate.
 //!
 //! An import leads to the file that defines the item: a `pub use` of a submodule is looked through. A submodule may
-//! import
-//! from the modules that contain it, because it is a part of them.
+//! import from the modules that contain it, because it is a part of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

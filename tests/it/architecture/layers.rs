@@ -3,8 +3,7 @@
 use super::source::{CRATES, Source, code, read, sources};
 
 /// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know
-/// about the
-/// layer above.
+/// about the layer above.
 const ALLOWED: [(&str, &[&str]); 11] = [
     ("shared", &[]),
     ("worker/sandbox", &["shared"]),

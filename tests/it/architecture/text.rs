@@ -3,8 +3,8 @@
 use super::source::{CRATES, Source, sources};
 
 /// A header is a noun phrase and not a question.
-const QUESTIONS: [&str; 8] = [
-    "What", "Which", "How", "Whose", "Who", "Where", "When", "Why",
+const QUESTIONS: [&str; 9] = [
+    "What", "Which", "How", "Whose", "Who", "Where", "When", "Whether", "Why",
 ];
 const MAX_COLUMNS: usize = 120;
 const MAX_LINES: usize = 400;

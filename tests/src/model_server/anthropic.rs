@@ -108,8 +108,7 @@ fn stop_reason(given: &Given) -> &str {
 }
 
 /// Block by block, in the canonical spelling; blank texts, which the provider would not take back, and broken calls
-/// may be
-/// missing.
+/// may be missing.
 pub(super) fn is_given(message: &Value, given: &Given) -> bool {
     let blocks = message["content"].as_array().into_iter().flatten();
     let mut blocks = blocks.filter(|block| !is_blank_text(block)).peekable();

@@ -138,8 +138,7 @@ async fn refuse(policy: &Policy, client: TcpStream, error: &ProxyRequestError) {
 }
 
 /// Answers and hangs up. `Proxy-Status` (RFC 9209) tells the answer from one of the host's own. What the client still
-/// sends is read, since a connection that is closed with
-/// bytes unread is reset, and the answer with it.
+/// sends is read, since a connection that is closed with bytes unread is reset, and the answer with it.
 async fn answer(mut client: TcpStream, status: &str, text: &str) {
     let length = text.len() + 1;
     let answer = format!(

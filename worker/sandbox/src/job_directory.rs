@@ -17,8 +17,7 @@ use crate::remove::remove_tree;
 const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The directory of one job: its workspace and its `/tmp`. They are created on first use, because many jobs have no
-/// files,
-/// and removed when this is dropped.
+/// files, and removed when this is dropped.
 pub struct JobDirectory {
     path: PathBuf,
     identity: Option<Identity>,

@@ -1,9 +1,8 @@
 //! Sandboxes for commands that models write: namespaces, cgroups, Landlock and seccomp.
 //!
 //! `init` is the launcher, a separate process that builds each sandbox from the inside. `launcher` and `running` are
-//! the
-//! worker's side of it, and `spec` is their protocol. `job_sandboxes` holds the sandboxes of one job, one of them ready
-//! for its next command. `probe` tests at start-up what this machine can enforce.
+//! the worker's side of it, and `spec` is their protocol. `job_sandboxes` holds the sandboxes of one job, one of them
+//! ready for its next command. `probe` tests at start-up what this machine can enforce.
 
 mod cgroup;
 mod channel;

@@ -15,8 +15,7 @@ use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
 /// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take
-/// almost
-/// two hours.
+/// almost two hours.
 const MAX_UNREADABLE: i16 = 20;
 /// The pause after the first, doubled each time up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Whether a model call fits into what is left.
+//! The fit of a model call into the remaining budget.
 
 pub(super) use shared::budget::Left as Remaining;
 use shared::job::Reservation;

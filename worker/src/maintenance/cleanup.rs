@@ -57,8 +57,7 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
 }
 
 /// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before
-/// the
-/// last of a conversation.
+/// the last of a conversation.
 async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     let saved = assets.list_scratch().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;

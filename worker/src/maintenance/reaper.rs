@@ -27,8 +27,7 @@ const JOINED_LATELY: Duration = Duration::from_secs(60);
 const MAX_CRASHES: i16 = 3;
 
 /// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker
-/// fell
-/// silent or reports that it `lost` them. Returns whether there is a job to claim now.
+/// fell silent or reports that it `lost` them. Returns whether there is a job to claim now.
 pub(crate) async fn run(
     context: &WorkerContext,
     worker: WorkerId,

@@ -1,9 +1,8 @@
 //! The MCP servers of an attempt: they begin with it, and nothing of them is left when it ends.
 //!
-//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What comes from either is a
-//! stranger's: `response_only_transport` passes nothing but responses, `tool_import` decides which of its tools a
-//! model gets, `schema` which
-//! of their schemas are checked here.
+//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What comes from either is
+//! a stranger's: `response_only_transport` passes nothing but responses, `tool_import` decides which of its tools a
+//! model gets, `schema` which of their schemas are checked here.
 
 mod connection;
 mod exit_report;

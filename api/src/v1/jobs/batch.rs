@@ -39,9 +39,8 @@ pub(crate) struct CreateJobs {
 /// Creates up to 1,000 jobs, all of them or none. 202 means that they are stored and will be run.
 ///
 /// Pointers of errors begin with `/jobs/` and the place in the list; at most 100 are listed. Jobs of one conversation
-/// run in
-/// the order of the list. With `Idempotency-Key`, the same batch sent again (within 24 hours) is answered with the same
-/// jobs, as far as they were not removed. All of them together may bring 200 files as `data`.
+/// run in the order of the list. With `Idempotency-Key`, the same batch sent again (within 24 hours) is answered with
+/// the same jobs, as far as they were not removed. All of them together may bring 200 files as `data`.
 #[utoipa::path(tag = "jobs", request_body(content = CreateJobs, example = json!({"jobs": [
         {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho one\n```"},
         {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho two\n```"},

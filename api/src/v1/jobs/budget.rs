@@ -1,4 +1,4 @@
-//! Whether a tenant may have other jobs.
+//! The budget check before a job is accepted.
 
 use shared::db::{self, Pool};
 use shared::model_name::ModelName;

@@ -44,8 +44,8 @@ struct ListJobs {
     /// Only jobs that were accepted before this time.
     #[serde(default, deserialize_with = "instant")]
     created_before: Option<DateTime<Utc>>,
-    /// Whether to count the jobs by state; false if not given. Counted are the newest 10,000 jobs that the other parameters
-    /// let through, whatever their state.
+    /// Whether to count the jobs by state; false if not given. Counted are the newest 10,000 jobs that the other
+    /// parameters let through, whatever their state.
     counts: Option<bool>,
     /// Entries of a page, 1 to 100; 20 if not given.
     limit: Option<i64>,
@@ -69,8 +69,8 @@ pub(crate) struct JobPage {
 
 /// Lists jobs, the newest first.
 ///
-/// `metadata.KEY=VALUE` lists only jobs whose metadata has that value under that key at the top level, exactly; a query may
-/// have up to three of them. A value that reads as a number or a boolean also finds that number or boolean.
+/// `metadata.KEY=VALUE` lists only jobs whose metadata has that value under that key at the top level, exactly; a
+/// query may have up to three of them. A value that reads as a number or a boolean also finds that number or boolean.
 #[utoipa::path(tag = "jobs", params(ListJobs), responses(
     (status = 200, description = "A page of jobs", body = JobPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

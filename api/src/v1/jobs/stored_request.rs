@@ -1,4 +1,4 @@
-//! What a job was asked to do.
+//! `GET /v1/jobs/{id}/request`: the stored request of a job.
 
 use actix_web::get;
 use actix_web::web::{Data, Json, Path};
@@ -16,7 +16,8 @@ use super::retry::unreadable;
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// What a job was asked to do, as it was understood: with every default filled in. It can be sent to `POST /v1/jobs` again.
+/// What a job was asked to do, as it was understood: with every default filled in. It can be sent to `POST /v1/jobs`
+/// again.
 #[derive(Serialize, ToSchema)]
 #[schema(as = JobRequest)]
 pub(crate) struct StoredRequest {

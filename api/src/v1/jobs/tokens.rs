@@ -40,7 +40,8 @@ pub(crate) struct JobToken {
     stream_url: String,
 }
 
-/// Makes a short-lived token for one job, so that a product can hand the job's stream and files to its own users' browsers.
+/// Makes a short-lived token for one job, so that a product can hand the job's stream and files to its own users'
+/// browsers.
 ///
 /// As the query parameter `token`, it replaces the key for `GET /v1/jobs/{job_id}`, its `/events` and `/stream`, and
 /// `GET /v1/assets/{asset_id}/content` of files that the job made or came with, and for nothing else. It ends when it

@@ -67,10 +67,8 @@ impl PutSubmitLimits {
 ///
 /// What is too much is refused with 429: with the code `queue_full` while too many jobs have not ended, and
 /// `submit_rate_exceeded` when they come too fast, with the time after which there is room in `Retry-After`. The
-/// limits hold
-/// exactly, over all API processes. Each job of a batch counts; a request that is sent again under its
-/// `Idempotency-Key` does
-/// not.
+/// limits hold exactly, over all API processes. Each job of a batch counts; a request that is sent again under its
+/// `Idempotency-Key` does not.
 #[utoipa::path(tag = "admin", request_body(content = PutSubmitLimits, example = json!({"max_queued": 1000, "submit_rate": {"per_minute": 60, "burst": 20}})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(

@@ -17,8 +17,7 @@ pub struct TakenSeat {
 }
 
 /// Assigns positions to jobs that are about to be inserted, in order, each in its conversation; `None` for a
-/// conversation
-/// that does not exist. Other jobs that join these conversations wait until the caller commits.
+/// conversation that does not exist. Other jobs that join these conversations wait until the caller commits.
 pub async fn join(
     db: &mut Connection,
     tenant: TenantId,

@@ -56,8 +56,7 @@ pub struct Needs {
 }
 
 /// Inserts accepted jobs, all or none: requests, runs and the first events of their logs. Returns the time. `counted`
-/// is
-/// the result of `db::submit_limit::take` in the same transaction.
+/// is the result of `db::submit_limit::take` in the same transaction.
 ///
 /// It reads no other table: a new plan for each size of a batch would take longer than the statement.
 ///

@@ -8,8 +8,7 @@ use crate::event::EventData;
 use crate::id::JobId;
 
 /// Returns the leases of those appends, each given with its attempt, that are written. Compares the last events as
-/// text,
-/// because a worker that takes a job over also writes under its last attempt.
+/// text, because a worker that takes a job over also writes under its last attempt.
 pub async fn list_written(
     db: impl PgExecutor<'_>,
     appends: &[(&Append, i32)],

@@ -3,8 +3,7 @@
 //! All else that they had is gone when the last of them has been waited for: memory, open files and those without a
 //! name, locks, timers. Mounts, the host name and sysctls they cannot change, without capabilities; keys and the
 //! limits of others are denied by the filter of system calls, POSIX message queues by a limit of zero. Files in the
-//! job's own directories are
-//! meant to stay.
+//! job's own directories are meant to stay.
 
 use std::fs;
 use std::io;

@@ -14,8 +14,7 @@ use super::Workspace;
 use super::survey::{FileSize, Kind, Stamp};
 
 /// The most bytes that one attempt stores, all its saves together. What they replace goes only with the job, so a
-/// command
-/// that rewrites large files would fill the store. What comes after is left out.
+/// command that rewrites large files would fill the store. What comes after is left out.
 const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024 * 1024;
 /// Names of files that are told to the model; more are only counted.
 const MAX_NAMED: usize = 20;
