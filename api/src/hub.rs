@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::db::{self, EVENTS_CHANNEL, Listener, Pool, Steady};
+use shared::db::{self, DedicatedConnection, EVENTS_CHANNEL, Listener, Pool};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
@@ -152,7 +152,7 @@ impl Hub {
     }
 
     async fn publish(&self, pool: &Pool) {
-        let mut db = Steady::of(pool);
+        let mut db = DedicatedConnection::of(pool);
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -174,7 +174,7 @@ impl Hub {
     }
 
     /// Passes on what is new; in a scan, of all jobs.
-    async fn publish_once(&self, db: &mut Steady, is_scan: bool) -> sqlx::Result<()> {
+    async fn publish_once(&self, db: &mut DedicatedConnection, is_scan: bool) -> sqlx::Result<()> {
         if is_scan {
             self.mark_all();
         }

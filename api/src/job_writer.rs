@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use shared::db::job::NewJob;
-use shared::db::{self, Pool, Steady};
+use shared::db::{self, DedicatedConnection, Pool};
 use shared::job::Job;
 use tokio::sync::{mpsc, oneshot};
 
@@ -34,7 +34,7 @@ impl JobWriter {
     pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (waiting, queue) = mpsc::channel(QUEUE_LENGTH);
         let (probes, probed) = mpsc::channel(1);
-        let writing = write(Steady::of(pool), queue, probed);
+        let writing = write(DedicatedConnection::of(pool), queue, probed);
         (Self { waiting, probes }, writing)
     }
 
@@ -58,7 +58,7 @@ impl JobWriter {
 }
 
 async fn write(
-    mut db: Steady,
+    mut db: DedicatedConnection,
     mut queue: mpsc::Receiver<Waiting>,
     mut probes: mpsc::Receiver<Probe>,
 ) {
@@ -87,7 +87,7 @@ async fn write(
 }
 
 /// What became of each of them.
-async fn accept(db: &mut Steady, jobs: Vec<NewJob>) -> Vec<sqlx::Result<Job>> {
+async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<sqlx::Result<Job>> {
     match insert(db, &jobs).await {
         Ok(created_at) => jobs
             .into_iter()
@@ -110,7 +110,7 @@ async fn accept(db: &mut Steady, jobs: Vec<NewJob>) -> Vec<sqlx::Result<Job>> {
     }
 }
 
-async fn insert(db: &mut Steady, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>> {
+async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>> {
     let inserted = db::job::insert(db.get().await?, false, jobs).await;
     if inserted.is_err() {
         db.forget();
@@ -118,7 +118,7 @@ async fn insert(db: &mut Steady, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>>
     inserted
 }
 
-async fn ping(db: &mut Steady) -> sqlx::Result<()> {
+async fn ping(db: &mut DedicatedConnection) -> sqlx::Result<()> {
     let pinged = db::ping(db.get().await?).await;
     if pinged.is_err() {
         db.forget();

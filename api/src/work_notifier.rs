@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::db::{self, Pool, Steady};
+use shared::db::{self, DedicatedConnection, Pool};
 use tokio::sync::Notify;
 
 /// The pause after the database failed; workers poll meanwhile.
@@ -24,7 +24,7 @@ impl WorkNotifier {
 
     /// Sends the notifications until it is dropped.
     pub(crate) async fn run(self, pool: Pool) {
-        let mut db = Steady::of(&pool);
+        let mut db = DedicatedConnection::of(&pool);
         loop {
             self.requested.notified().await;
             if let Err(error) = send(&mut db).await {
@@ -39,6 +39,6 @@ impl WorkNotifier {
     }
 }
 
-async fn send(db: &mut Steady) -> sqlx::Result<()> {
+async fn send(db: &mut DedicatedConnection) -> sqlx::Result<()> {
     db::run::notify_work(db.get().await?).await
 }

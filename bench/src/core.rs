@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use shared::db::claim::Claimed;
-use shared::db::{Pool, Steady};
+use shared::db::{DedicatedConnection, Pool};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -132,7 +132,7 @@ async fn work(queue: &Queue) -> anyhow::Result<()> {
 }
 
 async fn claim(queue: &Queue, claimed: mpsc::Sender<Vec<Claimed>>) -> anyhow::Result<()> {
-    let mut db = Steady::of(&queue.pool);
+    let mut db = DedicatedConnection::of(&queue.pool);
     loop {
         let batch = queue.claim(db.get().await?, BATCH).await?;
         if batch.is_empty() {
@@ -143,7 +143,7 @@ async fn claim(queue: &Queue, claimed: mpsc::Sender<Vec<Claimed>>) -> anyhow::Re
 }
 
 async fn finish(queue: &Queue, running: &mut mpsc::Receiver<Vec<Claimed>>) -> anyhow::Result<()> {
-    let mut db = Steady::of(&queue.pool);
+    let mut db = DedicatedConnection::of(&queue.pool);
     while let Some(batch) = running.recv().await {
         queue.finish(db.get().await?, batch).await?;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use shared::db::{self, Listener, Steady};
+use shared::db::{self, DedicatedConnection, Listener};
 use shared::id::JobId;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -26,11 +26,11 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let (_, pool) = bench.server.database("start", 16).await?;
     let queue = Queue::open(pool).await?;
     let idle = delays(&queue, Pacing::idle(&bench.scale)).await?;
-    let steady = delays(&queue, Pacing::steady(&bench.scale)).await?;
+    let connection = delays(&queue, Pacing::connection(&bench.scale)).await?;
     let name = "enqueue committed → handler begins";
     Ok([
         times(&format!("{name}, idle"), &idle, Some(TARGETS)),
-        times(&format!("{name}, 300/s"), &steady, Some(TARGETS)),
+        times(&format!("{name}, 300/s"), &connection, Some(TARGETS)),
     ]
     .concat())
 }
@@ -71,7 +71,7 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
 
 /// Tells workers, one notification for all that came while the last was on its way, as the API does.
 async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
-    let mut ringing = Steady::of(&queue.pool);
+    let mut ringing = DedicatedConnection::of(&queue.pool);
     loop {
         bell.notified().await;
         db::run::notify_work(ringing.get().await?).await?;
@@ -84,7 +84,7 @@ async fn handle(
     mut listener: Listener,
     begun: mpsc::UnboundedSender<(JobId, Instant)>,
 ) -> anyhow::Result<()> {
-    let mut claiming = Steady::of(&queue.pool);
+    let mut claiming = DedicatedConnection::of(&queue.pool);
     let mut endings = JoinSet::new();
     loop {
         let heard = listener.next().await?;

@@ -1,10 +1,10 @@
 //! The one binary, `skillet`: the service and its parts, and a client for the terminal.
 
+mod approval_prompt;
 mod args;
 mod client;
 mod command;
 mod config;
-mod desk;
 mod directory;
 mod master_key;
 pub mod postgres;

@@ -213,7 +213,7 @@ impl Service {
         let ready = service.wait_until_ready(&pool, &parts.home).await;
         pool.close().await;
         if let Err(error) = ready {
-            service.hurry();
+            service.stop_now();
             // What went wrong first is what matters.
             let _ = service.stop().await;
             return Err(error);
@@ -254,7 +254,7 @@ impl Service {
     }
 
     /// Makes the end a quick one: jobs are handed back in the middle of whatever they do.
-    pub(crate) fn hurry(&self) {
+    pub(crate) fn stop_now(&self) {
         self.shutdown.leave.cancel();
     }
 

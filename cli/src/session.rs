@@ -144,7 +144,7 @@ impl Session {
     async fn close(self) -> anyhow::Result<()> {
         match self.own {
             Some(service) => {
-                service.hurry();
+                service.stop_now();
                 service.stop().await
             }
             None => Ok(()),

@@ -65,7 +65,7 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
     if let Some(other) = protocol.filter(|it| it != "http/protobuf") {
         anyhow::bail!("the protocol {other} is not supported; use http/protobuf");
     }
-    let courier = Courier {
+    let client = OtlpHttpClient {
         runtime: runtime.clone(),
         // A redirect would take the headers along, and there may be a key in them.
         http: reqwest::Client::builder()
@@ -76,7 +76,7 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
     };
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(courier)
+        .with_http_client(client)
         .build()?;
     let provider = SdkTracerProvider::builder()
         .with_resource(resource())
@@ -116,14 +116,14 @@ fn variable(names: &[&str]) -> Option<String> {
 
 /// Takes spans to the collector: on our runtime, because the exporter's thread has none.
 #[derive(Debug)]
-struct Courier {
+struct OtlpHttpClient {
     runtime: Handle,
     http: reqwest::Client,
     complained_at: Mutex<Option<Instant>>,
 }
 
 #[async_trait]
-impl HttpClient for Courier {
+impl HttpClient for OtlpHttpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let http = self.http.clone();
         let sending = self
@@ -139,7 +139,7 @@ impl HttpClient for Courier {
     }
 }
 
-impl Courier {
+impl OtlpHttpClient {
     /// Says that the collector does not take spans, once in a while.
     fn complain(&self, error: &str) {
         let mut at = self

@@ -7,10 +7,10 @@ mod failure;
 mod folder;
 mod name;
 mod output_kind;
-mod scratch;
 mod staged;
 mod store;
 mod upload;
+mod workspace_store;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ pub use failure::StoreError;
 pub use name::file_name;
 pub(crate) use name::is_invisible;
 pub use output_kind::OutputKind;
-pub use scratch::Scratch;
 pub use store::{AssetStore, BlobRange};
 pub use upload::{Sealed, Upload};
+pub use workspace_store::WorkspaceStore;
 
 use crate::id::AssetId;
 

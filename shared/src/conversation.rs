@@ -28,11 +28,11 @@ pub struct Conversation {
 
 /// A job's position in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct ConversationPosition {
     /// The conversation.
     pub conversation: ConversationId,
     /// Increases with each accepted job.
-    pub place: i32,
+    pub position: i32,
 }
 
 /// A message of a conversation.

@@ -16,7 +16,7 @@ pub use error::{JobError, JobErrorCode};
 pub use origin::Origin;
 pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
-pub use usage::{Presumed, Presumptions, Reservation, Usage};
+pub use usage::{Presumed, Reservation, UnconfirmedUsage, Usage};
 
 use crate::asset::Asset;
 pub use crate::asset::OutputKind;

@@ -10,9 +10,8 @@ mod unrunnable;
 use shared::db::claim::Claimed;
 use shared::db::worker::NewWorker;
 use shared::db::{self, Pool};
-use shared::id::{TenantId, WorkerId};
+use shared::id::{JobId, TenantId, WorkerId};
 use shared::sandbox::{Isolation, MemoryLimit};
-use uuid::Uuid;
 
 use crate::support::Service;
 
@@ -20,7 +19,7 @@ use crate::support::Service;
 struct Field {
     service: Service,
     /// A job to make others of. It is in no queue.
-    model: Uuid,
+    model: JobId,
     worker: WorkerId,
 }
 
@@ -79,7 +78,7 @@ impl Field {
     }
 }
 
-async fn enqueue(pool: &Pool, model: Uuid, tenant: TenantId, jobs: i32) {
+async fn enqueue(pool: &Pool, model: JobId, tenant: TenantId, jobs: i32) {
     sqlx::query(
         "with copy as (
              insert into job (id, tenant_id, skill, model, request, metadata, created_at)

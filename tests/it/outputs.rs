@@ -33,7 +33,7 @@ async fn each_kind_takes_the_files_that_fit() {
     let created = data(&events, "asset.created");
     for ((kind, path, content_type), created) in outputs.into_iter().zip(&created) {
         assert_eq!(
-            (&created["output"], &created["path"]),
+            (&created["kind"], &created["path"]),
             (&json!(kind), &json!(path))
         );
         let found = created["asset"]["content_type"].as_str().unwrap();
@@ -58,7 +58,7 @@ async fn each_kind_takes_the_files_that_fit() {
             "beep.wav"
         ]
     );
-    assert_eq!(job["outputs"][2]["output"], "document");
+    assert_eq!(job["outputs"][2]["kind"], "document");
 }
 
 #[tokio::test]

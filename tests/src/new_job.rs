@@ -15,7 +15,7 @@ pub fn new_job(tenant: TenantId) -> NewJob {
         title: "Nothing to do.".to_owned(),
         external_id: None,
         model: "script/bash".parse().expect("it is a model's name"),
-        seat: None,
+        position: None,
         needs: Needs::default(),
         skill_version: None,
         skill_digest: Some("0".repeat(64)),

@@ -123,7 +123,7 @@ async fn conclude(
     let is_over = write_outcome(&context.meters, span, log, &state, partial, outcome).await;
     // The snapshot of a lost attempt belongs to the next attempt, and that of a conversation's job to the next job.
     if is_over
-        && claimed.seat.is_none()
+        && claimed.position.is_none()
         && let Some(snapshots) = snapshots
         && let Err(error) = snapshots.clear().await
     {

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::db;
 use shared::db::budget::ReservationId;
 use shared::event::{BudgetSettled, EventData};
-use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Presumptions, Reservation, Usage};
+use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Reservation, UnconfirmedUsage, Usage};
 use shared::message::Tokens;
 use shared::model_name::ModelName;
 use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
@@ -45,7 +45,7 @@ pub(crate) struct Budget<'a> {
 
 #[derive(Default)]
 struct State {
-    presumptions: Presumptions,
+    unconfirmed_usage: UnconfirmedUsage,
     /// What the last call may cost, and what it takes of the tenant's budget.
     call: Option<(Reservation, Option<ReservationId>)>,
     /// Why the reply's cap is lower than it was to be.
@@ -121,7 +121,7 @@ impl<'a> Budget<'a> {
             inherited_messages: transcript.messages().len(),
             window: terms.window,
             state: Mutex::new(State {
-                presumptions: std::mem::take(&mut transcript.progress.presumptions),
+                unconfirmed_usage: std::mem::take(&mut transcript.progress.unconfirmed_usage),
                 ..State::default()
             }),
         }
@@ -141,8 +141,8 @@ impl<'a> Budget<'a> {
     }
 
     /// What calls that never said so are reservation_id to have used, in this attempt and those before.
-    pub(crate) fn presumptions(&self) -> Presumptions {
-        self.state().presumptions
+    pub(crate) fn unconfirmed_usage(&self) -> UnconfirmedUsage {
+        self.state().unconfirmed_usage
     }
 
     /// Reserves the most that the question can use.
@@ -219,7 +219,7 @@ impl<'a> Budget<'a> {
     /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
     /// should the attempt be interrupted.
     pub(crate) fn record(&self, used: &Tokens) {
-        self.state().presumptions.settle(used);
+        self.state().unconfirmed_usage.settle(used);
     }
 
     /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.
@@ -230,7 +230,7 @@ impl<'a> Budget<'a> {
         };
         self.state().call = None;
         if !may_be_billed {
-            self.state().presumptions.release();
+            self.state().unconfirmed_usage.release();
             self.give_back(reservation_id, Some(&Tokens::default()))
                 .await;
             let usage = Tokens::default();
@@ -280,7 +280,7 @@ impl<'a> Budget<'a> {
     ) -> Result<(), BudgetError> {
         {
             let mut state = self.state();
-            state.presumptions.reserve(reservation);
+            state.unconfirmed_usage.reserve(reservation);
             state.call = Some((reservation, reservation_id));
         }
         let reserved = EventData::BudgetReserved(reservation);
@@ -302,7 +302,7 @@ impl<'a> Budget<'a> {
 
     /// What is left of the job's own limits, each with the word for its end.
     fn left(&self, used: &Usage) -> [(Remaining, LoopStop); 2] {
-        let presumed = self.presumptions().total();
+        let presumed = self.unconfirmed_usage().total();
         let Limits {
             max_total_tokens,
             max_cost_usd,

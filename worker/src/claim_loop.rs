@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use shared::db::claim::{Claim, Claimed, UnreadableJob};
 use shared::db::worker::NewWorker;
-use shared::db::{self, Steady};
+use shared::db::{self, DedicatedConnection};
 use shared::id::WorkerId;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
@@ -63,14 +63,14 @@ pub(crate) async fn run(
             }
         };
         let dead = CancellationToken::new();
-        let db = Steady::of(&context.pool);
+        let db = DedicatedConnection::of(&context.pool);
         let heartbeat = Heartbeat::start(db, worker, context.silence, dead.clone())?;
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let registration = Registration {
             context: &context,
             worker,
             new: &new,
-            db: Steady::of(&context.pool),
+            db: DedicatedConnection::of(&context.pool),
             work: &work,
             running: &running,
             accounting: TimeAccounting::default(),
@@ -103,7 +103,7 @@ struct Registration<'a> {
     worker: WorkerId,
     new: &'a NewWorker,
     /// The connection for claims.
-    db: Steady,
+    db: DedicatedConnection,
     work: &'a Notify,
     running: &'a RunningJobs,
     accounting: TimeAccounting,

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use shared::db::{self, Steady};
+use shared::db::{self, DedicatedConnection};
 use shared::id::WorkerId;
 
 /// The number of parts of the time for which a worker may be silent. It renews after each part. A worker that cannot
@@ -23,7 +23,7 @@ pub(crate) struct Heartbeat {
 impl Heartbeat {
     /// Begins to renew the worker; cancels `dead` when others may have taken over.
     pub(crate) fn start(
-        db: Steady,
+        db: DedicatedConnection,
         worker: WorkerId,
         silence: Duration,
         dead: CancellationToken,
@@ -58,7 +58,7 @@ impl Heartbeat {
     }
 }
 
-async fn renew_while_alive(mut db: Steady, worker: WorkerId, silence: Duration) {
+async fn renew_while_alive(mut db: DedicatedConnection, worker: WorkerId, silence: Duration) {
     let interval = silence / PARTS;
     let surrender = silence - interval;
     let mut renewed_at = Instant::now();
@@ -83,6 +83,6 @@ async fn renew_while_alive(mut db: Steady, worker: WorkerId, silence: Duration) 
     tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
 }
 
-async fn renew(db: &mut Steady, worker: WorkerId) -> db::Result<bool> {
+async fn renew(db: &mut DedicatedConnection, worker: WorkerId) -> db::Result<bool> {
     db::worker::renew(db.get().await?, worker).await
 }

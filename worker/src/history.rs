@@ -97,7 +97,7 @@ impl History {
                     is_unsaved = false;
                 }
                 EventData::BudgetReserved(reservation) => {
-                    transcript.progress.presumptions.reserve(reservation);
+                    transcript.progress.unconfirmed_usage.reserve(reservation);
                 }
                 EventData::BudgetSettled(settled) => {
                     transcript.progress.add_settled(&settled.usage);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use shared::asset::AssetStore;
-use shared::db::chore::Chore;
+use shared::db::maintenance::MaintenanceTask;
 use shared::db::{self, Pool};
 
 use crate::worker_context::WorkerContext;
@@ -24,19 +24,19 @@ pub use retention::Keep;
 /// The interval at which a worker checks whether a task is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval of each task, over all workers.
-const TASKS: [(Chore, TimeDelta); 3] = [
-    (Chore::Upkeep, TimeDelta::minutes(5)),
-    (Chore::Retention, TimeDelta::hours(1)),
-    (Chore::Blobs, TimeDelta::minutes(5)),
+const TASKS: [(MaintenanceTask, TimeDelta); 3] = [
+    (MaintenanceTask::Cleanup, TimeDelta::minutes(5)),
+    (MaintenanceTask::Retention, TimeDelta::hours(1)),
+    (MaintenanceTask::Blobs, TimeDelta::minutes(5)),
 ];
 
 /// Runs the tasks that are due, until it is dropped.
 pub(crate) async fn run(context: Arc<WorkerContext>, keep: Keep) {
     loop {
-        for (chore, pause) in TASKS {
-            if let Err(error) = step(&context.pool, &context.assets, keep, chore, pause).await {
+        for (task, pause) in TASKS {
+            if let Err(error) = step(&context.pool, &context.assets, keep, task, pause).await {
                 let error = format!("{error:#}");
-                tracing::warn!(?chore, error, "maintenance failed");
+                tracing::warn!(?task, error, "maintenance failed");
             }
         }
         tokio::time::sleep(CHECK_INTERVAL).await;
@@ -47,16 +47,16 @@ async fn step(
     pool: &Pool,
     assets: &AssetStore,
     keep: Keep,
-    chore: Chore,
+    task: MaintenanceTask,
     pause: TimeDelta,
 ) -> anyhow::Result<()> {
-    let Some(round) = db::chore::begin(pool, chore, pause).await? else {
+    let Some(round) = db::maintenance::begin(pool, task, pause).await? else {
         return Ok(());
     };
-    match chore {
-        Chore::Upkeep => cleanup::run(pool, assets).await,
-        Chore::Retention => retention::run(pool, assets, keep).await?,
-        Chore::Blobs => blob_gc::run(pool, assets, round.to_le_bytes()[0]).await?,
+    match task {
+        MaintenanceTask::Cleanup => cleanup::run(pool, assets).await,
+        MaintenanceTask::Retention => retention::run(pool, assets, keep).await?,
+        MaintenanceTask::Blobs => blob_gc::run(pool, assets, round.to_le_bytes()[0]).await?,
     }
     Ok(())
 }

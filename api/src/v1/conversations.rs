@@ -171,7 +171,7 @@ pub(crate) async fn delete_conversation(
             });
         }
         Deleted::Gone(None) => {}
-        Deleted::Gone(Some(job)) => assets.scratch(job).clear().await?,
+        Deleted::Gone(Some(job)) => assets.workspace_store(job).clear().await?,
     }
     Ok(HttpResponse::NoContent().finish())
 }

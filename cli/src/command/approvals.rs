@@ -5,10 +5,10 @@ use shared::approval::Approval;
 
 use super::{print, print_json};
 use crate::Exit;
+use crate::approval_prompt::question;
 use crate::args::{ListApprovals, OneApproval};
 use crate::client::Client;
 use crate::config::Config;
-use crate::desk::question;
 use crate::session::Session;
 
 /// `skillet approvals list`

@@ -1,6 +1,6 @@
 //! `skillet demo`: jobs on invented files, with a model that needs no key.
 
-mod bakery;
+mod demo_api;
 mod page;
 mod step;
 
@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::session::Session;
 
-use bakery::Bakery;
+use demo_api::DemoApi;
 use page::Entry;
 use step::{ALL, BOOKS, FIRST, INPUTS, Step};
 
@@ -37,10 +37,10 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
         "Skillet demo: {how_many} jobs. The model is script/bash, which needs no key: it runs the commands in the",
     ));
     print("prompt. Everything else is real: database, queue, worker, sandbox, files.\n");
-    let bakery = options.all.then(|| Bakery::open(BOOKS).ok()).flatten();
-    let opened: Vec<_> = bakery.iter().map(|it| IpNet::from(it.address)).collect();
+    let demo_api = options.all.then(|| DemoApi::open(BOOKS).ok()).flatten();
+    let opened: Vec<_> = demo_api.iter().map(|it| IpNet::from(it.address)).collect();
     let run = async |session: &Session, interrupt: &mut Signal| {
-        run_all(session, options, bakery.as_ref(), interrupt).await
+        run_all(session, options, demo_api.as_ref(), interrupt).await
     };
     Session::with_interrupt(&options.remote, config, &opened, run).await
 }
@@ -53,7 +53,7 @@ fn steps(options: &Demo) -> Vec<&'static Step> {
 async fn run_all(
     session: &Session,
     options: &Demo,
-    bakery: Option<&Bakery>,
+    demo_api: Option<&DemoApi>,
     interrupt: &mut Signal,
 ) -> anyhow::Result<Exit> {
     let client = &session.client;
@@ -64,11 +64,11 @@ async fn run_all(
         let skill: Value = client
             .get(&format!("/v1/skills/{}", step.skill), &[])
             .await?;
-        if let Some(lacking) = lacking(step, &skill, session, bakery) {
+        if let Some(lacking) = lacking(step, &skill, session, demo_api) {
             print(&format!("left out: {lacking}\n"));
             continue;
         }
-        let (job, was_interrupted) = run_step(client, step, bakery, interrupt).await?;
+        let (job, was_interrupted) = run_step(client, step, demo_api, interrupt).await?;
         if was_interrupted {
             return Ok(Exit::Interrupted);
         }
@@ -112,13 +112,13 @@ fn lacking(
     step: &Step,
     skill: &Value,
     session: &Session,
-    bakery: Option<&Bakery>,
+    demo_api: Option<&DemoApi>,
 ) -> Option<String> {
     if skill["available"] != true {
         Some(format!("this machine lacks {}", skill["missing"]))
-    } else if step.asks_bakery && !session.is_own() {
+    } else if step.uses_demo_api && !session.is_own() {
         Some("a running service may not call the API of this demo".to_owned())
-    } else if step.asks_bakery && bakery.is_none() {
+    } else if step.uses_demo_api && demo_api.is_none() {
         Some("this machine cannot be reached under its own name".to_owned())
     } else {
         None
@@ -128,15 +128,15 @@ fn lacking(
 async fn run_step(
     client: &Client,
     step: &Step,
-    bakery: Option<&Bakery>,
+    demo_api: Option<&DemoApi>,
     interrupt: &mut Signal,
 ) -> anyhow::Result<(Job, bool)> {
     let mut inputs = Vec::new();
     for (name, content) in INPUTS.iter().filter(|_| step.takes_files) {
         inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
     }
-    let (prompt, parameters) = match bakery.filter(|_| step.asks_bakery) {
-        Some(Bakery { url, .. }) => (step.prompt.replace("BAKERY", url), json!({"hosts": [url]})),
+    let (prompt, parameters) = match demo_api.filter(|_| step.uses_demo_api) {
+        Some(DemoApi { url, .. }) => (step.prompt.replace("BAKERY", url), json!({"hosts": [url]})),
         None => (step.prompt.to_owned(), json!({})),
     };
     let body = json!({

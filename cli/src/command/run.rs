@@ -13,10 +13,10 @@ use tokio::signal::unix::Signal;
 
 use super::{print, print_json};
 use crate::Exit;
+use crate::approval_prompt::ApprovalPrompt;
 use crate::args::Run;
 use crate::client::Client;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::progress::Progress;
 use crate::session::Session;
 
@@ -110,17 +110,17 @@ pub(super) async fn watch(client: &Client, job: JobId) -> anyhow::Result<()> {
 }
 
 async fn watch_with(client: &Client, job: JobId, mut progress: Progress) -> anyhow::Result<()> {
-    let mut desk = Desk::new(client, job);
+    let mut prompt = ApprovalPrompt::new(client, job);
     let mut events = client.follow(job);
     loop {
         tokio::select! {
             event = events.next() => {
                 let Some(event) = event? else { break };
                 progress.show(&event);
-                desk.hear(&event, &mut progress).await?;
+                prompt.hear(&event, &mut progress).await?;
             }
             // What was typed is read here and sent there, where nothing breaks it off.
-            line = desk.line() => desk.answer(line?, &mut progress).await?,
+            line = prompt.line() => prompt.answer(line?, &mut progress).await?,
         }
     }
     progress.finish();

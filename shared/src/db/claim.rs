@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::log::Lease;
-use crate::conversation::Seat;
+use crate::conversation::ConversationPosition;
 use crate::id::{ConversationId, JobId, TenantId, WorkerId};
 use crate::job::{Job, JobRequest, JobResult, Status};
 use crate::model_name::ModelName;
@@ -28,7 +28,7 @@ pub struct Claimed {
     /// The request.
     pub request: JobRequest,
     /// Its position in a conversation.
-    pub seat: Option<Seat>,
+    pub position: Option<ConversationPosition>,
     /// The last entry of its log.
     pub last_seq: i64,
     /// Whether its cancellation was requested while no worker had it.
@@ -166,7 +166,7 @@ impl Row {
             number: self.lease,
         };
         let conversation = self.conversation_id.map(ConversationId);
-        let seat = conversation.zip(self.position);
+        let position = conversation.zip(self.position);
         let job = Job {
             id: lease.job,
             status: Status::Running,
@@ -212,9 +212,9 @@ impl Row {
             lease,
             tenant: TenantId(self.tenant_id),
             job,
-            seat: seat.map(|(conversation, position)| Seat {
+            position: position.map(|(conversation, position)| ConversationPosition {
                 conversation,
-                place: position,
+                position,
             }),
             request,
             last_seq: self.last_seq,

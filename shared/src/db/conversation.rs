@@ -12,12 +12,12 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::Connection;
-use crate::conversation::{Conversation, Seat};
+use crate::conversation::{Conversation, ConversationPosition};
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::stored::read_or_else;
 
 pub use earlier::{Earlier, get_before, get_first_place, get_summary};
-pub use join::{TakenSeat, join};
+pub use join::{TakenPosition, join};
 pub use message::{Position, list_messages};
 
 /// Begins a conversation; `None` if another of the tenant has that reference.
@@ -164,9 +164,9 @@ pub async fn delete(
     if is_busy {
         return Ok(Deleted::Busy);
     }
-    let end = Seat {
+    let end = ConversationPosition {
         conversation: id,
-        place: locked.last_position + 1,
+        position: locked.last_position + 1,
     };
     let workspace = get_workspace(&mut *db, end).await?;
     sqlx::query!(
@@ -215,7 +215,7 @@ pub async fn delete_empty(
 
 /// A workspace that a job left.
 pub struct SavedWorkspace {
-    /// The job, whose scratch has the files.
+    /// The job, whose workspace store has the files.
     pub job: JobId,
     /// SHA-256 of the manifest.
     pub manifest: String,
@@ -224,7 +224,7 @@ pub struct SavedWorkspace {
 /// The workspace as the jobs before a position left it.
 pub async fn get_workspace(
     db: impl PgExecutor<'_>,
-    seat: Seat,
+    position: ConversationPosition,
 ) -> sqlx::Result<Option<SavedWorkspace>> {
     sqlx::query_as!(
         SavedWorkspace,
@@ -234,8 +234,8 @@ pub async fn get_workspace(
            where job.conversation_id = $1 and job.position < $2
            order by job.position desc, event.seq desc
            limit 1"#,
-        seat.conversation.0,
-        seat.place,
+        position.conversation.0,
+        position.position,
     )
     .fetch_optional(db)
     .await

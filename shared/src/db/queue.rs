@@ -99,7 +99,7 @@ pub async fn list_paused_skills(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Str
 }
 
 /// The reasons why a queued job does not run.
-pub struct Obstacles {
+pub struct QueueBlockers {
     /// The job right before it in its conversation, which has not ended.
     pub earlier: Option<JobId>,
     /// Whether it is scheduled for later.
@@ -126,9 +126,12 @@ pub struct Obstacles {
 ///
 /// The number of jobs before it is an estimate: the earlier jobs of its lane, and the jobs of other lanes that come
 /// first by the current virtual times. Counting stops at 1,000.
-pub async fn get_obstacles(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<Option<Obstacles>> {
+pub async fn get_blockers(
+    db: impl PgExecutor<'_>,
+    job: JobId,
+) -> sqlx::Result<Option<QueueBlockers>> {
     sqlx::query_as!(
-        Obstacles,
+        QueueBlockers,
         r#"
         with mine as materialized (
             select run.*, tenant.virtual_time, tenant.weight, tenant.max_running

@@ -1,7 +1,7 @@
 //! The progress of a job, folded from its events.
 
 use super::{AssetCreated, EventData, EventKind};
-use crate::job::{JobResult, Output, Presumptions, Usage};
+use crate::job::{JobResult, Output, UnconfirmedUsage, Usage};
 use crate::message::{AssistantMessage, Tokens};
 
 /// The most outputs of a job.
@@ -15,7 +15,7 @@ pub struct Progress {
     /// The usage so far.
     pub usage: Usage,
     /// Unconfirmed usage. While an attempt runs, its budget tracks it.
-    pub presumptions: Presumptions,
+    pub unconfirmed_usage: UnconfirmedUsage,
     /// The files that it has made, each path once.
     pub outputs: Vec<AssetCreated>,
     /// The bytes of all files that it has made outputs, also of those that were replaced.
@@ -42,7 +42,7 @@ impl Progress {
             EventData::ConversationCompacted(compacted) => {
                 self.add_summary(&compacted.usage);
             }
-            EventData::BudgetReserved(reservation) => self.presumptions.reserve(reservation),
+            EventData::BudgetReserved(reservation) => self.unconfirmed_usage.reserve(reservation),
             EventData::BudgetSettled(settled) => self.add_settled(&settled.usage),
             _ => {}
         }
@@ -50,19 +50,19 @@ impl Progress {
 
     /// Adds what a summary has used.
     pub fn add_summary(&mut self, used: &Tokens) {
-        self.presumptions.settle(used);
+        self.unconfirmed_usage.settle(used);
         self.usage.tokens += *used;
     }
 
     /// Adds what a call has used that led to nothing.
     pub fn add_settled(&mut self, used: &Tokens) {
-        self.presumptions.release();
+        self.unconfirmed_usage.release();
         self.usage.tokens += *used;
     }
 
     /// Adds a reply.
     pub fn add_reply(&mut self, reply: &AssistantMessage) {
-        self.presumptions.settle(&reply.usage);
+        self.unconfirmed_usage.settle(&reply.usage);
         self.usage.tokens += reply.usage;
         self.usage.iterations += 1;
         let text = reply.text();
@@ -94,7 +94,7 @@ impl Progress {
             text: self.text,
             outputs: outputs.collect(),
             usage: Usage {
-                presumed: self.presumptions.total(),
+                presumed: self.unconfirmed_usage.total(),
                 ..self.usage
             },
             ..JobResult::default()

@@ -53,12 +53,12 @@ pub struct Reservation {
 
 /// The unconfirmed usage of a job, from its log: a call counts as its reservation until its usage is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Presumptions {
+pub struct UnconfirmedUsage {
     total: Presumed,
     open: Option<Reservation>,
 }
 
-impl Presumptions {
+impl UnconfirmedUsage {
     /// The unconfirmed usage now.
     pub fn total(&self) -> Presumed {
         self.total
@@ -128,36 +128,36 @@ mod tests {
 
     #[test]
     fn a_call_counts_in_full_until_it_says_what_it_used() {
-        let mut presumptions = Presumptions::default();
-        presumptions.reserve(reservation(100, 50));
-        assert_eq!(presumptions.total(), presumed(100, 50));
-        presumptions.settle(&used(10, 5, 7));
-        assert_eq!(presumptions.total(), Presumed::default());
+        let mut unconfirmed_usage = UnconfirmedUsage::default();
+        unconfirmed_usage.reserve(reservation(100, 50));
+        assert_eq!(unconfirmed_usage.total(), presumed(100, 50));
+        unconfirmed_usage.settle(&used(10, 5, 7));
+        assert_eq!(unconfirmed_usage.total(), Presumed::default());
         // Nothing is open any more.
-        presumptions.settle(&used(10, 5, 7));
-        presumptions.release();
-        assert_eq!(presumptions.total(), Presumed::default());
+        unconfirmed_usage.settle(&used(10, 5, 7));
+        unconfirmed_usage.release();
+        assert_eq!(unconfirmed_usage.total(), Presumed::default());
     }
 
     #[test]
     fn a_call_that_never_said_so_stays() {
-        let mut presumptions = Presumptions::default();
-        presumptions.reserve(reservation(100, 50));
-        presumptions.reserve(reservation(30, 20));
-        presumptions.settle(&used(10, 5, 7));
-        assert_eq!(presumptions.total(), presumed(100, 50));
+        let mut unconfirmed_usage = UnconfirmedUsage::default();
+        unconfirmed_usage.reserve(reservation(100, 50));
+        unconfirmed_usage.reserve(reservation(30, 20));
+        unconfirmed_usage.settle(&used(10, 5, 7));
+        assert_eq!(unconfirmed_usage.total(), presumed(100, 50));
     }
 
     #[test]
     fn what_is_not_counted_is_never_nothing() {
-        let mut presumptions = Presumptions::default();
-        presumptions.reserve(reservation(100, 50));
-        presumptions.settle(&Tokens::default());
-        assert_eq!(presumptions.total(), presumed(100, 50));
-        presumptions.reserve(reservation(100, 50));
+        let mut unconfirmed_usage = UnconfirmedUsage::default();
+        unconfirmed_usage.reserve(reservation(100, 50));
+        unconfirmed_usage.settle(&Tokens::default());
+        assert_eq!(unconfirmed_usage.total(), presumed(100, 50));
+        unconfirmed_usage.reserve(reservation(100, 50));
         // It counts what it reads only.
-        presumptions.settle(&used(40, 0, 20));
-        assert_eq!(presumptions.total(), presumed(160, 80));
+        unconfirmed_usage.settle(&used(40, 0, 20));
+        assert_eq!(unconfirmed_usage.total(), presumed(160, 80));
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Execution<'_> {
             Ok(Err(_)) => self.timed_out(),
             Err(interrupt) => interrupt.into(),
         };
-        prepared.transcript.progress.presumptions = budget.presumptions();
+        prepared.transcript.progress.unconfirmed_usage = budget.unconfirmed_usage();
         outcome
     }
 

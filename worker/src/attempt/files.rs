@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use shared::conversation::Seat;
+use shared::conversation::ConversationPosition;
 use shared::db;
 use shared::db::claim::Claimed;
 use shared::event::EventData;
@@ -33,7 +33,7 @@ impl Files {
         workspace: &Arc<Workspace>,
         history: &History,
     ) -> Result<Self, AttemptError> {
-        let is_shared = claimed.seat.is_some();
+        let is_shared = claimed.position.is_some();
         let snapshots = Snapshots::begin(&context.assets, claimed.job.id, workspace, is_shared);
         let mut files = Self {
             snapshots: snapshots.await.map_err(AttemptError::Internal)?,
@@ -44,10 +44,10 @@ impl Files {
         if inputs.iter().any(|it| matches!(it, Input::Url { .. })) {
             files.snapshots.note_kept();
         }
-        if let Some(seat) = claimed.seat
+        if let Some(position) = claimed.position
             && history.manifest().is_none()
         {
-            files.take_over(context, seat, log, workspace).await?;
+            files.take_over(context, position, log, workspace).await?;
         }
         let first = match history.first_manifest() {
             Some(manifest) if is_shared => files.snapshots.list(manifest).await,
@@ -66,11 +66,11 @@ impl Files {
     async fn take_over(
         &mut self,
         context: &WorkerContext,
-        seat: Seat,
+        position: ConversationPosition,
         log: &JobLog,
         workspace: &Arc<Workspace>,
     ) -> Result<(), AttemptError> {
-        let before = db::conversation::get_workspace(&context.pool, seat)
+        let before = db::conversation::get_workspace(&context.pool, position)
             .await
             .map_err(AttemptError::internal)?;
         if let Some(before) = &before {
@@ -99,7 +99,7 @@ impl Files {
             }
         }
         if let Some(before) = before
-            && let Err(error) = context.assets.scratch(before.job).clear().await
+            && let Err(error) = context.assets.workspace_store(before.job).clear().await
         {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(job = %before.job, error, "a saved workspace is left");

@@ -165,12 +165,12 @@ async fn restore_transcript(
 ) -> Result<(Transcript, Vec<EventData>), AttemptError> {
     let mut transcript = Transcript::new(from.follows_a_script);
     let mut missing = Vec::new();
-    if let Some(seat) = claimed.seat
+    if let Some(position) = claimed.position
         // A script does what its prompt says, and reads no earlier messages.
         && !from.follows_a_script
     {
         let (pool, tenant) = (&context.pool, claimed.tenant);
-        missing = load_earlier_jobs(pool, tenant, seat, &from.history, &mut transcript)
+        missing = load_earlier_jobs(pool, tenant, position, &from.history, &mut transcript)
             .await
             .map_err(AttemptError::Internal)?;
         if !profile.has_tools() {

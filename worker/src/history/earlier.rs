@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use shared::conversation::Seat;
+use shared::conversation::ConversationPosition;
 use shared::db::conversation::Earlier;
 use shared::db::{self, Pool};
 use shared::event::{ConversationCompacted, EventData};
@@ -31,7 +31,7 @@ const UNREADABLE_PROMPT: &str = "[What was asked here cannot be read any more.]"
 pub(crate) async fn load_earlier_jobs(
     pool: &Pool,
     tenant: TenantId,
-    seat: Seat,
+    position: ConversationPosition,
     own: &History,
     transcript: &mut Transcript,
 ) -> anyhow::Result<Vec<&'static str>> {
@@ -41,7 +41,7 @@ pub(crate) async fn load_earlier_jobs(
     }
     let summary = match own.summary() {
         Some(summary) => Some(summary.clone()),
-        None => db::conversation::get_summary(pool, seat).await?,
+        None => db::conversation::get_summary(pool, position).await?,
     };
     if let Some(summary) = &summary {
         transcript.load_summary(&summary.summary);
@@ -50,7 +50,7 @@ pub(crate) async fn load_earlier_jobs(
         segments,
         is_cut,
         has_gaps,
-    } = Before::read(pool, seat, summary.as_ref(), MAX_BYTES).await?;
+    } = Before::read(pool, position, summary.as_ref(), MAX_BYTES).await?;
     let mut taken = HashSet::new();
     for mut segment in segments {
         let events = segment.events.iter_mut();
@@ -92,7 +92,7 @@ impl Before {
     /// Reads from the place back to where the summary ends, a job at a time, or until it is too much.
     async fn read(
         pool: &Pool,
-        mut seat: Seat,
+        mut position: ConversationPosition,
         summary: Option<&ConversationCompacted>,
         max_bytes: usize,
     ) -> db::Result<Self> {
@@ -100,15 +100,16 @@ impl Before {
             // If it covers whole jobs alone, there is none to be read.
             Some(summary) => {
                 let end = summary.up_to.job;
-                let place = db::conversation::get_first_place(pool, seat.conversation, end).await?;
-                place.unwrap_or(seat.place)
+                let place =
+                    db::conversation::get_first_place(pool, position.conversation, end).await?;
+                place.unwrap_or(position.position)
             }
             None => 0,
         };
         let mut before = Self::default();
         let mut room = max_bytes;
-        while let Some(earlier) = db::conversation::get_before(pool, seat, first).await? {
-            seat.place = earlier.place;
+        while let Some(earlier) = db::conversation::get_before(pool, position, first).await? {
+            position.position = earlier.place;
             let after = summary
                 .map(|summary| summary.up_to)
                 .filter(|end| end.job == earlier.job)

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shared::db::log::{Append, Lease, Next};
-use shared::db::{self, Pool, Steady};
+use shared::db::{self, DedicatedConnection, Pool};
 use tokio::sync::mpsc;
 
 use super::batch::EventBatch;
@@ -18,7 +18,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 /// Writes the open logs.
 pub(super) struct BatchWriter {
     pool: Pool,
-    db: Steady,
+    db: DedicatedConnection,
     meters: LogMeters,
     positions: LogPositions,
 }
@@ -27,7 +27,7 @@ impl BatchWriter {
     pub(super) fn new(pool: &Pool, meters: LogMeters) -> Self {
         Self {
             pool: pool.clone(),
-            db: Steady::of(pool),
+            db: DedicatedConnection::of(pool),
             meters,
             positions: LogPositions::default(),
         }

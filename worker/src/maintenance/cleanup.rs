@@ -59,10 +59,10 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
 /// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before
 /// the last of a conversation.
 async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
-    let saved = assets.list_scratch().await?;
+    let saved = assets.list_workspace_stores().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;
     for job in saved.iter().filter(|job| !needed.contains(job)) {
-        assets.scratch(*job).clear().await?;
+        assets.workspace_store(*job).clear().await?;
     }
     Ok(())
 }

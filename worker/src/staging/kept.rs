@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::asset::{AssetStore, Scratch, Upload};
+use shared::asset::{AssetStore, Upload, WorkspaceStore};
 use shared::id::JobId;
 
 use super::Chunks;
 
-/// The object of a job's scratch that lists the others.
+/// The object of a job's workspace_store that lists the others.
 const LIST: &str = "inputs";
 
 /// Inputs that were fetched, kept for later attempts: by then they may be gone from where they were, or be others.
 pub(super) struct KeptInputs {
     assets: AssetStore,
-    scratch: Scratch,
+    workspace_store: WorkspaceStore,
     by_place: BTreeMap<usize, KeptInput>,
     is_listed: bool,
 }
@@ -33,9 +33,9 @@ impl KeptInputs {
         job: JobId,
         attempt: i32,
     ) -> anyhow::Result<Self> {
-        let scratch = assets.scratch(job);
+        let workspace_store = assets.workspace_store(job);
         let by_place = if attempt > 1 {
-            match scratch.read(LIST).await {
+            match workspace_store.read(LIST).await {
                 Ok(chunks) => {
                     let json: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
                     serde_json::from_slice(&json)?
@@ -48,7 +48,7 @@ impl KeptInputs {
         };
         Ok(Self {
             assets: assets.clone(),
-            scratch,
+            workspace_store,
             by_place,
             is_listed: true,
         })
@@ -59,7 +59,7 @@ impl KeptInputs {
         let Some(kept) = self.by_place.get(&place) else {
             return Ok(None);
         };
-        let chunks = self.scratch.read(&kept.sha256).await?;
+        let chunks = self.workspace_store.read(&kept.sha256).await?;
         Ok(Some((
             kept.name.clone(),
             chunks.map_err(anyhow::Error::from).boxed(),
@@ -80,7 +80,7 @@ impl KeptInputs {
     ) -> anyhow::Result<()> {
         let sealed = copy.seal().await?;
         let sha256 = sealed.sha256.clone();
-        self.scratch.put(sealed).await?;
+        self.workspace_store.put(sealed).await?;
         self.by_place.insert(place, KeptInput { name, sha256 });
         self.is_listed = false;
         Ok(())
@@ -91,7 +91,9 @@ impl KeptInputs {
         if !self.is_listed {
             let mut list = self.assets.upload();
             list.push(&serde_json::to_vec(&self.by_place)?).await?;
-            self.scratch.put_as(LIST, list.seal().await?).await?;
+            self.workspace_store
+                .put_as(LIST, list.seal().await?)
+                .await?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The queue status of a job: what it waits for.
 
-use shared::db::queue::Obstacles;
+use shared::db::queue::QueueBlockers;
 use shared::db::worker::Worker;
 use shared::db::{self, Pool};
 use shared::id::JobId;
@@ -15,36 +15,36 @@ pub(super) async fn find(
     catalog: &Catalog,
     job: JobId,
 ) -> Result<Option<QueuePlace>, ApiError> {
-    let Some(obstacles) = db::queue::get_obstacles(pool, job).await? else {
+    let Some(blockers) = db::queue::get_blockers(pool, job).await? else {
         return Ok(None);
     };
-    if let Some(place) = held_back(&obstacles) {
+    if let Some(place) = held_back(&blockers) {
         return Ok(Some(place));
     }
-    if !obstacles.is_runnable {
+    if !blockers.is_runnable {
         let workers = db::worker::list(pool).await?;
-        return Ok(Some(lacking(obstacles, catalog, &workers)));
+        return Ok(Some(lacking(blockers, catalog, &workers)));
     }
-    Ok(Some(match obstacles.reached_cap {
+    Ok(Some(match blockers.reached_cap {
         Some(max_running) => QueuePlace::TenantCap { max_running },
         None => QueuePlace::Position {
-            position: obstacles.ahead,
+            position: blockers.ahead,
         },
     }))
 }
 
 /// What would keep it whatever the workers have.
-fn held_back(obstacles: &Obstacles) -> Option<QueuePlace> {
-    if let Some(job_id) = obstacles.earlier {
+fn held_back(blockers: &QueueBlockers) -> Option<QueuePlace> {
+    if let Some(job_id) = blockers.earlier {
         Some(QueuePlace::EarlierJob { job_id })
-    } else if obstacles.is_early {
+    } else if blockers.is_early {
         Some(QueuePlace::Scheduled {
-            run_at: obstacles.run_at,
+            run_at: blockers.run_at,
         })
-    } else if obstacles.is_paused {
+    } else if blockers.is_paused {
         Some(QueuePlace::QueuePaused)
-    } else if obstacles.is_skill_paused {
-        let skill = obstacles.skill.clone();
+    } else if blockers.is_skill_paused {
+        let skill = blockers.skill.clone();
         skill.map(|skill| QueuePlace::SkillPaused { skill })
     } else {
         None
@@ -52,9 +52,9 @@ fn held_back(obstacles: &Obstacles) -> Option<QueuePlace> {
 }
 
 /// What the workers lack.
-fn lacking(obstacles: Obstacles, catalog: &Catalog, workers: &[Worker]) -> QueuePlace {
-    let of_service = || obstacles.skill.as_deref().and_then(|it| catalog.get(it));
-    let needs = obstacles.needs.clone();
+fn lacking(blockers: QueueBlockers, catalog: &Catalog, workers: &[Worker]) -> QueuePlace {
+    let of_service = || blockers.skill.as_deref().and_then(|it| catalog.get(it));
+    let needs = blockers.needs.clone();
     let needs = needs.or_else(|| of_service().map(|skill| skill.needs()));
     let needs = needs.unwrap_or_default();
     let unmet = |worker: &Worker| {

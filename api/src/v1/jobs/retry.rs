@@ -110,7 +110,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, A
         skill_version: before.skill_version,
         skill_digest: before.skill_digest,
         needs,
-        seat: None,
+        position: None,
         model: before.model,
         request,
         metadata: before.metadata,

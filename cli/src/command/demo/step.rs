@@ -10,7 +10,7 @@ pub(super) struct Step {
     /// How many files it makes.
     pub(super) outputs: usize,
     /// Whether it asks the bakery's API, whose address stands where the prompt says `BAKERY`.
-    pub(super) asks_bakery: bool,
+    pub(super) uses_demo_api: bool,
 }
 
 /// What the bakery sold, a month a line.
@@ -33,7 +33,7 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/shell.md"),
         takes_files: true,
         outputs: 0,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "image",
@@ -41,7 +41,7 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/image.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "html",
@@ -49,7 +49,7 @@ pub(super) const FIRST: [Step; 3] = [
         prompt: include_str!("../../demo/html.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
 ];
 
@@ -61,7 +61,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/sqlite.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "pdf",
@@ -69,7 +69,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/pdf.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "docx",
@@ -77,7 +77,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/docx.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "spreadsheet",
@@ -85,7 +85,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/spreadsheet.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "pptx",
@@ -93,7 +93,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/pptx.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "document",
@@ -101,7 +101,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/document.md"),
         takes_files: true,
         outputs: 2,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "ffmpeg",
@@ -109,7 +109,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/ffmpeg.md"),
         takes_files: false,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "media",
@@ -117,7 +117,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/media.md"),
         takes_files: true,
         outputs: 2,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "filesystem",
@@ -125,7 +125,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/filesystem.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "git",
@@ -133,7 +133,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/git.md"),
         takes_files: true,
         outputs: 2,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "vectorstore",
@@ -141,7 +141,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/vectorstore.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "ytdlp",
@@ -149,7 +149,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/ytdlp.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "browser",
@@ -157,7 +157,7 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/browser.md"),
         takes_files: true,
         outputs: 1,
-        asks_bakery: false,
+        uses_demo_api: false,
     },
     Step {
         skill: "httpapi",
@@ -165,6 +165,6 @@ pub(super) const ALL: [Step; 14] = [
         prompt: include_str!("../../demo/httpapi.md"),
         takes_files: false,
         outputs: 0,
-        asks_bakery: true,
+        uses_demo_api: true,
     },
 ];

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use sqlx::types::Json;
 
-use crate::conversation::Seat;
+use crate::conversation::ConversationPosition;
 use crate::event::ConversationCompacted;
 use crate::id::{ConversationId, JobId};
 use crate::job::Input;
@@ -14,7 +14,7 @@ use crate::stored::{UnreadableRow, read};
 /// The last summary that the job at a position, or one before it, made.
 pub async fn get_summary(
     db: impl PgExecutor<'_>,
-    seat: Seat,
+    position: ConversationPosition,
 ) -> sqlx::Result<Option<ConversationCompacted>> {
     let data = sqlx::query_scalar!(
         r#"select event.data as "data: Json<ConversationCompacted>"
@@ -23,8 +23,8 @@ pub async fn get_summary(
            where job.conversation_id = $1 and job.position <= $2
            order by job.position desc, event.seq desc
            limit 1"#,
-        seat.conversation.0,
-        seat.place,
+        position.conversation.0,
+        position.position,
     )
     .fetch_optional(db)
     .await?;
@@ -72,7 +72,7 @@ pub struct Asked {
 /// The last job before a position, unless its own position is before `first`. One at a time: a request may be large.
 pub async fn get_before(
     db: impl PgExecutor<'_>,
-    seat: Seat,
+    position: ConversationPosition,
     first: i32,
 ) -> sqlx::Result<Option<Earlier>> {
     let row = sqlx::query!(
@@ -81,8 +81,8 @@ pub async fn get_before(
            where conversation_id = $1 and position < $2 and position >= $3
            order by position desc
            limit 1"#,
-        seat.conversation.0,
-        seat.place,
+        position.conversation.0,
+        position.position,
         first,
     )
     .fetch_optional(db)

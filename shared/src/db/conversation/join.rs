@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::super::Connection;
-use crate::conversation::Seat;
+use crate::conversation::ConversationPosition;
 use crate::id::{ConversationId, TenantId};
 
 /// A position that was given to a job that is about to be inserted.
 #[derive(Clone, Copy, Debug)]
-pub struct TakenSeat {
+pub struct TakenPosition {
     /// The position.
-    pub seat: Seat,
+    pub position: ConversationPosition,
     /// Whether it waits for an unfinished job before it. If that job ends before the commit, `db::run::admit_blocked`
     /// makes this job ready, or a second later `admit_stalled`.
     pub is_blocked: bool,
@@ -22,7 +22,7 @@ pub async fn join(
     db: &mut Connection,
     tenant: TenantId,
     jobs: &[ConversationId],
-) -> sqlx::Result<Vec<Option<TakenSeat>>> {
+) -> sqlx::Result<Vec<Option<TakenPosition>>> {
     let conversations: Vec<_> = jobs.iter().map(|id| id.0).collect();
     // Locked in the same order everywhere, so that there is no deadlock.
     let joined = sqlx::query!(
@@ -56,15 +56,18 @@ pub async fn join(
         (ConversationId(row.id), (row.before, is_busy))
     });
     let mut last: HashMap<_, _> = last.collect();
-    let seats = jobs.iter().map(|conversation| {
+    let positions = jobs.iter().map(|conversation| {
         let (position, is_busy) = last.get_mut(conversation)?;
         *position += 1;
-        let seat = Seat {
+        let position = ConversationPosition {
             conversation: *conversation,
-            place: *position,
+            position: *position,
         };
         let is_blocked = std::mem::replace(is_busy, true);
-        Some(TakenSeat { seat, is_blocked })
+        Some(TakenPosition {
+            position,
+            is_blocked,
+        })
     });
-    Ok(seats.collect())
+    Ok(positions.collect())
 }

@@ -6,7 +6,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::db::JsonText;
-use crate::db::conversation::TakenSeat;
+use crate::db::conversation::TakenPosition;
 use crate::event::{EventData, EventKind, JobQueued};
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Status, Target, preview};
@@ -27,7 +27,7 @@ pub struct NewJob {
     /// The model that does the thinking.
     pub model: ModelName,
     /// Its position in a conversation, given by `db::conversation::join` in the same transaction.
-    pub seat: Option<TakenSeat>,
+    pub position: Option<TakenPosition>,
     /// The version of the skill, if the tenant uploaded it.
     pub skill_version: Option<i32>,
     /// SHA-256 of the skill, hexadecimal; none for an agent's job.
@@ -177,7 +177,7 @@ impl NewJob {
             skill_digest: self.skill_digest,
             agent,
             agent_version,
-            conversation_id: self.seat.map(|it| it.seat.conversation),
+            conversation_id: self.position.map(|it| it.position.conversation),
             model: self.model,
             attempt: 0,
             retry_of: self.retry_of,
@@ -237,11 +237,12 @@ impl<'a> Rows<'a> {
             rows.metadata.push(JsonText::of(&job.metadata));
             rows.retries_of.push(job.retry_of.map(|id| id.0));
             rows.agent_versions.push(job.agent_version());
-            let seat = job.seat;
+            let position = job.position;
             rows.conversations
-                .push(seat.map(|it| it.seat.conversation.0));
-            rows.positions.push(seat.map(|it| it.seat.place));
-            rows.are_blocked.push(seat.is_some_and(|it| it.is_blocked));
+                .push(position.map(|it| it.position.conversation.0));
+            rows.positions.push(position.map(|it| it.position.position));
+            rows.are_blocked
+                .push(position.is_some_and(|it| it.is_blocked));
             rows.skill_versions.push(job.skill_version);
             rows.skill_digests.push(job.skill_digest.as_deref());
             rows.run_at.push(job.run_at);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
-use shared::asset::{AssetStore, Scratch, StoreError};
+use shared::asset::{AssetStore, StoreError, WorkspaceStore};
 use shared::event::WorkspaceSaved;
 use shared::id::JobId;
 
@@ -48,7 +48,7 @@ enum Entry {
 /// Saves one job's workspace, each time only what changed.
 pub struct Snapshots {
     assets: AssetStore,
-    scratch: Scratch,
+    workspace_store: WorkspaceStore,
     /// What the content of a file was when it had that stamp.
     known: BTreeMap<String, (Stamp, Entry)>,
     /// The directories that were staged, with their modes.
@@ -69,10 +69,10 @@ impl Snapshots {
         workspace: &Arc<Workspace>,
         is_shared: bool,
     ) -> anyhow::Result<Self> {
-        let scratch = assets.scratch(job);
+        let workspace_store = assets.workspace_store(job);
         let mut snapshots = Self {
             assets: assets.clone(),
-            scratch,
+            workspace_store,
             known: BTreeMap::new(),
             staged_directories: BTreeMap::new(),
             saved: Manifest::default(),
@@ -165,7 +165,7 @@ impl Snapshots {
             mode,
         };
         self.kept_bytes += sealed.size;
-        self.scratch.put(sealed).await?;
+        self.workspace_store.put(sealed).await?;
         Ok(Some(entry))
     }
 
@@ -183,7 +183,7 @@ impl Snapshots {
             files,
             bytes,
         };
-        self.scratch.put(sealed).await?;
+        self.workspace_store.put(sealed).await?;
         Ok(saved)
     }
 
@@ -195,7 +195,7 @@ impl Snapshots {
         manifest: &str,
     ) -> anyhow::Result<Option<String>> {
         self.has_kept = true;
-        let manifest = read_manifest(&self.scratch, manifest).await?;
+        let manifest = read_manifest(&self.workspace_store, manifest).await?;
         // What is in a directory sorts after it, and goes first.
         for staged in self.saved.entries.keys().rev() {
             let is_directory = self.staged_directories.contains_key(staged);
@@ -213,7 +213,7 @@ impl Snapshots {
             let is_there = matches!(entry, Entry::Directory { .. })
                 && self.staged_directories.contains_key(path);
             if !is_there {
-                restore_entry(&self.scratch, workspace, path, entry).await?;
+                restore_entry(&self.workspace_store, workspace, path, entry).await?;
             }
         }
         for (path, entry) in &manifest.entries {
@@ -241,8 +241,8 @@ impl Snapshots {
         from: JobId,
         manifest: &str,
     ) -> anyhow::Result<Option<String>> {
-        let scratch = self.assets.scratch(from);
-        let manifest = match read_manifest(&scratch, manifest).await {
+        let workspace_store = self.assets.workspace_store(from);
+        let manifest = match read_manifest(&workspace_store, manifest).await {
             Ok(manifest) => manifest,
             Err(error) if is_gone(&error) => return Ok(Some("all of them".to_owned())),
             Err(error) => return Err(error),
@@ -254,7 +254,7 @@ impl Snapshots {
         };
         let entries = manifest.entries.iter().filter(|(path, _)| is_free(path));
         for (path, entry) in entries.clone() {
-            match restore_entry(&scratch, workspace, path, entry).await {
+            match restore_entry(&workspace_store, workspace, path, entry).await {
                 Ok(()) => {}
                 Err(error) if is_gone(&error) => missing.push(path.clone()),
                 Err(error) => return Err(error),
@@ -270,7 +270,7 @@ impl Snapshots {
 
     /// The files of a workspace that was saved, by path.
     pub async fn list(&self, manifest: &str) -> anyhow::Result<Vec<FileSize>> {
-        let manifest = read_manifest(&self.scratch, manifest).await?;
+        let manifest = read_manifest(&self.workspace_store, manifest).await?;
         let files = manifest
             .entries
             .into_iter()
@@ -284,21 +284,21 @@ impl Snapshots {
     /// Forgets what was saved: the job has ended.
     pub async fn clear(self) -> anyhow::Result<()> {
         if self.has_kept {
-            self.scratch.clear().await?;
+            self.workspace_store.clear().await?;
         }
         Ok(())
     }
 }
 
-async fn read_manifest(scratch: &Scratch, sha256: &str) -> anyhow::Result<Manifest> {
-    let chunks = scratch.read(sha256).await?;
+async fn read_manifest(workspace_store: &WorkspaceStore, sha256: &str) -> anyhow::Result<Manifest> {
+    let chunks = workspace_store.read(sha256).await?;
     let json: Vec<u8> = chunks.map_ok(Vec::from).try_concat().await?;
     Ok(serde_json::from_slice(&json)?)
 }
 
-/// Makes all but links, out of what a scratch has.
+/// Makes all but links, out of what a workspace_store has.
 async fn restore_entry(
-    scratch: &Scratch,
+    workspace_store: &WorkspaceStore,
     workspace: &Workspace,
     path: &str,
     entry: &Entry,
@@ -308,7 +308,7 @@ async fn restore_entry(
         // One that was closed to its owner could not be filled now.
         Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
         Entry::File { sha256, mode, .. } => {
-            let mut chunks = scratch.read(sha256).await?;
+            let mut chunks = workspace_store.read(sha256).await?;
             let mut file = workspace.create_file(path, *mode)?;
             while let Some(chunk) = chunks.try_next().await? {
                 file.write_all(&chunk)?;

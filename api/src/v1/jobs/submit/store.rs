@@ -92,7 +92,7 @@ impl Submitter<'_> {
         }
         if conversations.iter().any(Option::is_some) {
             // As late as can be: others who want to join wait.
-            let wrong = seat(&mut transaction, tenant, conversations, &mut jobs).await?;
+            let wrong = position(&mut transaction, tenant, conversations, &mut jobs).await?;
             if !wrong.is_empty() {
                 return Ok(StoreOutcome::Invalid(wrong));
             }
@@ -200,7 +200,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline
         needs,
         title: parsed.title,
         external_id: parsed.external_id,
-        seat: None,
+        position: None,
         model: parsed.model,
         request: parsed.request,
         metadata: parsed.metadata,
@@ -212,20 +212,20 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline
 }
 
 /// Gives the jobs their places in the conversations that they name; what is wrong if one has gone.
-async fn seat(
+async fn position(
     transaction: &mut Connection,
     tenant: TenantId,
     conversations: &[Option<ConversationId>],
     jobs: &mut [NewJob],
 ) -> sqlx::Result<Vec<IndexedError>> {
     let joining: Vec<_> = conversations.iter().flatten().copied().collect();
-    let seats = db::conversation::join(transaction, tenant, &joining).await?;
-    let mut seats = seats.into_iter();
+    let positions = db::conversation::join(transaction, tenant, &joining).await?;
+    let mut positions = positions.into_iter();
     let mut wrong = Vec::new();
     for (place, job) in jobs.iter_mut().enumerate() {
         if conversations[place].is_some() {
-            job.seat = seats.next().flatten();
-            if job.seat.is_none() {
+            job.position = positions.next().flatten();
+            if job.position.is_none() {
                 wrong.push((place, FieldError::new("/conversation_id", NO_CONVERSATION)));
             }
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 /// A bakery that says what it sold and takes orders.
-pub(super) struct Bakery {
+pub(super) struct DemoApi {
     pub(super) url: String,
     pub(super) address: IpAddr,
     _server: AbortOnDropHandle<std::io::Result<()>>,
@@ -17,7 +17,7 @@ pub(super) struct Bakery {
 
 type Orders = Mutex<Vec<Value>>;
 
-impl Bakery {
+impl DemoApi {
     /// Opens it on a free port, at the machine's own name, for jobs can name neither localhost nor an address.
     /// `books` is a CSV file, a month a line.
     pub(super) fn open(books: &'static str) -> std::io::Result<Self> {

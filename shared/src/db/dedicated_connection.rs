@@ -23,12 +23,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// A pool asks the server whether a connection is alive each time that it lends one and takes it back, which costs as
 /// much as a small statement.
-pub struct Steady {
+pub struct DedicatedConnection {
     options: PgConnectOptions,
     connection: Option<Connection>,
 }
 
-impl Steady {
+impl DedicatedConnection {
     /// To the database of that pool, beside its connections.
     pub fn of(pool: &Pool) -> Self {
         Self {

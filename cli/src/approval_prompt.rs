@@ -17,7 +17,7 @@ pub(crate) use question::question;
 use question::{Said, understand};
 
 /// The calls of a job that wait for a person, and the person.
-pub(crate) struct Desk<'a> {
+pub(crate) struct ApprovalPrompt<'a> {
     client: &'a Client,
     job: JobId,
     /// `None` if nobody can be asked here.
@@ -26,7 +26,7 @@ pub(crate) struct Desk<'a> {
     waiting: VecDeque<Approval>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> ApprovalPrompt<'a> {
     pub(crate) fn new(client: &'a Client, job: JobId) -> Self {
         Self {
             client,

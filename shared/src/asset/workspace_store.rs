@@ -15,7 +15,7 @@ use super::store::{AssetStore, Place};
 use crate::id::JobId;
 
 /// The files of one job's workspace, addressed by SHA-256. They go with the job's end.
-pub struct Scratch {
+pub struct WorkspaceStore {
     objects: Arc<dyn ObjectStore>,
     /// The store's folder, if it is one.
     root: Option<Folder>,
@@ -24,21 +24,21 @@ pub struct Scratch {
 
 impl AssetStore {
     /// The saved workspace of an unfinished job.
-    pub fn scratch(&self, job: JobId) -> Scratch {
+    pub fn workspace_store(&self, job: JobId) -> WorkspaceStore {
         let folder = match &*self.place {
             Place::Folder(folder) => Some(folder.clone()),
             Place::Bucket(_) => None,
         };
-        Scratch::new(self.scratch.clone(), folder, job)
+        WorkspaceStore::new(self.workspace_store.clone(), folder, job)
     }
 
     /// The jobs that have something there.
-    pub async fn list_scratch(&self) -> Result<Vec<JobId>, StoreError> {
-        Scratch::list(&*self.scratch).await
+    pub async fn list_workspace_stores(&self) -> Result<Vec<JobId>, StoreError> {
+        WorkspaceStore::list(&*self.workspace_store).await
     }
 }
 
-impl Scratch {
+impl WorkspaceStore {
     pub(super) fn new(objects: Arc<dyn ObjectStore>, root: Option<Folder>, job: JobId) -> Self {
         Self { objects, root, job }
     }

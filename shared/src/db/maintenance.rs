@@ -5,19 +5,19 @@ use sqlx::PgExecutor;
 
 /// A maintenance task. One worker does it at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chore {
+pub enum MaintenanceTask {
     /// Partitions for the coming weeks, and cleanup.
-    Upkeep,
+    Cleanup,
     /// Deletion of what is older than its retention period.
     Retention,
     /// Garbage collection of blobs, a part of the store at a time.
     Blobs,
 }
 
-impl Chore {
+impl MaintenanceTask {
     fn name(self) -> &'static str {
         match self {
-            Self::Upkeep => "cleanup",
+            Self::Cleanup => "cleanup",
             Self::Retention => "retention",
             Self::Blobs => "blob_gc",
         }
@@ -27,14 +27,14 @@ impl Chore {
 /// Starts a task unless a worker started it within `pause`, and returns the number of earlier runs.
 pub async fn begin(
     db: impl PgExecutor<'_>,
-    chore: Chore,
+    task: MaintenanceTask,
     pause: TimeDelta,
 ) -> sqlx::Result<Option<i32>> {
     sqlx::query_scalar!(
         r#"update maintenance set started_at = now(), position = (position + 1) % 1000000000
            where name = $1 and started_at <= now() - $2::bigint * interval '1 second'
            returning position as "position!""#,
-        chore.name(),
+        task.name(),
         pause.num_seconds(),
     )
     .fetch_optional(db)
