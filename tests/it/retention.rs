@@ -79,8 +79,8 @@ async fn weeks(service: &Service) -> i64 {
     count.fetch_one(&service.pool).await.unwrap()
 }
 
-/// Lets a new worker do all maintenance with these variables, and waits until it has: the last thing that it removes is an
-/// upload that nobody has used for years.
+/// Lets a new worker do all maintenance with these variables, and waits until it has: the last thing that it removes
+/// is an upload that nobody has used for years.
 async fn forget(service: &mut Service, more: &[(&str, &str)]) {
     let witness = service.upload("witness.txt", "witness").await;
     let past = sqlx::query("update asset set used_at = 'epoch' where id = $1");

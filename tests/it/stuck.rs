@@ -46,7 +46,7 @@ impl Drop for StoppedBackend {
 }
 
 /// What the statements begin with, of which the server shows no more.
-const APPEND: &str = "with entry as materialized";
+const APPEND: &str = "with append as materialized";
 const CLAIM: &str = "(run).job_id as";
 const INSERT_JOB: &str = "with new as materialized";
 

@@ -78,7 +78,7 @@ impl Purpose {
     /// What its last statement is like.
     pub(crate) fn statement(self) -> &'static str {
         match self {
-            Self::Log => "%with entry as materialized%",
+            Self::Log => "%with append as materialized%",
             Self::Claim => "%(run).claimed_at%",
             Self::Heartbeat => "update worker set heartbeat_at%",
             Self::JobWriter => "%with new as materialized%",
