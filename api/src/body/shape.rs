@@ -51,7 +51,10 @@ fn put_right<T: DeserializeOwned>(
 ) -> Option<Option<FieldError>> {
     let (parent, name) = fault.pointer.rsplit_once('/')?;
     let name = name.replace("~1", "/").replace("~0", "~");
-    for filler in fillers(&fault.detail) {
+    let mut fillers: Vec<_> = fillers(&fault.detail).collect();
+    let mut tries = 0;
+    while let Some(filler) = fillers.get(tries).cloned() {
+        tries += 1;
         let mut tried = body.clone();
         let parent = tried.pointer_mut(parent)?;
         match (parent, filler) {
@@ -71,19 +74,27 @@ fn put_right<T: DeserializeOwned>(
             *body = tried;
             return Some(next);
         }
+        // A value of the right type that is not allowed: the error says which ones are.
+        let proposed = next.and_then(|next| proposal(&next.detail)).map(Some);
+        fillers.extend(proposed.filter(|proposed| !fillers.contains(proposed)));
     }
     None
 }
 
 /// What may be of the right shape: what the error itself proposes, a value of each kind, or nothing.
 fn fillers(detail: &str) -> impl Iterator<Item = Option<Value>> {
-    let proposed = detail
+    let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
+    let proposed = proposal(detail).into_iter();
+    proposed.chain(kinds).map(Some).chain([None])
+}
+
+/// A value that the error itself calls right.
+fn proposal(detail: &str) -> Option<Value> {
+    detail
         .strip_prefix("must be one of: ")
         .and_then(|names| names.split(", ").next())
         .or_else(|| detail.split_once(", such as ").map(|(_, example)| example))
-        .map(|text| Some(Value::from(text)));
-    let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
-    proposed.into_iter().chain(kinds.map(Some)).chain([None])
+        .map(Value::from)
 }
 
 #[cfg(test)]

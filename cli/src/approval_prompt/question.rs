@@ -86,8 +86,8 @@ mod tests {
 
     fn asked(input: Value) -> String {
         let approval = json!({
-            "id": "00000000-0000-7000-8000-000000000000",
-            "job_id": "00000000-0000-7000-8000-000000000001",
+            "id": "appr_00000000000070008000000000000000",
+            "job_id": "job_00000000000070008000000000000001",
             "call_id": "c",
             "tool": "shell.exec",
             "input": input,

@@ -166,7 +166,7 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
     let mut nearly_full = message("then", &["b"], StopReason::EndTurn);
     nearly_full.usage.input_tokens = 900;
     let script = [
-        reply("first", &["a"]),
+        reply(&"first ".repeat(300), &["a"]),
         Scripted::Reply(nearly_full),
         reply("a summary", &[]),
         reply("done", &[]),

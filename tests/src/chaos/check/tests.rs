@@ -13,7 +13,7 @@ use crate::chaos::history::{Asked, Download, History, JobHistory, Replay};
 use crate::chaos::workload::SHOWN;
 
 /// An id that was made at the beginning of 2026, as the log of that job begins.
-const ID: &str = "019b76da-a800-7000-8000-000000000000";
+const ID: &str = "job_019b76daa80070008000000000000000";
 
 /// A job that survived a crash, as an honest service would have it.
 fn good() -> JobHistory {
