@@ -17,6 +17,27 @@ create unique index conversation_external_id on conversation (tenant_id, externa
 
 create index asset_tenant on asset (tenant_id, id desc) where visible;
 
+-- The keys that are not revoked, each with the checks that its tenant needs: most tenants need none of them.
+create view presented_key as
+select
+    id,
+    hash,
+    tenant_id,
+    name,
+    scopes,
+    exists (
+        select from tenant_budget as budget
+        where budget.tenant_id = api_key.tenant_id
+          and (budget.max_total_tokens is not null or budget.max_cost is not null)
+    ) as has_budget,
+    exists (
+        select from submit_limit as own
+        where own.tenant_id = api_key.tenant_id and (own.max_queued is not null or own.per_minute is not null)
+    ) as has_submit_limit,
+    exists (select from skill where skill.tenant_id = api_key.tenant_id) as has_skills
+from api_key
+where revoked_at is null;
+
 -- Browsers that hold a cookie in place of a key. A revoked key ends its sessions.
 create table session (
     -- SHA-256 of the cookie, which has 256 random bits.

@@ -15,10 +15,10 @@ use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
 
 use crate::problem::ApiError;
-use credential::{Valid, find};
+use credential::{Credential, find};
 pub(crate) use credential::{cookie_name, session_cookie};
 
-/// Where a key is traded for a session.
+/// The path of `POST /v1/session`, which needs no credential.
 const SESSION_PATH: &str = "/v1/session";
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
@@ -26,9 +26,9 @@ const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
 /// A caller whose key has the scope `jobs`.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// Whose things these are.
+    /// The tenant of the key.
     pub(crate) tenant: TenantId,
-    /// Which key it is.
+    /// The identifier of the key.
     pub(crate) key: KeyId,
     /// The name of the key.
     pub(crate) name: String,
@@ -50,20 +50,20 @@ pub(crate) struct Admin {
 /// A caller with any key.
 pub(crate) struct AnyCaller(pub(crate) Presented);
 
-/// Lets requests with a valid credential through, and leaves its key for [`Caller`], [`Admin`] and [`AnyCaller`].
+/// Refuses requests without a valid credential, and stores its key for [`Caller`], [`Admin`] and [`AnyCaller`].
 pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // It brings its key in the body.
+    // The key is in the body.
     let is_login = request.path() == SESSION_PATH && *request.method() == Method::POST;
     if is_login {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let (key, policy) = match find(&request).await {
-        Ok(Valid::Key(key)) => (key, "same-origin"),
-        // It is for pages of the tenant's own product, which may show a file as an image.
-        Ok(Valid::Token(key)) => (key, "cross-origin"),
+        Ok(Credential::Key(key)) => (key, "same-origin"),
+        // Pages of the tenant's own product may show a file as an image.
+        Ok(Credential::Token(key)) => (key, "cross-origin"),
         Err(error) => {
             let (request, _) = request.into_parts();
             return Ok(ServiceResponse::from_err(error, request));

@@ -63,7 +63,7 @@ impl<T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest for J
 async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
     let mut bytes = BytesMut::new();
     let mut size = 0;
-    // Who is still sending does not hear the answer, so some of what is too large is read, too.
+    // A client that is still sending does not read the response, so some of a body that is too large is read, too.
     while let Some(chunk) = payload.next().await
         && size <= 2 * limit
     {

@@ -12,9 +12,9 @@ use actix_web::middleware::Next;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Smaller answers fit into one packet as they are.
+/// The smallest compressed response. Smaller ones fit into one packet uncompressed.
 const MIN_BYTES: u64 = 1024;
-/// Larger answers would hold up the other requests of the thread.
+/// The largest compressed response. Larger ones would delay other requests of the thread.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Compresses JSON for clients that accept gzip.
@@ -63,7 +63,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether gzip is named, and not with a weight of 0.
+/// Whether the client accepts gzip: it is named, with a weight other than 0.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(ACCEPT_ENCODING);
     let codings = codings.filter_map(|value| value.to_str().ok());

@@ -51,7 +51,7 @@ impl<T> Page<T> {
     }
 }
 
-/// By hand, so that `Job`'s page refers to `Job`; derived, it would repeat it whole under no name.
+/// Not derived, so that `Job`'s page refers to `Job`; derived, it would repeat it whole under no name.
 impl<T: ToSchema> PartialSchema for Page<T> {
     fn schema() -> RefOr<Schema> {
         let data = ArrayBuilder::new()

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::problem::ApiError;
 
-/// A cache of the client's own may keep it, and must ask each time.
+/// Only a private cache may store the response, and it must revalidate it for each use.
 const REVALIDATE: &str = "private, no-cache";
 /// Bytes of the hash that a tag shows.
 const TAG_BYTES: usize = 16;
@@ -35,7 +35,7 @@ pub(crate) fn json(request: &HttpRequest, body: &impl Serialize) -> Result<HttpR
     })
 }
 
-/// Whether one of the tags of a header fits, or the header names any.
+/// Whether one of the tags of a header matches, or the header is `*`.
 pub(crate) fn any(tags: &str, fits: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| fits(tag.trim()))
 }

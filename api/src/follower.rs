@@ -93,7 +93,7 @@ impl Follower {
             if let Some(frame) = self.ready.pop_front() {
                 return Ok(Some(frame));
             }
-            // Whoever waits needs no room for what it has read.
+            // Frees the memory of sent frames while it waits.
             self.ready = VecDeque::new();
             if self.has_ended {
                 return Ok(None);

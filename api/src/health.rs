@@ -1,4 +1,4 @@
-//! `/healthz` and `/readyz`, for whoever runs the process.
+//! `/healthz` and `/readyz`, for process supervisors and load balancers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Bringing new events to all who follow a job of theirs, with one query a wake-up for all of them.
+//! Distribution of new events to the followers of jobs, with one query per wake-up for all of them.
 //!
 //! Notifications are hints: what they miss, the next scan finds.
 
@@ -30,7 +30,7 @@ pub(crate) const FIRST_ENTRY: i64 = 1;
 /// New events of one job, in order.
 pub(crate) type FrameBatch = Arc<[Frame]>;
 
-/// Knows who follows what.
+/// The followed jobs, and the channel of each.
 #[derive(Clone)]
 pub(crate) struct Hub {
     state: Arc<Mutex<State>>,
@@ -54,7 +54,7 @@ struct Feed {
 }
 
 impl Hub {
-    /// A hub that nobody follows anything of yet.
+    /// A hub without followers.
     pub(crate) fn new(meters: Meters) -> Self {
         Self {
             state: Arc::default(),
@@ -162,7 +162,7 @@ impl Hub {
                 () = self.woken.notified() => false,
             };
             if let Err(error) = self.publish_once(&mut db, is_scan).await {
-                db.forget();
+                db.reset();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot read events"

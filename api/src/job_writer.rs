@@ -1,4 +1,4 @@
-//! Accepting jobs: those that come at the same time, from whoever they come, in one statement.
+//! Group commit of jobs: those of concurrent requests are inserted in one statement.
 //!
 //! There is no timer. While one batch is on its way to the database the next one grows; a job that comes alone is
 //! written alone, at once.
@@ -9,12 +9,12 @@ use shared::db::{self, DedicatedConnection, Pool};
 use shared::job::Job;
 use tokio::sync::{mpsc, oneshot};
 
-/// Jobs that wait for the writer before those who bring more have to wait themselves.
+/// Jobs that wait for the writer. At this number, `insert` waits for room.
 const QUEUE_LENGTH: usize = 1024;
 /// Jobs of one statement.
 const MAX_BATCH: usize = 100;
 
-/// Writes jobs one by one, which is done for many at once.
+/// Inserts single jobs, many of them in one statement.
 #[derive(Clone)]
 pub struct JobWriter {
     waiting: mpsc::Sender<Waiting>,
@@ -38,7 +38,7 @@ impl JobWriter {
         (Self { waiting, probes }, writing)
     }
 
-    /// Accepts a job that nothing else has to be written with; it is committed on return. Errors are those of
+    /// Inserts a job that needs no other write; it is committed on return. Errors are those of
     /// `db::job::insert`.
     pub async fn insert(&self, job: NewJob) -> sqlx::Result<Job> {
         let (accepted, answer) = oneshot::channel();
@@ -113,7 +113,7 @@ async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<sqlx::Re
 async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>> {
     let inserted = db::job::insert(db.get().await?, false, jobs).await;
     if inserted.is_err() {
-        db.forget();
+        db.reset();
     }
     inserted
 }
@@ -121,7 +121,7 @@ async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> sqlx::Result<D
 async fn ping(db: &mut DedicatedConnection) -> sqlx::Result<()> {
     let pinged = db::ping(db.get().await?).await;
     if pinged.is_err() {
-        db.forget();
+        db.reset();
     }
     pinged
 }

@@ -64,8 +64,8 @@ use crate::work_notifier::WorkNotifier;
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
 
-/// What an API process is given.
-pub struct Settings {
+/// The settings of an API process.
+pub struct ApiSettings {
     /// Connections to the database.
     pub pool: Pool,
     /// Where what it counts is shown.
@@ -88,11 +88,11 @@ pub struct Settings {
 
 /// Serves until it is told to end.
 pub async fn run(
-    settings: Settings,
+    settings: ApiSettings,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let Settings {
+    let ApiSettings {
         pool,
         metrics,
         metrics_listener,

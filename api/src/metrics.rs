@@ -1,5 +1,4 @@
-//! `/metrics`, for whoever watches the process: with an admin's key where everyone may knock, without one on a
-//! listener of its own.
+//! `/metrics`: with an admin key on the API, without a key on a separate listener.
 
 use std::fmt;
 use std::net::TcpListener;
@@ -150,7 +149,7 @@ impl Collector for Queue {
     }
 }
 
-/// The process's metrics, for a key that may see everything.
+/// The metrics of the process, for a key with the scope `admin`.
 pub(crate) async fn get_metrics(
     _: Admin,
     request: HttpRequest,
@@ -159,8 +158,8 @@ pub(crate) async fn get_metrics(
     scrape.answer(&request).await
 }
 
-/// The same for whoever can reach the listener.
-async fn get_metrics_unasked(request: HttpRequest, scrape: Data<Scrape>) -> HttpResponse {
+/// The same without a key, on the separate listener.
+async fn get_metrics_without_key(request: HttpRequest, scrape: Data<Scrape>) -> HttpResponse {
     scrape.answer(&request).await
 }
 
@@ -175,7 +174,7 @@ pub async fn serve(
         App::new()
             .app_data(scrape.clone())
             .wrap(from_fn(head::answer))
-            .route("/metrics", web::get().to(get_metrics_unasked))
+            .route("/metrics", web::get().to(get_metrics_without_key))
             .service(health::healthz)
     })
     .workers(1)

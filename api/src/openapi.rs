@@ -42,10 +42,10 @@ const TAGS: [(&str, &str); 9] = [
     ("approvals", "Tool calls that wait for a person."),
     (
         "secrets",
-        "Values that skills and agents may use and nobody reads back.",
+        "Values that skills and agents may use and that cannot be read back.",
     ),
     ("models", "Models that jobs can name."),
-    ("session", "Who asks, and sessions of browsers."),
+    ("session", "The key of the request, and browser sessions."),
 ];
 /// The group of operations for those who run the service.
 const ADMIN: (&str, &str) = (

@@ -1,4 +1,4 @@
-//! Origins of pages: this service's own, and those that may call the API.
+//! Origins of web pages: the origin of this service, and those that may call the API.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
 
-/// The text is no origin.
+/// The error for text that is not an origin.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
     "must be an origin, such as https://app.example.com or http://localhost:3000, without a path and without `*`"
@@ -31,18 +31,18 @@ impl FromStr for Origin {
 }
 
 impl Origin {
-    /// Whether its pages come over TLS.
+    /// Whether its scheme is HTTPS.
     fn is_secure(&self) -> bool {
         self.0.starts_with("https://")
     }
 }
 
-/// The origins that this service knows.
+/// The origins in the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
-    /// Where the service is, for browsers. Taken from requests if not given.
+    /// The origin of the service in browsers. Without it, the `Host` of each request is used.
     pub own: Option<Origin>,
-    /// Whose pages may call the API, with a key.
+    /// The origins whose pages may call the API, with a key.
     pub allowed: Vec<Origin>,
 }
 
@@ -57,7 +57,7 @@ impl Origins {
         self.allowed.iter().any(|allowed| allowed.0 == origin)
     }
 
-    /// Whether that is the origin of this service, which a request reached under `host`.
+    /// Whether that is the origin of this service. `host` is the `Host` of the request.
     pub(crate) fn is_own(&self, origin: &str, host: &str) -> bool {
         match &self.own {
             Some(own) => own.0 == origin,

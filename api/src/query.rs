@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::body::in_plain_words;
 use crate::problem::ApiError;
 
-/// The parameter with a short-lived token, which every path may have.
+/// The parameter with a short-lived token. `parse` ignores it, so every path accepts it.
 pub(crate) const TOKEN: &str = "token";
 
 /// The parameters of a query.
@@ -74,7 +74,7 @@ pub(crate) fn join<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>) ->
         .finish()
 }
 
-/// Lets requests through whose query has no NUL, which the database takes in no text.
+/// Refuses requests with a NUL in the query, which the database accepts in no text.
 pub(crate) async fn refuse_nul(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

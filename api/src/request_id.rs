@@ -1,4 +1,4 @@
-//! The id of each request: the client's, or one of ours. It is in the answer, in problems and in the log.
+//! Request ids: from the client or generated, in responses, problems and logs.
 
 use actix_web::Error;
 use actix_web::HttpMessage;

@@ -28,7 +28,7 @@ impl WorkNotifier {
         loop {
             self.requested.notified().await;
             if let Err(error) = send(&mut db).await {
-                db.forget();
+                db.reset();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot notify workers"

@@ -112,7 +112,7 @@ impl Pacing {
     }
 
     /// 300 a second.
-    pub(crate) fn connection(scale: &Scale) -> Self {
+    pub(crate) fn steady(scale: &Scale) -> Self {
         Self {
             jobs: scale.count(1500),
             pause: Duration::from_secs(1) / 300,

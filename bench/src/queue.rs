@@ -7,7 +7,7 @@ use api::JobWriter;
 use chrono::{SubsecRound, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::db::claim::Claimed;
-use shared::db::log::{Append, Next, finish};
+use shared::db::log::{Append, RunTransition, finish};
 use shared::db::worker::NewWorker;
 use shared::db::{self, Pool};
 use shared::event::{EventData, JobStarted};
@@ -141,7 +141,7 @@ impl Queue {
                 lease: claimed.lease,
                 base: claimed.last_seq,
                 events: vec![event()],
-                next: Next::Continue,
+                next: RunTransition::Continue,
             })
             .collect();
         let good = db::log::append(&self.pool, &appends).await?;

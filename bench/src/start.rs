@@ -26,11 +26,11 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let (_, pool) = bench.server.database("start", 16).await?;
     let queue = Queue::open(pool).await?;
     let idle = delays(&queue, Pacing::idle(&bench.scale)).await?;
-    let connection = delays(&queue, Pacing::connection(&bench.scale)).await?;
+    let steady = delays(&queue, Pacing::steady(&bench.scale)).await?;
     let name = "enqueue committed → handler begins";
     Ok([
         times(&format!("{name}, idle"), &idle, Some(TARGETS)),
-        times(&format!("{name}, 300/s"), &connection, Some(TARGETS)),
+        times(&format!("{name}, 300/s"), &steady, Some(TARGETS)),
     ]
     .concat())
 }

@@ -25,11 +25,11 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     // What is done once is not what we measure.
     client.run_in_turn(50).await?;
     let idle = delays(&service, &client, Pacing::idle(&bench.scale)).await?;
-    let connection = delays(&service, &client, Pacing::connection(&bench.scale)).await?;
+    let steady = delays(&service, &client, Pacing::steady(&bench.scale)).await?;
     let name = "submit over HTTP → job.started";
     Ok([
         times(&format!("{name}, idle"), &idle, Some(TARGETS)),
-        times(&format!("{name}, 300/s"), &connection, Some(TARGETS)),
+        times(&format!("{name}, 300/s"), &steady, Some(TARGETS)),
     ]
     .concat())
 }

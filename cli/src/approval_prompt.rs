@@ -1,4 +1,4 @@
-//! Asking whoever sits at the terminal about calls that wait for a person.
+//! The prompt for pending approvals in a terminal.
 
 mod keyboard;
 mod question;
@@ -16,11 +16,11 @@ use keyboard::Keyboard;
 pub(crate) use question::question;
 use question::{Said, understand};
 
-/// The calls of a job that wait for a person, and the person.
+/// Asks in the terminal about the pending approvals of a job.
 pub(crate) struct ApprovalPrompt<'a> {
     client: &'a Client,
     job: JobId,
-    /// `None` if nobody can be asked here.
+    /// `None` if standard input is not a terminal.
     keyboard: Option<Keyboard>,
     /// The first is the one that is asked about.
     waiting: VecDeque<Approval>,
@@ -36,7 +36,7 @@ impl<'a> ApprovalPrompt<'a> {
         }
     }
 
-    /// Takes note of what happens to the job, and asks if it waits.
+    /// Updates the pending approvals from an event, and asks about the first.
     pub(crate) async fn hear(
         &mut self,
         event: &Event,
@@ -76,7 +76,7 @@ impl<'a> ApprovalPrompt<'a> {
             return Ok(());
         };
         let Some(line) = line else {
-            // Whoever sat here is gone.
+            // The input has ended.
             self.keyboard = None;
             self.ask(progress);
             return Ok(());

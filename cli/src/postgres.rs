@@ -1,7 +1,7 @@
 //! The embedded Postgres: a private server that Skillet starts, adopts and stops.
 //!
-//! It listens on a Unix socket in a private directory and nowhere else, so whoever can open
-//! the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived
+//! It listens on a Unix socket in a private directory and nowhere else, so every user who
+//! can open the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived
 //! its Skillet is adopted, a pid file that outlived its server is seen through, and a half-made
 //! cluster is made again.
 

@@ -84,7 +84,7 @@ impl Parts {
         metrics_listener: Option<TcpListener>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<()> {
-        let settings = api::Settings {
+        let settings = api::ApiSettings {
             pool: db::connect(database_url, "skillet api", API_CONNECTIONS).await?,
             metrics: self.metrics.clone(),
             metrics_listener,
@@ -155,7 +155,7 @@ impl Service {
         shutdown: &Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
-        // When it ends by itself, nobody was asked to.
+        // Child tokens, so that an end of the service by itself does not cancel the caller's.
         let shutdown = Shutdown {
             drain: shutdown.drain.child_token(),
             leave: shutdown.leave.child_token(),
@@ -218,7 +218,7 @@ impl Service {
             let _ = service.stop().await;
             return Err(error);
         }
-        // The last step: who finds the file finds the service, and who started it takes both away.
+        // The last step: a process that finds the file can use the service.
         service.place.write(&service.place_file)?;
         Ok(service)
     }
@@ -308,7 +308,7 @@ pub(crate) async fn open_database(
 /// Brings the database up to date, and returns the key of the directory's owner.
 async fn prepare(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     db::migrate(pool).await?;
-    // We hold the directory, so whoever worked here before is gone.
+    // This process has the lock of the directory, so earlier workers in it have ended.
     db::worker::stop_home(pool, &home.display().to_string()).await?;
     own_key(pool, home).await
 }

@@ -15,14 +15,14 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
 use crate::service::{DirectoryLock, Place, Service};
-use crate::shutdown::Signals;
+use crate::shutdown::ShutdownSignals;
 
 /// How long a command waits for a service that is starting, which may have a database to recover.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 /// The time between two looks.
 const START_POLL: Duration = Duration::from_millis(50);
 
-/// Whether there is a service already that the command speaks to.
+/// Whether a service that the command can use runs already.
 pub(crate) fn finds_service(remote: &Remote) -> bool {
     let is_here = || {
         let home = directory::data_path(remote.own.common.home.data_dir.as_deref());
@@ -31,11 +31,12 @@ pub(crate) fn finds_service(remote: &Remote) -> bool {
     remote.url.is_some() || is_here()
 }
 
-/// What there is in a data directory.
-enum Found {
+/// The state of a data directory.
+enum DirectoryState {
+    /// A service runs.
     Service(Place),
-    /// Nothing; a service can be started.
-    Nothing(DirectoryLock),
+    /// No service runs; the lock is held, so one can be started.
+    Free(DirectoryLock),
 }
 
 /// A connection to a service, which may be our own.
@@ -60,15 +61,15 @@ impl Session {
         Self::with_interrupt(remote, config, &[], act).await
     }
 
-    /// The same for who sees to SIGINT itself. If the service is our own, jobs may reach these networks, at hosts
-    /// that their skill declares.
+    /// The same for a command that handles SIGINT itself. If the service is our own, jobs may reach these networks, at
+    /// hosts that their skill declares.
     pub(crate) async fn with_interrupt(
         remote: &Remote,
         config: &Config,
         egress_allow: &[IpNet],
         act: impl AsyncFnOnce(&Self, &mut Signal) -> anyhow::Result<Exit>,
     ) -> anyhow::Result<Exit> {
-        let mut signals = Signals::listen()?;
+        let mut signals = ShutdownSignals::listen()?;
         let session = tokio::select! {
             session = Self::open(remote, config, egress_allow) => session?,
             () = signals.any() => return Ok(Exit::Interrupted),
@@ -77,13 +78,13 @@ impl Session {
             acted = act(&session, &mut signals.interrupt) => acted,
             _ = signals.terminate.recv() => Ok(Exit::Interrupted),
         };
-        // Whatever came of it, nothing of ours stays behind.
+        // The temporary service ends also after an error.
         let closed = session.close().await;
         let exit = acted?;
         closed.map(|()| exit)
     }
 
-    /// Whether the service is there for this session alone.
+    /// Whether the service is the temporary one of this session.
     pub(crate) fn is_own(&self) -> bool {
         self.own.is_some()
     }
@@ -105,13 +106,13 @@ impl Session {
         }
         let home = directory::data(remote.own.common.home.data_dir.as_deref())?;
         let lock = match find(&home).await? {
-            Found::Service(place) => {
+            DirectoryState::Service(place) => {
                 return Ok(Self {
                     client: Client::new(&place.url, &place.api_key)?,
                     own: None,
                 });
             }
-            Found::Nothing(lock) => lock,
+            DirectoryState::Free(lock) => lock,
         };
         let options = Up {
             listen: Listen {
@@ -125,7 +126,7 @@ impl Session {
                 worker_silence: 5,
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
-                // Whoever keeps the data directory may keep it for longer than we would.
+                // A temporary service deletes nothing: the data directory may outlive it.
                 keep: KeepFor::EVER,
             },
             metrics: MetricsListen {
@@ -153,15 +154,15 @@ impl Session {
 }
 
 /// Finds the service of a data directory. One that is about to be there, or to go, is waited for.
-async fn find(home: &Path) -> anyhow::Result<Found> {
+async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
     let mut is_told = false;
     let find = async {
         loop {
             if let Some(place) = Place::read(home) {
-                return Ok(Found::Service(place));
+                return Ok(DirectoryState::Service(place));
             }
             if let Some(lock) = DirectoryLock::take_if_free(home)? {
-                return Ok(Found::Nothing(lock));
+                return Ok(DirectoryState::Free(lock));
             }
             if !is_told {
                 is_told = true;

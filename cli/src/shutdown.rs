@@ -1,11 +1,11 @@
-//! Signals: the first asks to end in order, the second at once.
+//! Shutdown by signals: the first stops in order, the second at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use worker::Shutdown;
 
 /// Turns SIGINT and SIGTERM into a shutdown, for as long as the returned task runs.
 pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>)> {
-    let mut signals = Signals::listen()?;
+    let mut signals = ShutdownSignals::listen()?;
     let shutdown = Shutdown::default();
     let told = shutdown.clone();
     let listening = async move {
@@ -17,15 +17,15 @@ pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>
     Ok((shutdown, listening))
 }
 
-/// SIGINT and SIGTERM, none of which is missed from now on.
-pub(crate) struct Signals {
+/// Receives SIGINT and SIGTERM. No signal after `listen` is missed.
+pub(crate) struct ShutdownSignals {
     /// Ctrl-C.
     pub(crate) interrupt: Signal,
     /// What a supervisor sends.
     pub(crate) terminate: Signal,
 }
 
-impl Signals {
+impl ShutdownSignals {
     /// Listens; the signals do not end the process any more.
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Export of spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, by OTLP over HTTP. Without it there
 //! are none.
 //!
-//! The exporter never stands in anybody's way: spans wait in a bounded queue, on a thread of its own, and are thrown
+//! The exporter blocks nothing: spans wait in a bounded queue, on a thread of its own, and are thrown
 //! away when that is full.
 
 use std::sync::{Mutex, PoisonError};
@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the process waits at its end for the last spans to be sent.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
-/// The pause between two complaints about the collector.
+/// The pause between two warnings about the collector.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Sends spans for as long as it is there, and the last ones when it goes.

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub use crate::event::ApprovalStatus;
-use crate::event::{ApprovalResolved, EventData};
+use crate::event::{ApprovalResolved, ApprovalStatus, EventData};
 use crate::id::{ApprovalId, JobId};
 
 /// A call of a tool that waits for a person, or has waited.

@@ -43,14 +43,14 @@ pub struct Used {
 
 /// An amount of tokens and money; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct Remaining {
     /// Tokens.
     pub tokens: Option<u64>,
     /// Money.
     pub cost: Option<Usd>,
 }
 
-impl Left {
+impl Remaining {
     /// Whether that fits into it.
     pub fn covers(&self, reservation: Reservation) -> bool {
         let has_tokens = self.tokens.is_none_or(|left| reservation.tokens <= left);
@@ -75,21 +75,21 @@ impl TenantBudget {
     }
 
     /// The remaining budget without reservations.
-    pub fn unspent(&self) -> Left {
+    pub fn unspent(&self) -> Remaining {
         let TenantLimits {
             max_total_tokens,
             max_cost_usd,
         } = self.limits;
-        Left {
+        Remaining {
             tokens: max_total_tokens.map(|most| most.saturating_sub(self.spent.tokens)),
             cost: max_cost_usd.map(|most| most.saturating_sub(self.spent.cost_usd)),
         }
     }
 
     /// The remaining budget with all reservations counted as used.
-    pub fn free(&self) -> Left {
+    pub fn free(&self) -> Remaining {
         let unspent = self.unspent();
-        Left {
+        Remaining {
             tokens: unspent
                 .tokens
                 .map(|tokens| tokens.saturating_sub(self.reserved.tokens)),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_what_nobody_has_reserved() {
-        let left = |tokens: u64, cost: u64| Left {
+        let left = |tokens: u64, cost: u64| Remaining {
             tokens: Some(tokens),
             cost: Some(Usd::from_nanos(cost)),
         };
@@ -149,7 +149,7 @@ mod tests {
         );
         assert!(lowered.is_exhausted());
         let none = budget(None, None);
-        assert_eq!(none.free(), Left::default());
+        assert_eq!(none.free(), Remaining::default());
         assert!(!none.is_exhausted() && !none.limits.is_any());
     }
 

@@ -18,11 +18,8 @@ pub use request::{Input, JobRequest, Priority, Target};
 pub use status::{Outcome, Status};
 pub use usage::{Presumed, Reservation, UnconfirmedUsage, Usage};
 
-use crate::asset::Asset;
-pub use crate::asset::OutputKind;
-pub use crate::event::Progress;
+use crate::asset::{Asset, OutputKind};
 use crate::id::{ConversationId, JobId};
-pub use crate::limits::Limits;
 use crate::model_name::ModelName;
 
 /// A job as its owner sees it.

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::support::Service;
 
-/// How long a connection may stay open that nobody uses.
+/// The longest wait for the service to close a connection.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A connection of our own, byte by byte.

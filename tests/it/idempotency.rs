@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use futures_util::future::join_all;
-use reqwest::{Method, RequestBuilder};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use shared::key::Scope;
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, create_key};
+use crate::support::{Service, bash, create_key, send};
 
 #[tokio::test]
 async fn the_same_request_under_the_same_key_is_answered_with_the_same_job() {
@@ -67,7 +67,7 @@ async fn a_replay_can_be_waited_for_too() {
     let slow = request("sleep 1; echo done");
     send(keyed(&service, "k").json(&slow)).await;
     let (status, job) = send(keyed(&service, "k").header("Prefer", "wait=20").json(&slow)).await;
-    assert_eq!((status, &job["text"]), (200, &json!("done")));
+    assert_eq!((status, &job["text"]), (StatusCode::OK, &json!("done")));
 }
 
 #[tokio::test]
@@ -99,11 +99,11 @@ async fn many_requests_at_once_under_one_key_make_one_job() {
 #[tokio::test]
 async fn a_key_is_one_tenants_own() {
     let service = Service::without_worker().await;
-    let stranger = create_key(&service.pool, "stranger", &[Scope::Jobs]).await;
+    let other_key = create_key(&service.pool, "other", &[Scope::Jobs]).await;
     let (_, mine) = send(keyed(&service, "k").json(&request("echo 1"))).await;
     let theirs = service
         .anonymous(Method::POST, "/v1/jobs")
-        .bearer_auth(stranger);
+        .bearer_auth(other_key);
     let theirs = theirs
         .header("Idempotency-Key", "k")
         .json(&request("echo 2"));
@@ -135,11 +135,6 @@ fn request(command: &str) -> Value {
 fn keyed(service: &Service, key: &str) -> RequestBuilder {
     let request = service.request(Method::POST, "/v1/jobs");
     request.header("Idempotency-Key", key.as_bytes())
-}
-
-async fn send(request: RequestBuilder) -> (u16, Value) {
-    let response = request.send().await.unwrap();
-    (response.status().as_u16(), response.json().await.unwrap())
 }
 
 async fn jobs(service: &Service) -> i64 {

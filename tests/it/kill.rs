@@ -267,8 +267,8 @@ async fn a_job_survives_that_all_connections_to_the_database_are_cut() {
     assert_eq!(data(&events, "tool.completed").len(), 8);
 }
 
-/// A command, then a reply that stalls, the first time; then the end. Whoever takes over may ask for the first
-/// reply again or not.
+/// A command, then a reply that stalls, the first time; then the end. The worker that takes over
+/// may ask for the first reply again or not.
 fn script_interrupted(service: &Service) {
     let asked = AtomicUsize::new(0);
     service

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::db;
 use shared::db::claim::Claimed;
-use shared::db::log::{Append, Next, finish};
+use shared::db::log::{Append, RunTransition, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
 use shared::id::JobId;
@@ -217,11 +217,11 @@ async fn of_two_leases_of_a_job_in_one_append_only_the_good_one_is_written() {
         lease,
         base,
         events: messages.iter().map(|message| line(message)).collect(),
-        next: Next::Continue,
+        next: RunTransition::Continue,
     };
     let (cause, run_at) = (RetryCause::Crash, first.claimed_at);
     let taken_over = Append {
-        next: Next::Requeue { cause, run_at },
+        next: RunTransition::Requeue { cause, run_at },
         ..append(first.lease, first.last_seq, &["taken over"])
     };
     db::log::append(&service.pool, &[taken_over]).await.unwrap();
@@ -276,7 +276,7 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
         run_at: claimed.claimed_at,
     });
     let run_at = claimed.claimed_at;
-    let other = append(retrying, Next::Requeue { cause, run_at });
+    let other = append(retrying, RunTransition::Requeue { cause, run_at });
     let other = [other];
     let good = db::log::append(&service.pool, &other).await.unwrap();
     assert_eq!(good, [claimed.lease]);

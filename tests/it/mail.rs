@@ -143,16 +143,9 @@ async fn a_mail_waits_for_a_person_then_arrives_and_is_read_back_with_its_attach
         ("file_read", json!({"path": "mail/1/report.csv"})),
     ];
     let job = post.create("post", &calls, json!({})).await;
-    post.service.until_status(&job, &["waiting"]).await;
-    let (_, page) = post.service.get(&format!("/v1/jobs/{job}/approvals")).await;
-    let approval = &page["data"][0];
+    let approval = post.service.approve(&job).await;
     assert_eq!(approval["tool"], "send_email");
     assert_eq!(approval["input"]["subject"], "Zahlen für März");
-    let id = approval["id"].as_str().unwrap();
-    let path = format!("/v1/approvals/{id}");
-    post.service
-        .post(&path, &json!({"decision": "approve"}))
-        .await;
 
     let results = post.results(&job).await;
     let read = |place: usize| -> Value {

@@ -22,7 +22,7 @@ async fn the_dumped_schema_is_that_of_the_migrations() {
     assert!(
         schema == expected,
         "migrations/schema.sql is not the schema that the migrations create; the first difference: {difference:?}. \
-         To update it: SKILLET_UPDATE=1 cargo test --workspace --test it schema::"
+         To update it: SKILLET_UPDATE=1 cargo test -p tests --test it schema::"
     );
 }
 

@@ -57,6 +57,23 @@ async fn image() {
     run("test_image", &["python3", "fc-list"]).await;
 }
 
+/// A skill is a folder that needs no other, so each has a copy.
+#[test]
+fn the_copies_of_office_py_are_identical() {
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills");
+    let copy = |skill: &str| {
+        let path = skills.join(skill).join("scripts/office.py");
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    };
+    let docx = copy("docx");
+    for skill in ["pptx", "spreadsheet"] {
+        assert!(
+            copy(skill) == docx,
+            "skills/{skill}/scripts/office.py differs from the one of docx: copy the file that you changed over the others"
+        );
+    }
+}
+
 /// In a job, where the sandbox, its folders and its limits could be in the way.
 #[tokio::test]
 async fn scripts_run_in_a_job() {

@@ -51,13 +51,13 @@ async fn only_an_administrator_sets_limits_that_make_sense_for_a_tenant_that_the
         assert_eq!(refused.errors()[0].0, pointer, "{body}");
     }
     let body = json!({"max_queued": 5});
-    let stranger = format!(
+    let unknown = format!(
         "/v1/tenants/{}/submission_limits",
         shared::id::TenantId::new()
     );
     let key = create_key(&service.pool, "default", &[Scope::Jobs]).await;
     for method in [Method::PUT, Method::GET] {
-        let absent = service.request(method.clone(), &stranger).json(&body);
+        let absent = service.request(method.clone(), &unknown).json(&body);
         assert_eq!(Problem::of(absent).await.kind(), (404, "not_found"));
         let refused = service.anonymous(method, &path).bearer_auth(&key);
         let refused = Problem::of(refused.json(&body)).await;

@@ -17,7 +17,7 @@ pub(crate) use database::create as create_database;
 pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use s3::S3;
-pub(crate) use service::{Service, bash, create_key, put_runner, scripted, until};
+pub(crate) use service::{Service, bash, create_key, put_runner, scripted, send, until};
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;

@@ -124,7 +124,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyho
         worlds.spawn(async move {
             let done = play_all(&options, &next, &sender).await;
             if let Err(error) = done {
-                // Whoever is not interested any more has seen enough.
+                // The receiver may have stopped listening.
                 let _ = sender.send(Err(error)).await;
             }
         });

@@ -63,12 +63,12 @@ impl ModelServer {
         Self { stage, server }
     }
 
-    /// `http://127.0.0.1:PORT`, what `ANTHROPIC_BASE_URL` is to be.
+    /// The value for `ANTHROPIC_BASE_URL`: `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// `http://127.0.0.1:PORT/v1`, what `OPENAI_BASE_URL` is to be.
+    /// The value for `OPENAI_BASE_URL`: `http://127.0.0.1:PORT/v1`.
     pub fn openai_base_url(&self) -> String {
         format!("{}/v1", self.base_url())
     }

@@ -4,7 +4,8 @@ use serde_json::Map;
 use shared::db::job::{Needs, NewJob};
 use shared::hook::Hooks;
 use shared::id::{JobId, TenantId};
-use shared::job::{JobRequest, Limits, Priority, Target};
+use shared::job::{JobRequest, Priority, Target};
+use shared::limits::Limits;
 
 /// Such a job of the skill `shell`.
 pub fn new_job(tenant: TenantId) -> NewJob {

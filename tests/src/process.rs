@@ -43,7 +43,7 @@ impl Process {
         log: &Path,
     ) -> Self {
         let mut command = Command::new(wrapper[0]);
-        // Whoever the wrapper becomes may not enter the directory that the program is in.
+        // The wrapper may change to a user who cannot enter the directory of the program.
         command.args(&wrapper[1..]).arg("/proc/self/fd/0");
         let program = File::open(program).expect("the program is there");
         command.args(arguments).stdin(program);

@@ -30,7 +30,7 @@ use decide::AttemptState;
 use execution::{Execution, LoopState};
 use outcome::AttemptOutcome;
 use partial_result::PartialResult;
-pub(crate) use signals::Signals;
+pub(crate) use signals::AttemptSignals;
 pub(crate) use unreadable::hand_back;
 use write::write_outcome;
 
@@ -39,7 +39,7 @@ pub(crate) async fn run(
     context: Arc<WorkerContext>,
     worker: WorkerId,
     claimed: Claimed,
-    signals: Signals,
+    signals: AttemptSignals,
 ) {
     let span = telemetry::of_attempt(&claimed);
     span.around(run_within(&span, &context, worker, claimed, signals))
@@ -51,7 +51,7 @@ async fn run_within(
     context: &WorkerContext,
     worker: WorkerId,
     mut claimed: Claimed,
-    signals: Signals,
+    signals: AttemptSignals,
 ) {
     let clock = Clock::start(claimed.claimed_at);
     let lost = signals.lost.clone();

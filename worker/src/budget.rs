@@ -1,8 +1,8 @@
 //! The budget of an attempt. Before each model call the most that it can use is reserved, and a call that does not fit
 //! is not made. The usage of the reply replaces the reservation.
 //!
-//! What was reserved and never said so counts as used: a stream that broke, a reply that nobody waited for, a
-//! provider that does not count. The log has each reservation before its call, so a later attempt knows.
+//! A reservation whose call reports no usage counts as used: the stream broke, the attempt ended before the reply, or
+//! the provider does not count. The log has each reservation before its call, so a later attempt knows it.
 
 mod fit;
 mod input_upper_bound;
@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::db;
 use shared::db::budget::ReservationId;
 use shared::event::{BudgetSettled, EventData};
-use shared::job::{JobError, JobErrorCode, Limits, LoopStop, Reservation, UnconfirmedUsage, Usage};
+use shared::job::{JobError, JobErrorCode, LoopStop, Reservation, UnconfirmedUsage, Usage};
+use shared::limits::Limits;
 use shared::message::Tokens;
 use shared::model_name::ModelName;
 use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
@@ -25,16 +26,16 @@ use crate::question::Question;
 use crate::transcript::Transcript;
 use fit::{PlannedCall, Remaining};
 use input_upper_bound::{KnownCounts, input_upper_bound};
-pub(crate) use tenant::Tenant;
+pub(crate) use tenant::TenantReservations;
 
-/// What an attempt may still use up.
+/// The budget of an attempt.
 pub(crate) struct Budget<'a> {
     log: &'a dyn EventSink,
     limits: Limits,
     price: Option<Price>,
-    /// Whether the model is one that uses anything up.
+    /// Whether calls of the model use anything up.
     is_real: bool,
-    tenant: Option<Tenant<'a>>,
+    tenant: Option<TenantReservations<'a>>,
     /// Whether the tenant has a budget. It may get one any time.
     has_tenant_budget: &'a AtomicBool,
     /// Messages that were there before this attempt.
@@ -46,11 +47,11 @@ pub(crate) struct Budget<'a> {
 #[derive(Default)]
 struct State {
     unconfirmed_usage: UnconfirmedUsage,
-    /// What the last call may cost, and what it takes of the tenant's budget.
+    /// The reservation of the last call, and its id in the tenant's budget.
     call: Option<(Reservation, Option<ReservationId>)>,
-    /// Why the reply's cap is lower than it was to be.
+    /// The limit that lowered the cap of the reply.
     lowered: Option<LoopStop>,
-    /// Why a call was not made again.
+    /// The reason why a failed call was not repeated.
     refusal: Option<Result<LoopStop, BudgetError>>,
 }
 
@@ -103,11 +104,11 @@ impl BudgetTerms {
 }
 
 impl<'a> Budget<'a> {
-    /// The budget of an attempt whose transcript is as the attempts before have left it.
+    /// The budget of an attempt. The transcript must be as earlier attempts left it.
     pub(crate) fn open(
         terms: BudgetTerms,
         log: &'a dyn EventSink,
-        tenant: Option<Tenant<'a>>,
+        tenant: Option<TenantReservations<'a>>,
         has_tenant_budget: &'a AtomicBool,
         transcript: &mut Transcript,
     ) -> Self {
@@ -127,20 +128,20 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Whether a reply that is not waited for counts.
+    /// Whether a reply that is abandoned uses up a budget.
     pub(crate) fn applies(&self) -> bool {
         let limits = &self.limits;
         let is_limited = limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
         self.is_real && (is_limited || self.shared().is_some())
     }
 
-    /// What all jobs of the tenant share, if it has a budget.
-    fn shared(&self) -> Option<&Tenant<'a>> {
+    /// The reservations in the tenant's budget, if it has one.
+    fn shared(&self) -> Option<&TenantReservations<'a>> {
         let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
         self.tenant.as_ref().filter(|_| has_one)
     }
 
-    /// What calls that never said so are reservation_id to have used, in this attempt and those before.
+    /// The presumed usage of calls that reported none, in this attempt and earlier ones.
     pub(crate) fn unconfirmed_usage(&self) -> UnconfirmedUsage {
         self.state().unconfirmed_usage
     }
@@ -196,10 +197,10 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Says in a reply's usage what it cost, and gives the tenant back what it did not use.
+    /// Sets the cost in a reply's usage, and returns the unused part of the tenant's reservation.
     pub(crate) async fn settle(&self, used: &mut Tokens) {
         let price = self.price;
-        // Of nothing that was counted nothing is known, unless it costs nothing anyway.
+        // Without a token count the cost is unknown, unless the model is free.
         let price = price.filter(|price| used.total() > 0 || *price == Price::FREE);
         used.cost_usd = price.map(|price| price.cost(used));
         let Some((reservation, reservation_id)) = self.state().call.take() else {
@@ -216,13 +217,13 @@ impl<'a> Budget<'a> {
         self.give_back(reservation_id, counted).await;
     }
 
-    /// Takes note that what the reply used is among what the job used. Until then its reservation stands for it,
-    /// should the attempt be interrupted.
+    /// Records that the job's usage contains that of the reply. Until then the reservation stands for it, in case the
+    /// attempt is interrupted.
     pub(crate) fn record(&self, used: &Tokens) {
         self.state().unconfirmed_usage.settle(used);
     }
 
-    /// Takes note of a try that failed, and reserves the same again for another. `false` if there may be none.
+    /// Records a failed try, and reserves the same again for the next. Returns `false` if there is no budget for it.
     pub(crate) async fn fail(&self, may_be_billed: bool, is_last: bool, used: Usage) -> bool {
         let call = self.state().call;
         let Some((reservation, reservation_id)) = call.filter(|_| may_be_billed || is_last) else {
@@ -272,7 +273,7 @@ impl<'a> Budget<'a> {
         Ok(None)
     }
 
-    /// Writes down what is reserved, so that it is known whatever comes of the call.
+    /// Commits the reservation to the log before the call, so that a later attempt knows it.
     async fn record_reservation(
         &self,
         reservation: Reservation,
@@ -287,12 +288,12 @@ impl<'a> Budget<'a> {
         Ok(self.log.commit(reserved).await?)
     }
 
-    /// Why the last request was given up, if that was for want of budget.
+    /// The limit or the error because of which the last request was not repeated.
     pub(crate) fn refusal(&self) -> Option<Result<LoopStop, BudgetError>> {
         self.state().refusal.take()
     }
 
-    /// Why the loop stopped: a reply that was cut at a lower cap than the job's was cut by the budget.
+    /// The stop reason of the loop. A reply that was cut at a lowered cap was cut by the budget.
     pub(crate) fn explain(&self, stop: LoopStop) -> LoopStop {
         match stop {
             LoopStop::MaxTokens => self.state().lowered.unwrap_or(stop),
@@ -300,7 +301,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// What is left of the job's own limits, each with the word for its end.
+    /// The rest of each of the job's own limits, with its stop reason.
     fn left(&self, used: &Usage) -> [(Remaining, LoopStop); 2] {
         let presumed = self.unconfirmed_usage().total();
         let Limits {
@@ -309,7 +310,7 @@ impl<'a> Budget<'a> {
             ..
         } = self.limits;
         let tokens = used.tokens.total().saturating_add(presumed.tokens);
-        // A worker from before there were prices may have left replies without one.
+        // Replies that older releases wrote have no cost.
         let cost = used.tokens.cost_usd;
         let cost = cost.or_else(|| Some(self.price?.cost(&used.tokens)));
         let cost = cost.unwrap_or_default() + presumed.cost;

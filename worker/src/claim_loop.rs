@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::attempt::{self, Signals};
+use crate::attempt::{self, AttemptSignals};
 use crate::heartbeat::Heartbeat;
 use crate::maintenance::{self, Keep, reaper};
 use crate::notifications::{self, JobSignals, RunningJobs};
@@ -125,7 +125,7 @@ impl Registration<'_> {
             match dead.run_until_cancelled(self.claim()).await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => {
-                    self.db.forget();
+                    self.db.reset();
                     tracing::warn!(error = &error as &dyn std::error::Error, "cannot claim");
                 }
                 None => break,
@@ -192,7 +192,7 @@ impl Registration<'_> {
 
     /// Begins an attempt.
     fn begin(&mut self, claimed: Claimed, makes_room: bool) {
-        let signals = Signals {
+        let signals = AttemptSignals {
             cancel: CancellationToken::new(),
             lost: self.dead.child_token(),
             drain: self.shutdown.drain.clone(),

@@ -54,7 +54,7 @@ pub(crate) async fn compact_if_full(
     replace(ports, transcript, cut, reply).await
 }
 
-/// Commits a log line, and with it everything that is to be summarised.
+/// Commits a log line and all events before it. `replace` looks up a reply among them.
 async fn announce(ports: &LoopPorts<'_>, size: u64, window: u32) -> Result<(), LoopError> {
     let line = LogLine {
         level: LogLevel::Info,

@@ -40,7 +40,7 @@ impl Heartbeat {
                 runtime
                     .block_on(stopped.run_until_cancelled(renew_while_alive(db, worker, silence)));
                 dead.cancel();
-                // Nobody may be waiting for it.
+                // Fails if the heartbeat was dropped and not stopped.
                 let _ = end.send(());
             })?;
         Ok(Self {
@@ -49,11 +49,11 @@ impl Heartbeat {
         })
     }
 
-    /// Ends the thread, and waits for the one bounded try that it may be making.
+    /// Ends the thread and waits for its end. A renewal that it is making is dropped.
     pub(crate) async fn stop(self) {
         let Self { stop, ended } = self;
         drop(stop);
-        // It panicked, and has ended too.
+        // An error means that the thread panicked: it has ended, too.
         let _ = ended.await;
     }
 }
@@ -73,9 +73,9 @@ async fn renew_while_alive(mut db: DedicatedConnection, worker: WorkerId, silenc
             }
             Ok(Err(error)) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot renew");
-                db.forget();
+                db.reset();
             }
-            Err(_) => db.forget(),
+            Err(_) => db.reset(),
         }
         let left = surrender.saturating_sub(renewed_at.elapsed());
         sleep(interval.saturating_sub(begun_at.elapsed()).min(left)).await;

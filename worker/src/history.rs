@@ -1,4 +1,4 @@
-//! Taking a loop up where another worker left it, or another job of its conversation: logs, folded.
+//! The history of a job and of its conversation: transcripts that are rebuilt from logs.
 
 mod earlier;
 
@@ -34,11 +34,11 @@ const UNKNOWN: &str = "It is not known whether this call ran: the attempt that m
 const UNSAVED: &str = "[The work moved to another machine. What the last calls did to files may be missing here: look \
                        before you rely on it.]";
 
-/// What earlier attempts left in the log.
+/// The events that earlier attempts left in the log.
 #[derive(Default)]
 pub(crate) struct History {
     events: Vec<EventData>,
-    /// Before which of them all that was said becomes a summary.
+    /// The index of the event before which a summary replaces all messages, and the summary.
     restart: Option<(usize, String)>,
 }
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use shared::agent::AgentSettings;
+use shared::asset::OutputKind;
 use shared::db::claim::Claimed;
 use shared::hook::Hooks;
-use shared::job::OutputKind;
 use shared::mcp::McpServer;
 use shared::secret::SecretNeed;
 use shared::skill::{Files, Network, Skill};
 use shared::tool::ToolName;
 
-/// How much of a result an agent reads, in bytes. The rest it can page through.
+/// The most bytes of a tool's output that an agent reads. It can page through the rest.
 const AGENT_OUTPUT_BYTES: usize = 50_000;
 
 /// The profile of a job.
@@ -19,30 +19,30 @@ pub(crate) struct JobProfile {
     pub(crate) instructions: Instructions,
     /// The tools that it gets.
     pub(crate) tools: Vec<ToolName>,
-    /// Which of its calls wait for a person, or are written down: its own rules and those of the job.
+    /// The rules for its calls (approval, audit log): its own and those of the job.
     pub(crate) hooks: Hooks,
     /// The kinds of files that it makes.
     pub(crate) outputs: Vec<OutputKind>,
-    /// How much of a tool's output the model reads, in bytes.
-    pub(crate) max_output_chars: usize,
-    /// What of the network its commands may reach.
+    /// The most bytes of a tool's output that the model reads.
+    pub(crate) max_output_bytes: usize,
+    /// The network that its commands may reach.
     pub(crate) network: Network,
-    /// The secrets that it is handed, and no others.
+    /// The secrets that it gets.
     pub(crate) secrets: Vec<SecretNeed>,
-    /// The servers whose tools it gets, too.
+    /// The MCP servers whose tools it gets.
     pub(crate) mcp_servers: Vec<McpServer>,
 }
 
 /// The instructions of a skill or an agent.
 pub(crate) enum Instructions {
-    /// What to do, and how, and with which files.
+    /// The instructions and files of a skill.
     Skill(Arc<Skill>),
-    /// Who it is, and how it works, if there is anything to say of that.
+    /// The persona and the instructions of an agent. Both may be empty.
     Agent { soul: String, instructions: String },
 }
 
 impl JobProfile {
-    /// The profile in which a job is to be done: that of its skill or of its agent; `None` if it has neither.
+    /// The profile of a job, from its skill or its agent; `None` if it has neither.
     pub(crate) fn of(claimed: &Claimed, skill: Option<&Arc<Skill>>) -> Option<Self> {
         let agent = claimed.request.agent.as_ref();
         let profile = match skill {
@@ -58,7 +58,7 @@ impl JobProfile {
         })
     }
 
-    /// The secrets that may be sent to hosts: none, unless it says to which.
+    /// The secrets that may be sent to hosts: none, unless the profile names the hosts.
     pub(crate) fn sent_secrets(&self) -> &[SecretNeed] {
         match self.network {
             Network::Hosts(_) => &self.secrets,
@@ -103,7 +103,7 @@ impl From<&Arc<Skill>> for JobProfile {
             tools: skill.tools.clone(),
             hooks: skill.hooks.clone(),
             outputs: skill.outputs.clone(),
-            max_output_chars: skill.max_output_chars,
+            max_output_bytes: skill.max_output_chars,
             network: skill.network.clone(),
             secrets: skill.secrets.clone(),
             mcp_servers: Vec::new(),
@@ -125,7 +125,7 @@ impl From<&AgentSettings> for JobProfile {
             tools: agent.tools.clone(),
             hooks: agent.hooks.clone(),
             outputs: outputs.collect(),
-            max_output_chars: AGENT_OUTPUT_BYTES,
+            max_output_bytes: AGENT_OUTPUT_BYTES,
             network: agent.network.clone(),
             secrets: agent.secrets.clone(),
             mcp_servers: agent.mcp_servers.clone(),

@@ -1,7 +1,7 @@
-//! The one writer of this process: it takes what all jobs have to say and commits it together.
+//! The log writer of this process, which commits the events of all jobs in batches.
 //!
-//! There is no timer. While a batch is on its way to the database the next one grows, and text that
-//! belongs together merges in it; so the database sets the pace.
+//! There is no timer. While a batch is on its way to the database the next one grows, and adjacent text merges in it;
+//! so the database sets the pace.
 
 mod batch;
 mod position;
@@ -9,7 +9,6 @@ mod redaction;
 mod refused;
 mod writer;
 
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -20,13 +19,13 @@ use crate::telemetry::LogMeters;
 use position::LogPosition;
 use redaction::EventRedactor;
 use shared::db::Pool;
-use shared::db::log::{Lease, Next};
+use shared::db::log::{Lease, RunTransition};
 use shared::event::EventData;
 use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 use writer::BatchWriter;
 
-/// Commands that wait for the writer before those who bring more have to wait themselves.
+/// Commands that wait for the writer. At this many, senders wait too.
 const QUEUE_LENGTH: usize = 1024;
 
 /// Opens logs.
@@ -52,7 +51,7 @@ enum LogCommand {
     Write {
         lease: Lease,
         events: Vec<EventData>,
-        next: Next,
+        next: RunTransition,
         written: Option<Written>,
     },
 }
@@ -93,45 +92,40 @@ impl LogWriter {
 impl JobLog {
     /// Keeps these secrets out of all that is appended from now on.
     pub(crate) fn hide(&self, redactor: Arc<Redactor>) {
-        // Who does it twice hides the same: an attempt has one set of secrets.
+        // A second call would hide the same secrets: an attempt has one set.
         let _ = self.redaction.set(EventRedactor::new(redactor));
-    }
-
-    /// What finds the job's secrets; `None` if it has none.
-    pub(crate) fn redactor(&self) -> Option<Arc<Redactor>> {
-        self.redaction.get().map(|events| events.redactor.clone())
-    }
-
-    /// The text without the job's secrets, for what is shown elsewhere than in the log.
-    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.redaction.get() {
-            Some(events) => events.redactor.redact(text),
-            None => Cow::Borrowed(text),
-        }
     }
 
     /// Appends an event some time soon, after those before it.
     pub(crate) async fn append(&self, event: EventData) {
-        self.write(vec![event], Next::Continue, None).await;
+        self.write(vec![event], RunTransition::Continue, None).await;
     }
 
     /// Appends an event and waits until it is committed, and with it all before it.
     pub(crate) async fn commit(&self, event: EventData) -> Result<(), LeaseLost> {
-        self.commit_all(vec![event], Next::Continue).await
+        self.commit_all(vec![event], RunTransition::Continue).await
     }
 
     /// Appends the last events of this lease, and waits until they are committed.
-    pub(crate) async fn finish(self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
+    pub(crate) async fn finish(
+        self,
+        events: Vec<EventData>,
+        next: RunTransition,
+    ) -> Result<(), LeaseLost> {
         self.commit_all(events, next).await
     }
 
-    async fn commit_all(&self, events: Vec<EventData>, next: Next) -> Result<(), LeaseLost> {
+    async fn commit_all(
+        &self,
+        events: Vec<EventData>,
+        next: RunTransition,
+    ) -> Result<(), LeaseLost> {
         let (written, answer) = oneshot::channel();
         self.write(events, next, Some(written)).await;
         answer.await.unwrap_or(Err(LeaseLost))
     }
 
-    async fn write(&self, events: Vec<EventData>, next: Next, written: Option<Written>) {
+    async fn write(&self, events: Vec<EventData>, next: RunTransition, written: Option<Written>) {
         let (events, next) = match self.redaction.get() {
             Some(redaction) => (redaction.redact(events), redaction.redact_transition(next)),
             None => (events, next),
@@ -167,6 +161,6 @@ impl EventSink for JobLog {
     }
 
     fn redactor(&self) -> Option<Arc<Redactor>> {
-        self.redactor()
+        self.redaction.get().map(|events| events.redactor.clone())
     }
 }

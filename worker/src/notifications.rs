@@ -132,12 +132,8 @@ mod tests {
         let running = RunningJobs::default();
         let job = JobId::new();
         let lease = |number| Lease { job, number };
-        let job_signals = || JobSignals {
-            cancel: CancellationToken::new(),
-            has_tenant_budget: Arc::default(),
-        };
-        let first = running.enter(lease(1), job_signals());
-        let second = running.enter(lease(3), job_signals());
+        let first = running.enter(lease(1), JobSignals::default());
+        let second = running.enter(lease(3), JobSignals::default());
         assert!(!running.knows(lease(1)));
         drop(first);
         assert!(running.knows(lease(3)));

@@ -1,11 +1,11 @@
-//! The ports of the loop: everything that it needs from the outside.
+//! The ports of the loop: its model, tools, log, workspace and budget.
 
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use shared::db;
 use shared::id::JobId;
-use shared::job::Limits;
+use shared::limits::Limits;
 use shared::message::ToolCall;
 use shared::model_name::ModelName;
 use shared::telemetry::trace::Span;
@@ -18,7 +18,7 @@ use crate::loop_error::LoopError;
 use crate::telemetry::Meters;
 use crate::transcript::Transcript;
 
-/// Everything that the loop needs from the outside.
+/// The dependencies of the loop. Tests script those that are traits.
 pub(crate) struct LoopPorts<'a> {
     pub(crate) job: JobId,
     pub(crate) model_name: &'a ModelName,
@@ -54,7 +54,7 @@ pub(crate) trait LoopTools: Sync {
     /// The tools as the model sees them.
     fn specs(&self) -> Vec<Arc<ToolSpec>>;
 
-    /// The open calls that need an approval nobody was asked for; empty if the next call can run.
+    /// The open calls whose approval must be requested; empty if the next call can run.
     fn unapproved(&self, transcript: &Transcript) -> Vec<ToolCall>;
 
     /// Runs the next call, and calls after it that can run at the same time. Each gets exactly one result.

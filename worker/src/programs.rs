@@ -18,7 +18,7 @@ use worker_sandbox::{NODE_PATH, Sandbox};
 pub(crate) use search::search;
 pub use version::versions;
 
-/// Where commands find programs: the `PATH` that they are given.
+/// The folders of programs: the `PATH` of commands.
 const FOLDERS: [&str; 6] = [
     "/usr/local/sbin",
     "/usr/local/bin",

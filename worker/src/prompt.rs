@@ -5,7 +5,7 @@ mod system;
 use serde_json::{Map, Value};
 
 use crate::attachment::Attachment;
-use crate::staging::Staged;
+use crate::staging::StagedInput;
 use worker_model::Part;
 
 pub(crate) use system::system;
@@ -14,7 +14,7 @@ pub(crate) use system::system;
 pub(crate) fn first_message(
     prompt: &str,
     parameters: &Map<String, Value>,
-    inputs: &[Staged],
+    inputs: &[StagedInput],
 ) -> Vec<Part> {
     let mut parts = vec![Part::Text(prompt.to_owned())];
     if !parameters.is_empty() {

@@ -12,11 +12,11 @@ pub(crate) struct Question<'a> {
     pub(crate) measured: Option<Measured>,
     /// The usage of the job so far.
     pub(crate) used: Usage,
-    /// How much the reply matters. The deltas of a required reply go to the log as they arrive.
+    /// Whether the loop needs the reply. The deltas of a required reply go to the log as they arrive.
     pub(crate) urgency: Urgency,
 }
 
-/// How much a reply matters.
+/// Whether the loop needs a reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
     /// The loop ends without it. The call waits for budget that others may return, and accepts a shorter reply.

@@ -32,7 +32,7 @@ pub struct Settings {
     pub home: PathBuf,
     /// Jobs that it runs at once.
     pub slots: u32,
-    /// How long a worker may be silent, in whole seconds; the same for all.
+    /// The time for which a worker may be silent, in whole seconds; the same for all workers.
     pub silence: Duration,
     /// Private networks that inputs may be fetched from.
     pub fetch_allowed: Vec<IpNet>,

@@ -17,7 +17,7 @@ use crate::worker_context::WorkerContext;
 use worker_tool::SKILL_FOLDER;
 use worker_workspace::Workspace;
 
-/// How long the store may take for a skill; then another attempt is due.
+/// The timeout of reading a skill from the store. After it the attempt fails.
 const LOAD_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The skill of a job; `None` if it runs an agent.

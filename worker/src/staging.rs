@@ -1,4 +1,4 @@
-//! Putting a job's inputs into its workspace.
+//! Staging of a job's inputs in its workspace.
 
 mod kept;
 
@@ -12,7 +12,7 @@ use shared::asset::{HEAD_BYTES, Upload, content_type_of, file_name};
 use shared::id::AssetId;
 use shared::job::{Input, JobError, JobErrorCode};
 
-use crate::attachment::{self, Attachment};
+use crate::attachment::{self, Attachment, AttachmentSelection};
 use crate::attempt_error::AttemptError;
 use crate::worker_context::WorkerContext;
 use kept::KeptInputs;
@@ -21,13 +21,13 @@ use worker_egress::net::{self, FetchError};
 use worker_workspace::Workspace;
 
 /// An input in the workspace.
-pub(crate) struct Staged {
+pub(crate) struct StagedInput {
     /// Its name there.
     pub(crate) name: String,
     pub(crate) content_type: String,
     /// Bytes.
     pub(crate) size: u64,
-    /// What the model sees of it.
+    /// The part of it that is in the prompt.
     pub(crate) attachment: Attachment,
 }
 
@@ -39,10 +39,10 @@ pub(crate) async fn stage(
     claimed: &Claimed,
     workspace: &Workspace,
     reserved: Option<&str>,
-) -> Result<Vec<Staged>, AttemptError> {
+) -> Result<Vec<StagedInput>, AttemptError> {
     let mut taken: HashSet<_> = reserved.into_iter().map(str::to_owned).collect();
     let mut staged = Vec::new();
-    let mut selection = attachment::AttachmentSelection::of(claimed.request.inputs.len());
+    let mut selection = AttachmentSelection::of(claimed.request.inputs.len());
     let job = &claimed.job;
     let kept = KeptInputs::open(&context.assets, job.id, job.attempt).await;
     let mut kept = kept.map_err(AttemptError::Internal)?;
@@ -117,9 +117,9 @@ async fn write(
     workspace: &Workspace,
     name: String,
     mut chunks: Chunks,
-    selection: &mut attachment::AttachmentSelection,
+    selection: &mut AttachmentSelection,
     mut copy: Option<&mut Upload>,
-) -> Result<Staged, AttemptError> {
+) -> Result<StagedInput, AttemptError> {
     let mut file = workspace
         .create_file(&name, 0o644)
         .map_err(AttemptError::internal)?;
@@ -143,7 +143,7 @@ async fn write(
     let content_type = content_type_of(&name, &kept);
     let content = keep_all.then(|| kept.freeze());
     let attachment = selection.add(&name, &content_type, content).await;
-    Ok(Staged {
+    Ok(StagedInput {
         name,
         content_type,
         size,

@@ -13,7 +13,7 @@ use shared::secret::SecretNeed;
 use shared::tool::ToolName;
 
 use worker_model::ToolSpec;
-use worker_tool::{self, Tool};
+use worker_tool::Tool;
 use worker_workspace::Redactor;
 
 pub(crate) use definition::{ToolDefinitions, ToolboxError};
@@ -63,7 +63,7 @@ impl Toolbox {
         Ok(Self { entries })
     }
 
-    /// Adds a tool under the same rules, whose arguments are checked by that schema. Nobody has its name yet.
+    /// Adds a tool under the same rules, whose arguments are checked by that schema. Its name must be new.
     pub(crate) fn add(&mut self, tool: Box<dyn Tool>, schema: Schema, hooks: &Hooks) {
         let spec = Arc::new(tool.spec());
         debug_assert!(self.entry(&spec.name).is_none(), "{} is new", spec.name);
@@ -74,7 +74,7 @@ impl Toolbox {
         });
     }
 
-    /// How the model sees them.
+    /// The tools as the model sees them.
     pub(crate) fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.entries
             .iter()
@@ -82,10 +82,8 @@ impl Toolbox {
             .collect()
     }
 
-    /// The tool that a call is for, if the call makes sense. An error says what is wrong with it,
-    /// without the values that the redactor knows.
-    ///
-    /// Nothing has happened yet when this decides, and nothing that it refuses happens.
+    /// The tool that a call is for, if the call is valid. An error says what is wrong with the call, without the values
+    /// that the redactor knows. A call that is refused here has no effect.
     pub(super) fn admit(
         &self,
         call: &ToolCall,
@@ -105,7 +103,7 @@ impl Toolbox {
         Ok(&*entry.tool)
     }
 
-    /// What calls of that name are in numbers and spans: there are few, whatever servers offer and models make up.
+    /// The label of a tool in metrics and spans. There are few, whatever servers offer and models make up.
     pub(super) fn label(&self, name: &str) -> &'static str {
         let ours = ToolName::ALL.iter().find(|tool| tool.as_str() == name);
         match ours {
@@ -120,7 +118,7 @@ impl Toolbox {
         self.entry(name).map_or(Rule::Silent, |entry| entry.rule)
     }
 
-    /// Whether calls of that name change nothing. Those of no tool do not either.
+    /// Whether calls of that name change nothing. Calls of unknown tools change nothing either.
     pub(super) fn is_read_only(&self, name: &str) -> bool {
         let entry = self.entry(name);
         entry.is_none_or(|entry| entry.tool.is_read_only())
@@ -146,8 +144,8 @@ impl Toolbox {
     }
 }
 
-/// What is wrong with arguments, found anew without secrets: in words that are cut, and in pointers, which
-/// have escapes of their own, they could not be recognised any more.
+/// The faults of the redacted arguments. In the faults of the original arguments the redactor could miss a secret,
+/// because messages are cut and pointers are escaped.
 fn faults_without_secrets(
     schema: &Schema,
     call: &ToolCall,

@@ -6,9 +6,9 @@ mod render;
 
 use std::collections::{HashMap, VecDeque};
 
-use shared::event::{ApprovalResolved, ToolCompleted};
+use shared::event::{ApprovalResolved, Progress, ToolCompleted};
 use shared::id::JobId;
-use shared::job::{LoopStop, Progress};
+use shared::job::LoopStop;
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
 pub(crate) use cut::Cut;
@@ -29,7 +29,7 @@ pub(crate) struct Transcript {
     messages: Vec<Message>,
     /// The jobs of which they are; the last is the one that runs.
     segments: Vec<JobSegment>,
-    /// What stands for all that is not among the messages any more.
+    /// The summary of what is not among the messages any more.
     summary: Option<Part>,
     /// Replies before this one read more than is there now: their counts of tokens say nothing.
     measured_from: usize,
@@ -41,11 +41,11 @@ pub(crate) struct Transcript {
     summaries_asked: u32,
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
-    /// What people said to calls that waited for them, by the call's id.
+    /// Decisions about calls that needed an approval, by call id.
     decisions: HashMap<String, ApprovalResolved>,
-    /// What the model is to know when it is asked next.
+    /// Notes that the model reads with the next request.
     notes: Vec<Part>,
-    /// What the job has come to.
+    /// The progress of the job.
     pub(crate) progress: Progress,
 }
 
@@ -106,7 +106,7 @@ impl Transcript {
         });
     }
 
-    /// What the model is shown.
+    /// The messages that the model reads.
     pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -121,7 +121,7 @@ impl Transcript {
         self.open.iter()
     }
 
-    /// Why the loop is over; `None` if the model is to be asked (again).
+    /// The stop reason of the loop; `None` if the model must be asked (again).
     pub(crate) fn stop(&self, max_iterations: u32) -> Option<LoopStop> {
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             match last.stop_reason {
@@ -206,7 +206,7 @@ impl Transcript {
         self.decisions.insert(decision.call_id.clone(), decision);
     }
 
-    /// What was said to a call that waited; `None` if nobody was asked.
+    /// The decision about a call that needed an approval; `None` if none was requested.
     pub(crate) fn decision(&self, call_id: &str) -> Option<&ApprovalResolved> {
         self.decisions.get(call_id)
     }

@@ -22,30 +22,30 @@ use crate::toolbox::ToolDefinitions;
 /// Everything that the attempts of a worker share.
 pub(crate) struct WorkerContext {
     pub(crate) pool: Pool,
-    /// How long a worker may be silent before others take over its jobs.
+    /// The time for which a worker may be silent before others take over its jobs.
     pub(crate) silence: Duration,
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,
-    /// Open secrets; without them there are none.
+    /// The keys of secrets. Without them, jobs that need secrets fail.
     pub(crate) master_keys: Option<MasterKeys>,
-    /// Asks the providers.
+    /// The HTTP client for model providers.
     pub(crate) http: Client,
-    /// Asks whatever a client named.
+    /// The HTTP client for inputs by URL.
     pub(crate) fetch: FetchClient,
-    /// Asks whatever a model named.
+    /// The HTTP clients of tools.
     pub(crate) web: WebClients,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub(crate) egress_allowed: Arc<[IpNet]>,
     pub(crate) log: LogWriter,
-    /// What operators see of it all.
+    /// The metrics of the worker.
     pub(crate) meters: Meters,
-    /// Where commands run.
+    /// The sandbox in which commands run.
     pub(crate) sandbox: Sandbox,
     /// Commands that may run at once.
     pub(crate) commands: Semaphore,
     /// Tool definitions that all jobs share.
     pub(crate) tool_definitions: ToolDefinitions,
-    /// Where workspaces are made.
+    /// The folder of the workspaces.
     pub(crate) workspaces: WorkspaceRoot,
 }

@@ -14,19 +14,19 @@ use crate::problem::ApiError;
 use crate::query;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// What the name of a session's cookie begins with. Cookies ignore ports, so the port is part of the name.
+/// The prefix of the name of a session cookie. Cookies ignore ports, so the port is part of the name.
 const COOKIE_NAME: &str = "skillet_session_";
 
-/// A credential that was found valid.
-pub(super) enum Valid {
+/// A valid credential.
+pub(super) enum Credential {
     /// A key, or a session of it.
     Key(Presented),
-    /// A token for one job, made with that key.
+    /// A token for one job, which that key created.
     Token(Presented),
 }
 
-/// Finds out who asks.
-pub(super) async fn find(request: &ServiceRequest) -> Result<Valid, ApiError> {
+/// Finds the credential of a request and checks it.
+pub(super) async fn find(request: &ServiceRequest) -> Result<Credential, ApiError> {
     let pool = request
         .app_data::<Data<Pool>>()
         .expect("the application has a pool");
@@ -35,11 +35,11 @@ pub(super) async fn find(request: &ServiceRequest) -> Result<Valid, ApiError> {
         let secret = header.to_str().ok().and_then(bearer);
         let secret = secret.ok_or(ApiError::Unauthorized)?;
         let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
-        return key.map(Valid::Key).ok_or(ApiError::UnknownKey);
+        return key.map(Credential::Key).ok_or(ApiError::UnknownKey);
     }
     let mut pairs = query::pairs(request.query_string()).into_iter();
     if let Some((_, token)) = pairs.find(|(name, _)| name == query::TOKEN) {
-        return by_token(request, pool, &token).await.map(Valid::Token);
+        return by_token(request, pool, &token).await.map(Credential::Token);
     }
     let origins = request.app_data::<Data<Origins>>();
     let origins = origins.expect("the application has origins").clone();
@@ -48,7 +48,7 @@ pub(super) async fn find(request: &ServiceRequest) -> Result<Valid, ApiError> {
     };
     refuse_cross_site(request, &origins)?;
     let key = db::browser_session::get_key(pool.get_ref(), &cookie).await?;
-    key.map(Valid::Key).ok_or(ApiError::Unauthorized)
+    key.map(Credential::Key).ok_or(ApiError::Unauthorized)
 }
 
 /// The scheme's name is not case-sensitive (RFC 9110, section 11.1).
@@ -96,13 +96,13 @@ impl Readable {
     }
 }
 
-/// The name of the session's cookie of this service.
+/// The name of the session cookie of this service.
 pub(crate) fn cookie_name(port: u16, is_secure: bool) -> String {
     let prefix = if is_secure { "__Secure-" } else { "" };
     format!("{prefix}{COOKIE_NAME}{port}")
 }
 
-/// The session's cookie of a request.
+/// The session cookie of a request.
 pub(crate) fn session_cookie(request: &HttpRequest, origins: &Origins) -> Option<String> {
     let port = request.app_config().local_addr().port();
     let name = cookie_name(port, origins.is_secure());
@@ -115,9 +115,9 @@ pub(crate) fn session_cookie(request: &HttpRequest, origins: &Origins) -> Option
     })
 }
 
-/// Refuses requests with a cookie that a page of another site, or of another port of this host, has caused: browsers
-/// send `SameSite=Strict` cookies along with those of another port. Over plain HTTP to a name, browsers do not send
-/// `Sec-Fetch-Site`; `Origin` then tells for methods that change something.
+/// Refuses requests with a cookie that a page of another origin sent. `SameSite=Strict` is not enough: browsers send
+/// such cookies with requests from other ports of the same host. Over plain HTTP to a host name, browsers do not send
+/// `Sec-Fetch-Site`; then `Origin` is checked, which they send with methods that change something.
 fn refuse_cross_site(request: &ServiceRequest, origins: &Origins) -> Result<(), ApiError> {
     let header = |name: HeaderName| {
         let value = request.headers().get(name);

@@ -44,7 +44,7 @@ pub(crate) async fn limit(
     });
     let response = next.call(request).await?.map_into_boxed_body();
     Ok(response.map_body(|_, body| {
-        BoxBody::new(Answer {
+        BoxBody::new(ResponseBody {
             body,
             _request: payload,
         })
@@ -73,13 +73,13 @@ fn time_of(bytes: usize) -> Duration {
     Duration::from_secs(1) * bytes / MIN_BYTES_PER_SECOND
 }
 
-/// An answer together with the body of its request.
-struct Answer {
+/// The body of a response, together with the body of its request.
+struct ResponseBody {
     body: BoxBody,
     _request: Shared,
 }
 
-impl MessageBody for Answer {
+impl MessageBody for ResponseBody {
     type Error = Box<dyn std::error::Error>;
 
     fn size(&self) -> BodySize {

@@ -1,5 +1,5 @@
-//! All that is wrong with the shape of a body at once. A deserializer stops at the first error, so each field that is
-//! wrong is put right with something of the right shape, and the body is read again.
+//! All errors in the shape of a body. A deserializer stops at the first error, so each invalid field is replaced with a
+//! valid value, and the body is deserialized again.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::fault;
 use crate::problem::FieldError;
 
-/// Errors of one answer.
+/// The most errors of one response.
 const MAX_ERRORS: usize = 20;
-/// The largest body that is read more than once.
+/// The largest body that is deserialized more than once. For larger ones, only the first error is returned.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// All errors of the body, of which the first is known.
+/// All errors of the body, beginning with `first`.
 pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -> Vec<FieldError> {
     let mut faults = vec![first];
     if bytes.len() > MAX_BYTES {
@@ -21,13 +21,13 @@ pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -
     let Ok(mut body) = serde_json::from_slice::<Value>(bytes) else {
         return faults;
     };
-    // A field that is there twice is there once in a value, so it may be right now.
-    if faults_of::<T>(&body).as_ref() != faults.first() {
+    // A `Value` has each field once, so the error of a duplicate field is gone.
+    if first_fault::<T>(&body).as_ref() != faults.first() {
         return faults;
     }
     let mut fault = faults[0].clone();
     for _ in 1..MAX_ERRORS {
-        let Some(Some(next)) = put_right::<T>(&mut body, &fault) else {
+        let Some(Some(next)) = replace_invalid::<T>(&mut body, &fault) else {
             break;
         };
         if faults.iter().all(|known| known.pointer != next.pointer) {
@@ -39,56 +39,66 @@ pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -
 }
 
 /// The first error of the body's shape.
-fn faults_of<T: DeserializeOwned>(body: &Value) -> Option<FieldError> {
+fn first_fault<T: DeserializeOwned>(body: &Value) -> Option<FieldError> {
     let error = serde_path_to_error::deserialize::<_, T>(body).err()?;
     Some(fault::describe(error.path(), &error.inner().to_string()))
 }
 
-/// Puts a field right, and returns the error that comes next, if there is one; `None` if nothing fits.
-fn put_right<T: DeserializeOwned>(
+/// Replaces an invalid field with a valid value. Returns the next error of the body, if there is one; `None` if no
+/// value is valid.
+fn replace_invalid<T: DeserializeOwned>(
     body: &mut Value,
     fault: &FieldError,
 ) -> Option<Option<FieldError>> {
     let (parent, name) = fault.pointer.rsplit_once('/')?;
     let name = name.replace("~1", "/").replace("~0", "~");
-    let mut fillers: Vec<_> = fillers(&fault.detail).collect();
+    let mut candidates = candidates(&fault.detail);
     let mut tries = 0;
-    while let Some(filler) = fillers.get(tries).cloned() {
+    while let Some(candidate) = candidates.get(tries).cloned() {
         tries += 1;
-        let mut tried = body.clone();
-        let parent = tried.pointer_mut(parent)?;
-        match (parent, filler) {
-            (Value::Object(fields), None) => drop(fields.remove(&name)),
-            (Value::Object(fields), Some(filler)) => drop(fields.insert(name.clone(), filler)),
-            (Value::Array(items), Some(filler)) => {
-                *items.get_mut(name.parse::<usize>().ok()?)? = filler;
-            }
-            _ => continue,
-        }
-        let next = faults_of::<T>(&tried);
+        let Some(previous) = put(body, parent, &name, candidate) else {
+            continue;
+        };
+        let next = first_fault::<T>(body);
         let is_right = next.as_ref().is_none_or(|next| {
             next.pointer != fault.pointer
                 && !next.pointer.starts_with(&format!("{}/", fault.pointer))
         });
         if is_right {
-            *body = tried;
             return Some(next);
         }
-        // A value of the right type that is not allowed: the error says which ones are.
+        put(body, parent, &name, previous);
+        // The type was right and the value was not: the new error proposes one.
         let proposed = next.and_then(|next| proposal(&next.detail)).map(Some);
-        fillers.extend(proposed.filter(|proposed| !fillers.contains(proposed)));
+        candidates.extend(proposed.filter(|proposed| !candidates.contains(proposed)));
     }
     None
 }
 
-/// What may be of the right shape: what the error itself proposes, a value of each kind, or nothing.
-fn fillers(detail: &str) -> impl Iterator<Item = Option<Value>> {
-    let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
-    let proposed = proposal(detail).into_iter();
-    proposed.chain(kinds).map(Some).chain([None])
+/// Puts a value into a field, or removes the field. Returns the previous value; `None` if the parent has no such place.
+fn put(body: &mut Value, parent: &str, name: &str, value: Option<Value>) -> Option<Option<Value>> {
+    match (body.pointer_mut(parent)?, value) {
+        (Value::Object(fields), Some(value)) => Some(fields.insert(name.to_owned(), value)),
+        (Value::Object(fields), None) => Some(fields.remove(name)),
+        (Value::Array(items), Some(value)) => {
+            let item = items.get_mut(name.parse::<usize>().ok()?)?;
+            Some(Some(std::mem::replace(item, value)))
+        }
+        _ => None,
+    }
 }
 
-/// A value that the error itself calls right.
+/// Values to try: the one that the error proposes, one of each kind, and none.
+fn candidates(detail: &str) -> Vec<Option<Value>> {
+    if detail.starts_with("unknown field") {
+        return vec![None];
+    }
+    let kinds = [json!("a"), json!(1), json!(true), json!([]), json!({})];
+    let proposed = proposal(detail).into_iter();
+    proposed.chain(kinds).map(Some).chain([None]).collect()
+}
+
+/// A value that the error proposes.
 fn proposal(detail: &str) -> Option<Value> {
     detail
         .strip_prefix("must be one of: ")

@@ -2,7 +2,7 @@
 
 mod request;
 
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
@@ -77,13 +77,13 @@ pub(crate) async fn get_agent(
     name: Path<String>,
     query: Query<GetAgent>,
     pool: Data<Pool>,
-) -> Result<actix_web::web::Json<Agent>, ApiError> {
+) -> Result<JsonResponse<Agent>, ApiError> {
     let absent = ApiError::NotFound("agent");
     if !is_name(&name) {
         return Err(absent);
     }
     let stored = db::agent::get(&**pool, caller.tenant, &name, query.version).await?;
-    read(stored.ok_or(absent)?).map(actix_web::web::Json)
+    read(stored.ok_or(absent)?).map(JsonResponse)
 }
 
 /// Removes an agent. Of `default`, the built-in one comes back.
@@ -127,15 +127,15 @@ pub(crate) async fn list_agents(
     caller: Caller,
     pool: Data<Pool>,
     query: Query<ListAgents>,
-) -> Result<actix_web::web::Json<AgentPage>, ApiError> {
+) -> Result<JsonResponse<AgentPage>, ApiError> {
     let ListAgents { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let after = cursor::text(cursor.as_deref())?;
     let stored = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
     let page = Page::of(stored, limit, |agent| agent.name.clone());
-    // Who asks for one by its name is told why it cannot be read.
+    // `get_agent` says why an agent cannot be read.
     let agents = page.data.into_iter().filter_map(|stored| read(stored).ok());
-    Ok(actix_web::web::Json(Page {
+    Ok(JsonResponse(Page {
         data: agents.collect(),
         next_cursor: page.next_cursor,
     }))

@@ -7,8 +7,9 @@ pub(crate) use resolve::resolve_approval;
 use actix_web::get;
 use actix_web::web::{Data, Json, Path};
 use serde::Deserialize;
-use shared::approval::{Approval, ApprovalStatus};
+use shared::approval::Approval;
 use shared::db::{self, Pool};
+use shared::event::ApprovalStatus;
 use shared::id::{ApprovalId, JobId, TenantId};
 use utoipa::IntoParams;
 

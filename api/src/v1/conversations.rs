@@ -3,7 +3,7 @@
 mod messages;
 
 use actix_web::http::header::LOCATION;
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -120,7 +120,7 @@ pub(crate) async fn list_conversations(
     caller: Caller,
     pool: Data<Pool>,
     query: Query<ListConversations>,
-) -> Result<actix_web::web::Json<ConversationPage>, ApiError> {
+) -> Result<JsonResponse<ConversationPage>, ApiError> {
     let ListConversations {
         external_id,
         limit,
@@ -136,9 +136,7 @@ pub(crate) async fn list_conversations(
         limit + 1,
     )
     .await?;
-    Ok(actix_web::web::Json(Page::of(found, limit, |it| {
-        it.id.to_string()
-    })))
+    Ok(JsonResponse(Page::of(found, limit, |it| it.id.to_string())))
 }
 
 /// Removes a conversation, and the files that were kept for its next job. Its jobs stay, each for itself.

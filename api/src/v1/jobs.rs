@@ -1,6 +1,5 @@
 //! `/v1/jobs`
 
-mod answer;
 mod approvals;
 mod batch;
 mod budget;
@@ -11,6 +10,7 @@ mod header;
 mod list;
 mod place;
 mod request;
+mod response;
 mod retry;
 mod stored_request;
 mod stream;
@@ -23,7 +23,6 @@ pub(crate) use batch::create_jobs;
 pub(crate) use cancel::cancel_job;
 pub(crate) use create::create_job;
 pub(crate) use events::list_events;
-use list::JobPage;
 pub(crate) use list::list_jobs;
 pub(crate) use request::{
     HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
@@ -39,8 +38,9 @@ use actix_web::{HttpRequest, HttpResponse, delete, get};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
-use shared::job::{Job, Status};
+use shared::job::{Job, JobRequest, Status};
 use shared::skill::Catalog;
+use sqlx::PgExecutor;
 
 use crate::auth::Caller;
 use crate::etag;
@@ -104,7 +104,7 @@ pub(crate) async fn delete_job(
     let mut transaction = pool.begin().await?;
     let ended = db::job::lock_ended(&mut transaction, caller.tenant, *job).await?;
     let Some(ended) = ended else {
-        // Whoever holds a connection may not wait for another: all could be held so.
+        // Releases the connection before `find` takes one: waiting for a second one could exhaust the pool.
         transaction.rollback().await?;
         find(&pool, caller.tenant, *job).await?;
         return Err(not_finished("cancel it first"));
@@ -125,6 +125,22 @@ async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError
     db::job::get(pool, tenant, job)
         .await?
         .ok_or(ApiError::NotFound("job"))
+}
+
+/// The stored request of a job.
+async fn find_request(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+    job: JobId,
+) -> Result<JobRequest, ApiError> {
+    let request = db::job::get_request(db, tenant, job).await?;
+    let request = request.ok_or(ApiError::NotFound("job"))?;
+    request.map_err(|_| ApiError::Conflict {
+        code: ErrorCode::JobUnreadable,
+        detail: "this release cannot read the request of this job, which another release stored; update the service, \
+                 or send the request as a new job"
+            .to_owned(),
+    })
 }
 
 fn not_finished(remedy: &str) -> ApiError {

@@ -1,6 +1,6 @@
 //! `/v1/keys`
 
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::{Deserialize, Serialize};
 use shared::db::{self, Pool};
@@ -112,7 +112,7 @@ pub(crate) async fn list_keys(
     _: Admin,
     pool: Data<Pool>,
     query: Query<ListKeys>,
-) -> Result<actix_web::web::Json<ApiKeyPage>, ApiError> {
+) -> Result<JsonResponse<ApiKeyPage>, ApiError> {
     let ListKeys {
         tenant_id,
         limit,
@@ -121,7 +121,7 @@ pub(crate) async fn list_keys(
     let limit = cursor::limit(limit)?;
     let before = cursor::parse(cursor.as_deref())?;
     let keys = db::key::list(&**pool, tenant_id, before, limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(keys, limit, |key| {
+    Ok(JsonResponse(Page::of(keys, limit, |key| {
         key.id.to_string()
     })))
 }

@@ -1,4 +1,4 @@
-//! `/v1/me`: who asks.
+//! `/v1/me`: the key of the request and its tenant.
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
@@ -54,7 +54,7 @@ struct BudgetLeft {
 
 /// Returns the key of the request, its tenant, and the tenant's limits and budget.
 #[utoipa::path(tag = "session", responses(
-    (status = 200, description = "Who asks", body = Me),
+    (status = 200, description = "The key, its tenant, limits and budget", body = Me),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/me")]

@@ -13,7 +13,7 @@ use crate::problem::{ApiError, Problem};
 /// The queue of all tenants. Counts stop at 10,000, which means 10,000 or more.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Queue {
-    /// Whether no job is begun.
+    /// Whether the queue is paused: no job starts.
     paused: bool,
     /// Jobs that a free slot could take.
     ready: i64,
@@ -27,9 +27,9 @@ pub(crate) struct Queue {
     waiting: i64,
     /// Since when the job that waits longest could have started; null if none waits.
     oldest: Option<DateTime<Utc>>,
-    /// Skills whose jobs are not begun.
+    /// Paused skills: none of their jobs starts.
     paused_skills: Vec<String>,
-    /// Tenants of which as many jobs run as may, while more of theirs wait or have waited.
+    /// Tenants that run as many jobs as they may, while more of their jobs wait or have waited.
     at_capacity: i64,
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn get_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>,
     find(&pool).await.map(Json)
 }
 
-/// Has no more jobs begun. Those that run go on, and new ones are accepted and wait.
+/// Stops starting jobs. Running jobs continue. New jobs are accepted and wait.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -54,7 +54,7 @@ pub(crate) async fn pause_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue
     find(&pool).await.map(Json)
 }
 
-/// Has jobs begun again.
+/// Starts jobs again.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

@@ -3,7 +3,7 @@
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, delete, get, put};
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::query::Query;
 
 type SecretPage = Page<Secret>;
 
-/// The master keys. Who asks for them where none is configured is told how to.
+/// The master keys. Without any, the error says how to configure one.
 pub(crate) struct Keys(Data<MasterKeys>);
 
 impl FromRequest for Keys {
@@ -141,12 +141,12 @@ pub(crate) async fn list_secrets(
     _: Keys,
     pool: Data<Pool>,
     query: Query<ListSecrets>,
-) -> Result<actix_web::web::Json<SecretPage>, ApiError> {
+) -> Result<JsonResponse<SecretPage>, ApiError> {
     let ListSecrets { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
     let after = cursor::text(cursor.as_deref())?;
     let secrets = db::secret::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(secrets, limit, |secret| {
+    Ok(JsonResponse(Page::of(secrets, limit, |secret| {
         secret.name.to_string()
     })))
 }

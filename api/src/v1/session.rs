@@ -1,4 +1,4 @@
-//! `/v1/session`: browsers trade a key for a cookie that scripts cannot read.
+//! `/v1/session`: browser sessions, with a cookie in place of a key.
 
 use actix_web::http::header::SET_COOKIE;
 use actix_web::web::Data;
@@ -13,10 +13,10 @@ use crate::body::Json;
 use crate::origin::Origins;
 use crate::problem::{ApiError, Problem};
 
-/// Seconds after which a session ends, however much it is used.
+/// The lifetime of the cookie in seconds. `db::browser_session` ends sessions after the same time.
 const MAX_AGE: u32 = 7 * 24 * 3600;
 
-/// A key to be traded for a session.
+/// The key of a new session.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSession {
@@ -52,7 +52,7 @@ pub(crate) async fn create_session(
         .finish())
 }
 
-/// Ends the session with whose cookie it is called.
+/// Ends the session of the request's cookie.
 #[utoipa::path(tag = "session", responses(
     (status = 204, description = "The session has ended"),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

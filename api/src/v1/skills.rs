@@ -29,14 +29,14 @@ use view::SkillView;
 type SkillPage = Page<SkillView>;
 
 /// A skill that a tenant's jobs can run.
-pub(crate) enum Found {
+pub(crate) enum AvailableSkill {
     /// The tenant has uploaded it.
     Uploaded(StoredSkill, Box<Skill>),
     /// The service has it.
     OfService(Arc<Skill>),
 }
 
-impl Found {
+impl AvailableSkill {
     /// The skill, which has its files only if the service has it.
     pub(crate) fn skill(&self) -> &Skill {
         match self {
@@ -71,15 +71,15 @@ pub(crate) async fn find_all(
     catalog: &Catalog,
     caller: &Caller,
     names: &[String],
-) -> Result<HashMap<String, Found>, ApiError> {
-    // What cannot be a name is none's, and may be nothing that the database takes.
+) -> Result<HashMap<String, AvailableSkill>, ApiError> {
+    // Text that is no valid name names nothing, and the database may not accept it.
     let names: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
     if names.is_empty() {
         return Ok(HashMap::new());
     }
     let of_service = names.iter().filter_map(|name| {
         let skill = catalog.get(name)?;
-        Some((name.clone(), Found::OfService(skill.clone())))
+        Some((name.clone(), AvailableSkill::OfService(skill.clone())))
     });
     let mut found: HashMap<_, _> = of_service.collect();
     let stored = if caller.has_skills {
@@ -98,7 +98,7 @@ pub(crate) async fn find_all(
                 "this release cannot read the skill `{name}`; upload it again: {error}"
             ),
         })?;
-        found.insert(name, Found::Uploaded(stored, Box::new(skill)));
+        found.insert(name, AvailableSkill::Uploaded(stored, Box::new(skill)));
     }
     Ok(found)
 }
@@ -109,7 +109,7 @@ async fn find(
     catalog: &Catalog,
     caller: &Caller,
     name: &str,
-) -> Result<Option<Found>, ApiError> {
+) -> Result<Option<AvailableSkill>, ApiError> {
     let names = [name.to_owned()];
     let mut found = find_all(pool, catalog, caller, &names).await?;
     Ok(found.remove(name))
@@ -169,7 +169,7 @@ pub(crate) async fn list_skills(
                 let view = SkillView::uploaded(&stored, &skill, &workers);
                 views.insert(stored.name, view);
             }
-            // An earlier release took it. Who asks for it by its name is told why.
+            // An earlier release accepted it. `get_skill` says why it cannot be read.
             Err(_) => drop(views.remove(&stored.name)),
         }
     }
@@ -197,8 +197,8 @@ pub(crate) async fn get_skill(
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
     let view = match found {
-        Found::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
-        Found::OfService(skill) => {
+        AvailableSkill::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
+        AvailableSkill::OfService(skill) => {
             SkillView::of_service(&skill, catalog.origin(&skill.name), &workers)
         }
     };

@@ -8,7 +8,7 @@ pub(crate) use budget::{get_tenant_budget, put_tenant_budget};
 pub(crate) use share::{get_tenant, update_tenant};
 pub(crate) use submit_limits::{get_submission_limits, put_submission_limits};
 
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::Deserialize;
 use shared::db::tenant::{Deleted, Tenant};
@@ -83,11 +83,11 @@ pub(crate) async fn list_tenants(
     _: Admin,
     pool: Data<Pool>,
     query: Query<ListTenants>,
-) -> Result<actix_web::web::Json<TenantPage>, ApiError> {
+) -> Result<JsonResponse<TenantPage>, ApiError> {
     let limit = cursor::limit(query.limit)?;
     let after = cursor::text(query.cursor.as_deref())?;
     let tenants = db::tenant::list(&**pool, after.as_deref(), limit + 1).await?;
-    Ok(actix_web::web::Json(Page::of(tenants, limit, |tenant| {
+    Ok(JsonResponse(Page::of(tenants, limit, |tenant| {
         tenant.name.clone()
     })))
 }

@@ -1,14 +1,14 @@
-//! A call, so that a person can judge it, and what they say.
+//! The text of the question about a tool call, and its answers.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 use shared::approval::Approval;
 
-/// The most of a call that is shown. What is longer is said to be.
+/// The longest question. The rest is left out, with a note.
 const MAX_CHARS: usize = 20_000;
 
-/// What a person typed.
+/// An answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Yes,
@@ -61,7 +61,7 @@ pub(crate) fn question(approval: &Approval) -> String {
     text
 }
 
-/// The text without what moves the cursor, turns the direction of writing or is not seen at all.
+/// The text with control characters, bidirectional controls and invisible characters escaped.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {

@@ -1,6 +1,6 @@
 //! `skillet doctor`.
 
-mod found;
+mod report;
 
 use serde_json::json;
 use shared::provider::Providers;
@@ -13,7 +13,7 @@ use crate::args::Doctor;
 use crate::config::Config;
 use crate::directory;
 use crate::service::Place;
-use found::{Found, SkillFound};
+use report::{DoctorReport, SkillStatus};
 
 /// `skillet doctor`
 ///
@@ -22,61 +22,61 @@ use found::{Found, SkillFound};
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);
-    let found = match Place::read(&home) {
-        Some(place) => Found::in_service(&place).await?,
+    let report = match Place::read(&home) {
+        Some(place) => DoctorReport::in_service(&place).await?,
         None => {
             let catalog = Catalog::load(options.skills_dir.as_deref())?;
-            Found::here(&options.sandbox, &catalog, &providers).await?
+            DoctorReport::here(&options.sandbox, &catalog, &providers).await?
         }
     };
     if options.json {
         print_json(&json!({
-            "service": found.service,
-            "postgres": found.database.as_ref().ok(),
+            "service": report.service,
+            "postgres": report.database.as_ref().ok(),
             "sandbox": {
-                "isolation": found.sandbox.as_ref().ok().map(|sandbox| sandbox.isolation),
-                "memory_limit": found.sandbox.as_ref().ok().map(|sandbox| sandbox.memory_limit),
-                "problem": found.sandbox.as_ref().err(),
+                "isolation": report.sandbox.as_ref().ok().map(|sandbox| sandbox.isolation),
+                "memory_limit": report.sandbox.as_ref().ok().map(|sandbox| sandbox.memory_limit),
+                "problem": report.sandbox.as_ref().err(),
             },
-            "programs": found.programs,
-            "program_versions": found.program_versions,
-            "skills": found.skills,
-            "providers": {"ready": found.ready_providers, "known": providers.names()},
+            "programs": report.programs,
+            "program_versions": report.program_versions,
+            "skills": report.skills,
+            "providers": {"ready": report.ready_providers, "known": providers.names()},
         }))?;
     } else {
-        show(&found, &providers);
+        show(&report, &providers);
     }
-    let has_database = found.service.is_none() || found.database.is_ok();
-    Ok(if has_database && found.sandbox.is_ok() {
+    let has_database = report.service.is_none() || report.database.is_ok();
+    Ok(if has_database && report.sandbox.is_ok() {
         Exit::Done
     } else {
         Exit::Failed
     })
 }
 
-fn show(found: &Found, providers: &Providers) {
-    match &found.service {
+fn show(report: &DoctorReport, providers: &Providers) {
+    match &report.service {
         Some(url) => print(&format!("The service at {url} has:")),
         None => print("No service runs here. This machine and this environment have:"),
     }
-    match (&found.database, &found.service) {
+    match (&report.database, &report.service) {
         (Ok(place), _) => print(&format!("✓ PostgreSQL {place}")),
         (Err(problem), Some(_)) => print(&format!("✗ PostgreSQL: {problem}")),
         (Err(problem), None) => print(&format!("– PostgreSQL: {problem}")),
     }
-    match &found.sandbox {
+    match &report.sandbox {
         Ok(sandbox) => {
             print(describe(sandbox.isolation));
             print(describe_memory(sandbox.memory_limit));
         }
         Err(problem) => print(&format!("✗ sandbox: {problem}\n")),
     }
-    show_skills(&found.skills);
-    show_models(found, providers);
+    show_skills(&report.skills);
+    show_models(report, providers);
 }
 
-fn show_skills(skills: &[SkillFound]) {
-    for SkillFound {
+fn show_skills(skills: &[SkillStatus]) {
+    for SkillStatus {
         name,
         missing,
         programs,
@@ -97,12 +97,12 @@ fn show_skills(skills: &[SkillFound]) {
     }
 }
 
-fn show_models(found: &Found, providers: &Providers) {
+fn show_models(report: &DoctorReport, providers: &Providers) {
     for name in providers.names() {
         let variable = providers.key_variable(&name).unwrap_or_default();
-        if found.ready_providers.contains(&name) {
+        if report.ready_providers.contains(&name) {
             print(&format!("✓ models of {name}"));
-        } else if found.service.is_some() {
+        } else if report.service.is_some() {
             print(&format!(
                 "– models of {name}: start the service with {variable}"
             ));

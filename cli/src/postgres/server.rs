@@ -13,7 +13,7 @@ use super::error::PostgresError;
 use super::installation::Binaries;
 use super::postmaster::{self, Holder};
 use super::settings::{self, Settings};
-use super::socket::{Answer, Socket};
+use super::socket::{Readiness, Socket};
 
 /// How long nothing at all may be heard: from a server that we spawned, or from a dying one that
 /// still holds the cluster, which takes 60 s in the worst case. Then the start fails.
@@ -70,18 +70,18 @@ impl Server {
             let answer = launch.socket.ask();
             let holder = launch.holder()?;
             match (&answer, &holder) {
-                (Answer::Ready, Holder::Server { pid }) => match child.take() {
+                (Readiness::Ready, Holder::Server { pid }) => match child.take() {
                     None => return Ok(launch.server(Process::Adopted { pid: *pid })),
                     Some(child) if child.id() == *pid => {
                         return Ok(launch.server(Process::Child(child)));
                     }
                     late => child = late,
                 },
-                (Answer::Later(_), _) => wait.heard(),
-                (Answer::Nobody, Holder::Nobody | Holder::Dead { .. }) if child.is_none() => {
+                (Readiness::Later(_), _) => wait.heard(),
+                (Readiness::Absent, Holder::Nobody | Holder::Dead { .. }) if child.is_none() => {
                     child = Some(launch.spawn(&holder)?);
                 }
-                (Answer::Nobody, Holder::Blank { for_good: true }) => {
+                (Readiness::Absent, Holder::Blank { for_good: true }) => {
                     launch.remove_blank_pid_file()?;
                 }
                 _ => {}

@@ -20,24 +20,24 @@ const MAX_PATH_BYTES: usize = 103;
 /// milliseconds; later counts as silence and is asked again.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the server says to a new connection.
-pub(super) enum Answer {
-    /// Welcome.
+/// The server's reply to a new connection.
+pub(super) enum Readiness {
+    /// It accepts connections.
     Ready,
-    /// Not now, and why: it starts up, recovers or shuts down.
+    /// It accepts none now, and why: it starts up, recovers or shuts down.
     Later(String),
-    /// Somebody may be there, but does not speak.
-    Mute(String),
-    /// Nobody listens.
-    Nobody,
+    /// It may be there, but does not reply.
+    Silent(String),
+    /// Nothing listens.
+    Absent,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Readiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ready => f.write_str("it answers, but it is not the server that holds the data"),
-            Self::Later(message) | Self::Mute(message) => f.write_str(message),
-            Self::Nobody => f.write_str("it does not listen"),
+            Self::Later(message) | Self::Silent(message) => f.write_str(message),
+            Self::Absent => f.write_str("it does not listen"),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Socket {
                     owner == rustix::process::geteuid().as_raw()
                         || !is_elsewhere && owner == account.uid()
                 };
-                refuse_a_stranger(&socket_directory, is_ours)?;
+                refuse_other_owners(&socket_directory, is_ours)?;
             }
             Err(error) => return Err(PostgresError::io("create", &socket_directory)(error)),
         }
@@ -98,10 +98,10 @@ impl Socket {
     }
 
     /// Connects as a client would, and leaves.
-    pub(super) fn ask(&self) -> Answer {
+    pub(super) fn ask(&self) -> Readiness {
         ask(&file_in(&self.directory)).unwrap_or_else(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Answer::Nobody,
-            _ => Answer::Mute(error.to_string()),
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Readiness::Absent,
+            _ => Readiness::Silent(error.to_string()),
         })
     }
 
@@ -127,8 +127,11 @@ fn file_in(directory: &Path) -> PathBuf {
     directory.join(SOCKET_NAME)
 }
 
-/// Anybody can make a directory under `/tmp`; in one of theirs a server of theirs could wait.
-fn refuse_a_stranger(directory: &Path, is_ours: impl Fn(u32) -> bool) -> Result<(), PostgresError> {
+/// Refuses a directory that another user owns. Anyone can make one under `/tmp`, with a server of their own in it.
+fn refuse_other_owners(
+    directory: &Path,
+    is_ours: impl Fn(u32) -> bool,
+) -> Result<(), PostgresError> {
     let metadata = directory
         .symlink_metadata()
         .map_err(PostgresError::io("look at", directory))?;
@@ -140,7 +143,7 @@ fn refuse_a_stranger(directory: &Path, is_ours: impl Fn(u32) -> bool) -> Result<
 }
 
 /// Speaks just enough of the protocol: a start-up message, the first reply, goodbye.
-fn ask(path: &Path) -> io::Result<Answer> {
+fn ask(path: &Path) -> io::Result<Readiness> {
     const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
     const TERMINATE: &[u8] = b"X\0\0\0\x04";
     const AUTHENTICATION: u8 = b'R';
@@ -153,11 +156,11 @@ fn ask(path: &Path) -> io::Result<Answer> {
     stream.read_exact(&mut head)?;
     if head[0] == AUTHENTICATION {
         stream.write_all(TERMINATE)?;
-        return Ok(Answer::Ready);
+        return Ok(Readiness::Ready);
     }
     let mut fields = Vec::new();
     stream.take(4096).read_to_end(&mut fields)?;
-    Ok(Answer::Later(message(&fields)))
+    Ok(Readiness::Later(message(&fields)))
 }
 
 /// The message in an error reply: fields that each begin with a letter and end with a zero.

@@ -33,7 +33,7 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct AssetStore {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// Saved workspaces of unfinished jobs. Losing one costs work, and no stored result.
-    pub(super) workspace_store: Arc<dyn ObjectStore>,
+    pub(super) workspaces: Arc<dyn ObjectStore>,
     pub(super) place: Arc<Place>,
     pub(super) cleanup: Cleanup,
 }
@@ -61,7 +61,7 @@ impl AssetStore {
         let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
             objects: Arc::new(files()?.with_fsync(true)),
-            workspace_store: Arc::new(files()?.with_automatic_cleanup(true)),
+            workspaces: Arc::new(files()?.with_automatic_cleanup(true)),
             place: Arc::new(Place::Folder(Folder::new(folder))),
             cleanup: Cleanup::on_current_runtime(),
         })
@@ -77,7 +77,7 @@ impl AssetStore {
         let objects = Arc::new(PrefixStore::new(s3, bucket.prefix().clone()));
         Ok(Self {
             objects: objects.clone(),
-            workspace_store: objects,
+            workspaces: objects,
             place: Arc::new(Place::Bucket(bucket)),
             cleanup: Cleanup::on_current_runtime(),
         })

@@ -29,12 +29,12 @@ impl AssetStore {
             Place::Folder(folder) => Some(folder.clone()),
             Place::Bucket(_) => None,
         };
-        WorkspaceStore::new(self.workspace_store.clone(), folder, job)
+        WorkspaceStore::new(self.workspaces.clone(), folder, job)
     }
 
     /// The jobs that have something there.
-    pub async fn list_workspace_stores(&self) -> Result<Vec<JobId>, StoreError> {
-        WorkspaceStore::list(&*self.workspace_store).await
+    pub async fn list_workspaces(&self) -> Result<Vec<JobId>, StoreError> {
+        WorkspaceStore::list(&*self.workspaces).await
     }
 }
 

@@ -9,10 +9,10 @@ use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::Connection;
-use super::log::{Append, Next};
+use super::log::{Append, RunTransition};
 use super::run::LockedRun;
-use crate::approval::{Answer, Approval, ApprovalStatus, resolve};
-use crate::event::{EventData, JobResumed, WaitReason};
+use crate::approval::{Answer, Approval, resolve};
+use crate::event::{ApprovalStatus, EventData, JobResumed, WaitReason};
 use crate::id::{ApprovalId, JobId, TenantId};
 use crate::stored::read_or_else;
 
@@ -139,9 +139,9 @@ pub async fn answer(
         base: run.last_seq,
         events,
         next: if goes_on {
-            Next::Resume
+            RunTransition::Resume
         } else {
-            Next::Continue
+            RunTransition::Continue
         },
     };
     super::log::append(db, &[append]).await?;

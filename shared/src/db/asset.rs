@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
+use uuid::Uuid;
 
 use super::{Connection, Pool};
 use crate::asset::{Asset, AssetStore, Sealed, StoreError};
@@ -128,7 +129,8 @@ pub async fn list(
     ids: &[AssetId],
 ) -> sqlx::Result<Vec<Asset>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
            from asset
            where tenant_id = $1 and id = any($2) and visible"#,
@@ -137,19 +139,11 @@ pub async fn list(
     )
     .fetch_all(db)
     .await?;
-    let assets = rows.into_iter().map(|row| Asset {
-        id: AssetId(row.id),
-        name: row.name,
-        content_type: row.content_type,
-        size: row.size,
-        sha256: row.sha256,
-        created_at: row.created_at,
-        content_url: Asset::content_url(AssetId(row.id)),
-    });
-    Ok(assets.collect())
+    Ok(rows.into_iter().map(Asset::from).collect())
 }
 
-/// The tenant's assets before `before`, the newest first; with `job`, those that it made or came with.
+/// The tenant's assets before `before`, the newest first; with `job`, only its outputs and
+/// inline inputs.
 pub async fn list_page(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -157,7 +151,8 @@ pub async fn list_page(
     before: Option<AssetId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Asset>> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        Row,
         r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
            from asset
            where tenant_id = $1 and visible
@@ -172,16 +167,7 @@ pub async fn list_page(
     )
     .fetch_all(db)
     .await?;
-    let assets = rows.into_iter().map(|row| Asset {
-        id: AssetId(row.id),
-        name: row.name,
-        content_type: row.content_type,
-        size: row.size,
-        sha256: row.sha256,
-        created_at: row.created_at,
-        content_url: Asset::content_url(AssetId(row.id)),
-    });
-    Ok(assets.collect())
+    Ok(rows.into_iter().map(Asset::from).collect())
 }
 
 /// The media types of those of the tenant's assets among `ids`, which new jobs are to begin with: for a while from now
@@ -363,4 +349,28 @@ pub async fn release_blob(
     }
     transaction.commit().await?;
     Ok(())
+}
+
+struct Row {
+    id: Uuid,
+    name: String,
+    content_type: String,
+    size: i64,
+    sha256: String,
+    created_at: DateTime<Utc>,
+}
+
+impl From<Row> for Asset {
+    fn from(row: Row) -> Self {
+        let id = AssetId(row.id);
+        Self {
+            id,
+            name: row.name,
+            content_type: row.content_type,
+            size: row.size,
+            sha256: row.sha256,
+            created_at: row.created_at,
+            content_url: Self::content_url(id),
+        }
+    }
 }

@@ -44,23 +44,15 @@ pub async fn get_key(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<Opti
                where stored.hash = session.hash and session.used_at < now() - interval '1 minute'
            )
            select
-               id as "id: KeyId",
-               tenant_id as "tenant: TenantId",
-               name,
-               scopes as "scopes: Vec<Scope>",
-               exists (
-                   select from tenant_budget as budget
-                   where budget.tenant_id = api_key.tenant_id
-                     and (budget.max_total_tokens is not null or budget.max_cost is not null)
-               ) as "has_budget!",
-               exists (
-                   select from submit_limit as own
-                   where own.tenant_id = api_key.tenant_id and (own.max_queued is not null or own.per_minute is not null)
-               ) as "has_submit_limit!",
-               exists (select from skill where skill.tenant_id = api_key.tenant_id) as "has_skills!"
-           from api_key
-           join session on session.key_id = api_key.id
-           where revoked_at is null"#,
+               presented_key.id as "id!: KeyId",
+               tenant_id as "tenant!: TenantId",
+               name as "name!",
+               scopes as "scopes!: Vec<Scope>",
+               has_budget as "has_budget!",
+               has_submit_limit as "has_submit_limit!",
+               has_skills as "has_skills!"
+           from presented_key
+           join session on session.key_id = presented_key.id"#,
         &hash(cookie),
     )
     .fetch_optional(db)

@@ -5,7 +5,8 @@ use sqlx::PgExecutor;
 use super::Connection;
 use super::log::{Append, finish};
 use super::run::LockedRun;
-use crate::approval::{Answer, ApprovalStatus, resolve};
+use crate::approval::{Answer, resolve};
+use crate::event::ApprovalStatus;
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, Outcome};
 

@@ -15,8 +15,8 @@ const SETTINGS: &str = "set jit = off; set plan_cache_mode = force_generic_plan;
                         set enable_seqscan = off; set enable_bitmapscan = off; \
                         set statement_timeout = '8s'; set tcp_keepalives_idle = 30";
 
-/// How long a statement may take to be answered: all that its task does waits for it. The server itself ends it
-/// earlier: see `SETTINGS`.
+/// The deadline for the answer of a statement: its task waits for it. The server ends the statement earlier: see
+/// `SETTINGS`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection for one task, opened when it is first needed and again after an error.
@@ -46,8 +46,8 @@ impl DedicatedConnection {
         Ok(self.connection.insert(open))
     }
 
-    /// To be called after an error: the next statement gets another connection.
-    pub fn forget(&mut self) {
+    /// Drops the connection. Call it after an error: the next statement opens another one.
+    pub fn reset(&mut self) {
         self.connection = None;
     }
 }

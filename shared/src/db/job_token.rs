@@ -58,7 +58,7 @@ pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<Jo
     .fetch_optional(db)
     .await?;
     Ok(row.map(|row| JobToken {
-        // What only matters to those who submit jobs, a token does not.
+        // Only the submission of jobs uses these, and a token cannot submit.
         key: Presented {
             id: row.id,
             tenant: row.tenant,
@@ -72,7 +72,7 @@ pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<Jo
     }))
 }
 
-/// Whether the job made the asset, or came with it.
+/// Whether the asset is an output or an inline input of the job.
 pub async fn is_asset_of(
     db: impl PgExecutor<'_>,
     job: JobId,

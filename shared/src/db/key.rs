@@ -57,22 +57,15 @@ pub async fn get_by_secret(
     sqlx::query_as!(
         Presented,
         r#"select
-               id as "id: KeyId",
-               tenant_id as "tenant: TenantId",
-               name,
-               scopes as "scopes: Vec<Scope>",
-               exists (
-                   select from tenant_budget as budget
-                   where budget.tenant_id = api_key.tenant_id
-                     and (budget.max_total_tokens is not null or budget.max_cost is not null)
-               ) as "has_budget!",
-               exists (
-                   select from submit_limit as own
-                   where own.tenant_id = api_key.tenant_id and (own.max_queued is not null or own.per_minute is not null)
-               ) as "has_submit_limit!",
-               exists (select from skill where skill.tenant_id = api_key.tenant_id) as "has_skills!"
-           from api_key
-           where hash = $1 and revoked_at is null"#,
+               id as "id!: KeyId",
+               tenant_id as "tenant!: TenantId",
+               name as "name!",
+               scopes as "scopes!: Vec<Scope>",
+               has_budget as "has_budget!",
+               has_submit_limit as "has_submit_limit!",
+               has_skills as "has_skills!"
+           from presented_key
+           where hash = $1"#,
         &hash(secret),
     )
     .fetch_optional(db)

@@ -16,23 +16,23 @@ pub fn remembered(seconds: f64, since: Duration) -> f64 {
 }
 
 /// Charges tenants with seconds of a worker's time. Negative seconds are a refund.
-pub async fn charge(db: impl PgExecutor<'_>, bill: &[(TenantId, f64)]) -> sqlx::Result<()> {
-    let (tenants, seconds): (Vec<_>, Vec<_>) = bill
+pub async fn charge(db: impl PgExecutor<'_>, charges: &[(TenantId, f64)]) -> sqlx::Result<()> {
+    let (tenants, seconds): (Vec<_>, Vec<_>) = charges
         .iter()
         .map(|(tenant, seconds)| (tenant.0, *seconds))
         .unzip();
     sqlx::query!(
         "update tenant set
-             virtual_time = virtual_time_after(tenant.virtual_time, bill.seconds / tenant.weight),
+             virtual_time = virtual_time_after(tenant.virtual_time, charge.seconds / tenant.weight),
              charged_at = now()
          from (
-             select tenant.id, bill.seconds
-             from unnest($1::uuid[], $2::double precision[]) as bill (id, seconds)
-             join tenant on tenant.id = bill.id
+             select tenant.id, charge.seconds
+             from unnest($1::uuid[], $2::double precision[]) as charge (id, seconds)
+             join tenant on tenant.id = charge.id
              order by tenant.id
              for no key update of tenant
-         ) as bill
-         where tenant.id = bill.id",
+         ) as charge
+         where tenant.id = charge.id",
         &tenants,
         &seconds,
     )

@@ -35,11 +35,11 @@ pub struct Append {
     /// In order; never empty.
     pub events: Vec<EventData>,
     /// The transition of the run.
-    pub next: Next,
+    pub next: RunTransition,
 }
 
 /// The transition of a run with an append.
-pub enum Next {
+pub enum RunTransition {
     /// It keeps running.
     Continue,
     /// The lease ends, and another worker may begin at `run_at`.

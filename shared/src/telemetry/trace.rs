@@ -13,7 +13,7 @@ use opentelemetry::trace::{FutureExt, SpanKind, Status, TraceContextExt, Tracer}
 use opentelemetry::{Context, KeyValue, Value};
 use tracing::Instrument;
 
-pub use crate::job::Origin;
+use crate::job::Origin;
 
 static TRACER: OnceLock<BoxedTracer> = OnceLock::new();
 

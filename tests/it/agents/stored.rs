@@ -6,7 +6,7 @@ use shared::key::Scope;
 
 use super::put;
 use crate::support::problem::Problem;
-use crate::support::{Service, create_key};
+use crate::support::{Service, create_key, send};
 
 #[tokio::test]
 async fn an_agent_is_given_back_as_it_was_put_with_what_it_did_not_say() {
@@ -187,13 +187,7 @@ async fn a_tenant_sees_changes_and_runs_only_its_own() {
         let refused = Problem::of(ask(method, "/v1/agents/ours")).await;
         assert_eq!(refused.kind(), (404, "not_found"));
     }
-    let list: Value = ask(Method::GET, "/v1/agents")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, list) = send(ask(Method::GET, "/v1/agents")).await;
     assert_eq!(list["data"].as_array().unwrap().len(), 1);
     assert_eq!(list["data"][0]["version"], 0);
     let job = json!({"agent": "ours", "model": "script/bash", "prompt": "x"});

@@ -44,6 +44,25 @@ fn no_crate_has_an_import_cycle() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+#[test]
+fn files_that_import_each_other_are_found() {
+    let cycles = |code: &str| {
+        let sources = [
+            ("", "mod a;\nmod b;"),
+            ("a", "use crate::b::B;\npub struct A(B);"),
+            ("b", code),
+        ];
+        let modules = sources.map(|(name, code)| {
+            let module = Module::parse(code, &segments(name));
+            (name.to_owned(), module)
+        });
+        let modules = BTreeMap::from(modules);
+        Crate { modules }.cycles()
+    };
+    assert_eq!(cycles("use super::a::A;\npub struct B;"), [["a", "b", "a"]]);
+    assert!(cycles("use std::fmt;\npub struct B;").is_empty());
+}
+
 impl Crate {
     fn read(folder: &str) -> Self {
         let modules = modules(folder).into_iter();

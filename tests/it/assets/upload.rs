@@ -188,14 +188,14 @@ async fn a_removed_file_is_gone_and_so_are_its_bytes() {
 async fn a_file_of_another_tenant_is_not_there() {
     let service = Service::without_worker().await;
     let asset = service.upload("a.txt", "mine").await;
-    let stranger = create_key(&service.pool, "stranger", &[Scope::Jobs, Scope::Admin]).await;
+    let other_key = create_key(&service.pool, "other", &[Scope::Jobs, Scope::Admin]).await;
     let path = format!("/v1/assets/{}", asset["id"].as_str().unwrap());
     for (method, path) in [
         (Method::GET, path.clone()),
         (Method::GET, format!("{path}/content")),
         (Method::DELETE, path),
     ] {
-        let request = service.anonymous(method, &path).bearer_auth(&stranger);
+        let request = service.anonymous(method, &path).bearer_auth(&other_key);
         assert_eq!(
             Problem::of(request).await.kind(),
             (404, "not_found"),

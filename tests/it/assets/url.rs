@@ -74,11 +74,7 @@ async fn what_was_fetched_once_is_there_for_a_later_attempt_although_the_site_is
     let job = service.create(&body).await;
     service.until_status(&job, &["waiting"]).await;
     drop(site);
-    let (_, page) = service.get(&format!("/v1/jobs/{job}/approvals")).await;
-    let approval = page["data"][0]["id"].as_str().unwrap();
-    let path = format!("/v1/approvals/{approval}");
-    let (status, _) = service.post(&path, &json!({"decision": "approve"})).await;
-    assert_eq!(status, 200);
+    service.approve(&job).await;
     let ended = service.finished(&job).await;
     assert_eq!(ended["text"], "servedserved", "{ended:#}");
     // And nothing of it stays behind.

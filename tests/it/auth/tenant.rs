@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shared::key::Scope;
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, create_key};
+use crate::support::{Service, bash, create_key, send};
 
 #[tokio::test]
 async fn what_is_of_another_tenant_is_not_there() {
@@ -22,8 +22,8 @@ async fn what_is_of_another_tenant_is_not_there() {
     let id = job["id"].as_str().unwrap();
     let asset = job["outputs"][0]["asset"]["id"].as_str().unwrap();
     // Even a key that administers the service has only its own tenant's things.
-    let stranger = create_key(&service.pool, "stranger", &[Scope::Jobs, Scope::Admin]).await;
-    let ask = |method, path: &str| service.anonymous(method, path).bearer_auth(&stranger);
+    let other_key = create_key(&service.pool, "other", &[Scope::Jobs, Scope::Admin]).await;
+    let ask = |method, path: &str| service.anonymous(method, path).bearer_auth(&other_key);
     for (method, path) in [
         (Method::GET, format!("/v1/jobs/{id}")),
         (Method::GET, format!("/v1/jobs/{id}/events")),
@@ -38,13 +38,7 @@ async fn what_is_of_another_tenant_is_not_there() {
         let refused = Problem::of(ask(method, &path)).await;
         assert_eq!(refused.kind(), (404, "not_found"), "{path}");
     }
-    let list: Value = ask(Method::GET, "/v1/jobs")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, list) = send(ask(Method::GET, "/v1/jobs")).await;
     assert_eq!(list, json!({"data": [], "next_cursor": null}));
 
     assert_eq!(
@@ -59,16 +53,16 @@ async fn what_is_of_another_tenant_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_stranger_cannot_stop_a_job_that_has_not_ended() {
+async fn another_tenant_cannot_stop_a_job_that_has_not_ended() {
     let service = Service::without_worker().await;
     let job = service.create_shell("true").await;
-    let stranger = create_key(&service.pool, "stranger", &[Scope::Jobs]).await;
+    let other_key = create_key(&service.pool, "other", &[Scope::Jobs]).await;
     for (method, path) in [
         (Method::POST, format!("/v1/jobs/{job}/cancel")),
         (Method::GET, format!("/v1/jobs/{job}/stream")),
         (Method::DELETE, format!("/v1/jobs/{job}")),
     ] {
-        let request = service.anonymous(method, &path).bearer_auth(&stranger);
+        let request = service.anonymous(method, &path).bearer_auth(&other_key);
         assert_eq!(
             Problem::of(request).await.kind(),
             (404, "not_found"),

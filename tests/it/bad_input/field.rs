@@ -325,12 +325,12 @@ async fn all_that_is_wrong_is_said_at_once() {
 async fn an_asset_of_another_tenant_is_no_input() {
     let service = Service::without_worker().await;
     let asset = service.upload("a.txt", "secret").await;
-    let stranger = create_key(&service.pool, "stranger", &[Scope::Jobs]).await;
+    let other_key = create_key(&service.pool, "other", &[Scope::Jobs]).await;
     let mut body = good();
     body["inputs"] = json!([{"asset_id": asset["id"]}]);
     let request = service
         .anonymous(Method::POST, "/v1/jobs")
-        .bearer_auth(stranger);
+        .bearer_auth(other_key);
     let refused = Problem::of(request.json(&body)).await;
     assert_eq!(refused.errors()[0].0, "/inputs/0/asset_id");
     body["inputs"][0]["name"] = json!("b.txt");

@@ -73,11 +73,11 @@ async fn only_an_administrator_sets_a_budget_that_makes_sense_for_a_tenant_that_
         assert_eq!(problem.kind(), (422, "invalid_request"), "{body}");
         assert_eq!(problem.errors()[0].0, pointer, "{body}");
     }
-    let stranger = shared::id::TenantId::new().to_string();
+    let unknown = shared::id::TenantId::new().to_string();
     let body = json!({"max_total_tokens": 1});
-    let absent = Problem::of(put(&service, &stranger, &body)).await;
+    let absent = Problem::of(put(&service, &unknown, &body)).await;
     assert_eq!(absent.kind(), (404, "not_found"));
-    let path = format!("/v1/tenants/{stranger}/budget");
+    let path = format!("/v1/tenants/{unknown}/budget");
     let absent = Problem::of(service.request(Method::GET, &path)).await;
     assert_eq!(absent.kind(), (404, "not_found"));
     let key = create_key(&service.pool, "default", &[Scope::Jobs]).await;

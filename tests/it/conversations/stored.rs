@@ -7,7 +7,7 @@ use tests::model_server::Reply;
 
 use super::{CLAUDE, begin, messages, next};
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, create_key};
+use crate::support::{Service, bash, create_key, send};
 
 #[tokio::test]
 async fn a_conversation_is_begun_and_shows_what_was_said_in_it() {
@@ -120,13 +120,7 @@ async fn a_tenant_sees_and_continues_only_its_own() {
             (404, "not_found")
         );
     }
-    let list: Value = ask(Method::GET, "/v1/conversations")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, list) = send(ask(Method::GET, "/v1/conversations")).await;
     assert_eq!(list["data"], json!([]));
     let job = ask(Method::POST, "/v1/jobs").json(&next(&first, "script/bash", "x"));
     let refused = Problem::of(job).await;

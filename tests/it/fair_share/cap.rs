@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use serde_json::{Value, json};
 use shared::db::Pool;
-use shared::db::log::{Append, Next, append};
+use shared::db::log::{Append, RunTransition, append};
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::job::{JobResult, Outcome};
 
@@ -144,7 +144,7 @@ async fn a_cap_counts_from_the_moment_in_which_it_is_set() {
     assert_eq!(claimed.len(), 1);
 }
 
-fn retried() -> (EventData, Next) {
+fn retried() -> (EventData, RunTransition) {
     let (cause, run_at) = (RetryCause::Drain, Utc::now());
     let message = "handed back".to_owned();
     let event = EventData::JobRetrying(JobRetrying {
@@ -152,7 +152,7 @@ fn retried() -> (EventData, Next) {
         message,
         run_at,
     });
-    (event, Next::Requeue { cause, run_at })
+    (event, RunTransition::Requeue { cause, run_at })
 }
 
 #[tokio::test]

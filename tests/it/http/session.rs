@@ -1,10 +1,10 @@
-//! Sessions of browsers, and who asks.
+//! Sessions of browsers, and the origin of their requests.
 
 use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::Service;
 use crate::support::problem::Problem;
+use crate::support::{Service, send};
 
 /// Begins a session, and returns its cookie as a browser sends it back.
 async fn log_in(service: &Service) -> String {
@@ -44,13 +44,7 @@ async fn a_session_stands_for_its_key_until_it_ends() {
         let request = service.anonymous(method, path).header("Cookie", &cookie);
         request.header("Sec-Fetch-Site", "same-origin")
     };
-    let me: Value = as_page(Method::GET, "/v1/me")
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, me) = send(as_page(Method::GET, "/v1/me")).await;
     assert_eq!(me["key"]["name"], "test");
     assert_eq!(me["key"]["scopes"], json!(["jobs", "admin"]));
     assert_eq!(me["tenant"]["name"], "default");
@@ -156,4 +150,8 @@ async fn a_session_ends_with_its_key_and_with_time() {
     let wrong = service.anonymous(Method::POST, "/v1/session");
     let refused = Problem::of(wrong.json(&json!({"key": "sk_wrong"}))).await;
     assert_eq!(refused.kind(), (401, "unauthorized"));
+    let empty = service.anonymous(Method::POST, "/v1/session");
+    let refused = Problem::of(empty.json(&json!({}))).await;
+    assert_eq!(refused.kind(), (422, "invalid_request"));
+    assert_eq!(refused.errors(), [("/key", "is required")]);
 }

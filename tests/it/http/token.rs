@@ -3,11 +3,12 @@
 use reqwest::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use shared::key::Scope;
 use tokio::io::AsyncReadExt;
 
 use super::Raw;
 use crate::support::problem::Problem;
-use crate::support::{Service, Stream, bash};
+use crate::support::{Service, Stream, bash, create_key, send};
 
 async fn token(service: &Service, job: &str) -> String {
     let (status, made) = service
@@ -84,6 +85,41 @@ async fn a_token_reads_its_job_and_its_files_and_nothing_else() {
     let path = format!("/v1/jobs/{id}?token={token}");
     let expired = Problem::of(service.anonymous(Method::GET, &path)).await;
     assert_eq!(expired.kind(), (401, "unauthorized"));
+}
+
+#[tokio::test]
+async fn a_token_ends_with_the_key_that_made_it() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let (_, key) = service.post("/v1/keys", &json!({"name": "backend"})).await;
+    let create = service.anonymous(Method::POST, &format!("/v1/jobs/{job}/tokens"));
+    let create = create.bearer_auth(key["token"].as_str().unwrap());
+    let (status, made) = send(create.json(&json!({"expires_in_seconds": 600}))).await;
+    assert_eq!(status, 201, "{made:#}");
+    let path = format!("/v1/jobs/{job}?token={}", made["token"].as_str().unwrap());
+    let get = || service.anonymous(Method::GET, &path);
+    assert_eq!(send(get()).await.0, 200);
+    let revoke = format!("/v1/keys/{}", key["id"].as_str().unwrap());
+    let revoked = send(service.request(Method::DELETE, &revoke)).await;
+    assert_eq!(revoked.0, 204);
+    assert_eq!(Problem::of(get()).await.kind(), (401, "unauthorized"));
+}
+
+#[tokio::test]
+async fn no_token_is_made_with_an_invalid_lifetime_or_for_a_job_of_another_tenant() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let path = format!("/v1/jobs/{job}/tokens");
+    for seconds in [json!(0), json!(86_401), json!(1.5), json!("600")] {
+        let body = json!({"expires_in_seconds": seconds});
+        let refused = Problem::of(service.request(Method::POST, &path).json(&body)).await;
+        assert_eq!(refused.kind(), (422, "invalid_request"), "{body}");
+        assert_eq!(refused.errors()[0].0, "/expires_in_seconds", "{body}");
+    }
+    let other = create_key(&service.pool, "others", &[Scope::Jobs]).await;
+    let create = service.anonymous(Method::POST, &path).bearer_auth(other);
+    let absent = Problem::of(create.json(&json!({}))).await;
+    assert_eq!(absent.kind(), (404, "not_found"));
 }
 
 #[tokio::test]

@@ -86,11 +86,11 @@ async fn what_is_wrong_with_one_job_refuses_all_and_is_named() {
 
     let supabase = json!({"skill": "supabase", "model": "script/bash", "prompt": "x"});
     let unknown = json!({"skill": "shell", "model": "none/x", "prompt": "x"});
-    let stranger = json!({"agent": "default", "model": "script/bash", "prompt": "x", "conversation_id": shared::id::ConversationId::new()});
+    let no_conversation = json!({"agent": "default", "model": "script/bash", "prompt": "x", "conversation_id": shared::id::ConversationId::new()});
     for (job, pointer) in [
         (&supabase, "/jobs/1/skill"),
         (&unknown, "/jobs/1/model"),
-        (&stranger, "/jobs/1/conversation_id"),
+        (&no_conversation, "/jobs/1/conversation_id"),
         (&json!({"skill": "shell", "prompt": 5}), "/jobs/1/prompt"),
         (
             &json!({"skill": "shell", "prompt": "x", "color": 1}),

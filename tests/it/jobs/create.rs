@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::model_server::Reply;
 
 use crate::support::log::data;
-use crate::support::{Service, bash, scripted};
+use crate::support::{Service, bash, scripted, send};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
@@ -139,14 +139,7 @@ async fn metadata_comes_back_as_it_was_sent() {
     );
     let request = service.request(Method::POST, "/v1/jobs");
     let request = request.header("Content-Type", "application/json");
-    let job: Value = request
-        .body(body)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, job) = send(request.body(body)).await;
     assert_eq!(job["metadata"].to_string(), metadata, "{job:#}");
     let id = job["id"].as_str().unwrap();
     let (_, shown) = service.get(&format!("/v1/jobs/{id}")).await;

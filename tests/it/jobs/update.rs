@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::id::JobId;
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, create_key};
+use crate::support::{Service, bash, create_key, send};
 
 #[tokio::test]
 async fn a_queued_job_can_be_changed_and_goes_by_what_it_says_then() {
@@ -51,23 +51,23 @@ async fn a_job_that_is_not_queued_or_another_tenants_cannot_be_changed() {
     let service = Service::without_worker().await;
     let job = service.create_shell("true").await;
     let path = format!("/v1/jobs/{job}");
-    let send = |body: Value| service.request(Method::PATCH, &path).json(&body);
+    let patch = |body: Value| service.request(Method::PATCH, &path).json(&body);
     for (body, pointer) in [
         (json!({"priority": 101}), "/priority"),
         (json!({"run_at": "soon"}), "/run_at"),
         (json!({"metadata": []}), "/metadata"),
         (json!({"prompt": "x"}), "/prompt"),
     ] {
-        let refused = Problem::of(send(body.clone())).await;
+        let refused = Problem::of(patch(body.clone())).await;
         assert_eq!(refused.kind(), (422, "invalid_request"), "{body}");
         assert_eq!(refused.errors()[0].0, pointer, "{body}");
     }
     let other = create_key(&service.pool, "others", &[shared::key::Scope::Jobs]).await;
-    let stranger = service.anonymous(Method::PATCH, &path).bearer_auth(other);
-    let absent = Problem::of(stranger.json(&json!({"priority": 1}))).await;
+    let as_other = service.anonymous(Method::PATCH, &path).bearer_auth(other);
+    let absent = Problem::of(as_other.json(&json!({"priority": 1}))).await;
     assert_eq!(absent.kind(), (404, "not_found"));
     service.post(&format!("{path}/cancel"), &Value::Null).await;
-    let ended = Problem::of(send(json!({"priority": 1}))).await;
+    let ended = Problem::of(patch(json!({"priority": 1}))).await;
     assert_eq!(ended.kind(), (409, "job_not_queued"));
 }
 
@@ -84,41 +84,16 @@ async fn a_tenant_without_jobs_and_files_can_be_deleted() {
             .bearer_auth(key["token"].as_str().unwrap())
     };
     let agent = as_tenant(Method::PUT, "/v1/agents/own").json(&json!({"soul": "I am."}));
-    assert_eq!(agent.send().await.unwrap().status(), 201);
+    assert_eq!(send(agent).await.0, 201);
     let body = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});
-    let job: Value = as_tenant(Method::POST, "/v1/jobs")
-        .json(&body)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, job) = send(as_tenant(Method::POST, "/v1/jobs").json(&body)).await;
     let job = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
     let in_use = Problem::of(service.request(Method::DELETE, &path)).await;
     assert_eq!(in_use.kind(), (409, "tenant_in_use"));
-    as_tenant(Method::POST, &format!("{job}/cancel"))
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(
-        as_tenant(Method::DELETE, &job)
-            .send()
-            .await
-            .unwrap()
-            .status(),
-        204
-    );
-    let deleted = service.request(Method::DELETE, &path).send().await.unwrap();
-    assert_eq!(deleted.status(), 204);
-    assert_eq!(
-        as_tenant(Method::GET, "/v1/jobs")
-            .send()
-            .await
-            .unwrap()
-            .status(),
-        401
-    );
+    send(as_tenant(Method::POST, &format!("{job}/cancel"))).await;
+    assert_eq!(send(as_tenant(Method::DELETE, &job)).await.0, 204);
+    assert_eq!(send(service.request(Method::DELETE, &path)).await.0, 204);
+    assert_eq!(send(as_tenant(Method::GET, "/v1/jobs")).await.0, 401);
     let absent = Problem::of(service.request(Method::DELETE, &path)).await;
     assert_eq!(absent.kind(), (404, "not_found"));
     let (_, me) = service.get("/v1/me").await;

@@ -94,17 +94,8 @@ async fn a_call_waits_for_a_person_as_its_hook_says_and_finds_the_server_started
     let id = bench.begin(&calls, json!({})).await;
     bench.service.until_status(&id, &["waiting"]).await;
     assert_eq!(processes_with("mark-of-waiting"), 0);
-    let approvals = format!("/v1/jobs/{id}/approvals");
-    let (_, page) = bench.service.get(&approvals).await;
-    let [approval] = &page["data"].as_array().unwrap()[..] else {
-        panic!("{page:#}")
-    };
+    let approval = bench.service.approve(&id).await;
     assert_eq!(approval["tool"], "mcp.srv.echo");
-    let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
-    bench
-        .service
-        .post(&path, &json!({"decision": "approve"}))
-        .await;
     let ended = bench.end(id).await;
     ended.calls[1].assert("ok", "hello");
     ended.calls[2].assert("ok", r#""stdout":"started\nstarted\n""#);

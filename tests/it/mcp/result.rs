@@ -173,7 +173,7 @@ async fn it_has_the_secrets_that_its_settings_name_and_nobody_reads_them() {
         (&environment["PLAIN"], &environment["HOME"]),
         (&json!("plain"), &json!("/workspace"))
     );
-    // What a command of the job would have is not a stranger's.
+    // An MCP server does not get the secrets of the job's commands.
     assert_eq!(environment["TOKEN"], Value::Null);
     assert!(!bench.service.dump().await.contains(TOKEN));
     assert!(!bench.service.logs().contains(TOKEN));

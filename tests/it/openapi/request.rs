@@ -7,7 +7,7 @@ use tests::model_server::Reply;
 
 use super::document;
 use crate::support::problem::Problem;
-use crate::support::{Service, create_key};
+use crate::support::{Service, create_key, send};
 
 /// A whole number in a body: its place, and its range.
 struct Whole {
@@ -122,8 +122,7 @@ async fn fill(service: &Service, key: &str, path: &str) -> String {
     if path.contains("{job_id}") {
         let later = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "run_at": "2126-01-01T00:00:00Z"});
         let create = service.anonymous(Method::POST, "/v1/jobs").bearer_auth(key);
-        let created = create.json(&later).send().await.unwrap();
-        let job: Value = created.json().await.unwrap();
+        let (_, job) = send(create.json(&later)).await;
         return path.replace("{job_id}", job["id"].as_str().unwrap());
     }
     let (_, tenants) = service.get("/v1/tenants").await;
@@ -180,19 +179,12 @@ async fn ask(service: &Service, key: &str) -> String {
     let body = json!({
         "agent": "default", "model": "anthropic/claude-test", "prompt": "#asked", "hooks": {"confirm": ["*"]},
     });
-    let get = async |path: &str| -> Value {
+    let get = async |path: &str| {
         let request = service.anonymous(Method::GET, path).bearer_auth(key);
-        request.send().await.unwrap().json().await.unwrap()
+        send(request).await.1
     };
     let created = service.anonymous(Method::POST, "/v1/jobs").bearer_auth(key);
-    let job: Value = created
-        .json(&body)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, job) = send(created.json(&body)).await;
     let path = format!("/v1/jobs/{}/approvals", job["id"].as_str().unwrap());
     let mut page = get(&path).await;
     while page["data"][0].is_null() {

@@ -68,7 +68,7 @@ async fn an_unfinished_job_keeps_its_log_however_old_and_its_week_loses_the_othe
     assert_eq!(weeks(&service).await, before - 1);
 }
 
-/// While the table is in use for long, whoever reads and writes logs is not made to wait for the drop.
+/// While a long statement uses the table, readers and writers of logs do not wait for the drop.
 #[tokio::test]
 async fn a_week_that_cannot_be_dropped_now_goes_the_next_time() {
     let mut service = Service::start().await;

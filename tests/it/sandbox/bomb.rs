@@ -94,7 +94,7 @@ async fn without_namespaces_a_bomb_of_processes_is_ended() {
     let user = User::new();
     let service = landlocked(Some(&user)).await;
     let name = unique("bomb");
-    // Those that are there do not count, whoever's they are.
+    // Processes that exist already do not count, whichever user has them.
     let others = "for i in {1..40}; do sleep 60 & done; wait";
     let mut others = plain(&user, others);
     let bomb = python(&format!(

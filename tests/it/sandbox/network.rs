@@ -13,7 +13,7 @@ use super::user::User;
 
 const GREETING: &str = "from outside";
 
-/// Greets whoever connects, for as long as the test runs.
+/// Greets every connection, for as long as the test runs.
 fn greet<C: Write>(mut accept: impl FnMut() -> C + Send + 'static) {
     thread::spawn(move || {
         loop {

@@ -69,7 +69,7 @@ ln /usr/bin/id hard 2>/dev/null; echo mine > mine; ln mine again; ls -A | wc -l"
         json!([])
     );
 
-    // Whoever opens what is named, with no more care than to look where it is, gets the host's secret.
+    // A reader that only checks the name of a path before it opens it gets the host's secret.
     let workspace = workspace(service.home.path());
     for path in [
         "link",

@@ -18,7 +18,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Sends a request that is to be refused.
+    /// Sends a request that the service must refuse.
     pub(crate) async fn of(request: RequestBuilder) -> Self {
         let response = request.send().await.expect("an answer");
         let status = response.status().as_u16();

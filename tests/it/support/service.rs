@@ -2,6 +2,8 @@
 
 mod client;
 
+pub(crate) use client::send;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

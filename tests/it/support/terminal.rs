@@ -48,7 +48,7 @@ impl Terminal {
 
     /// The same through a program that runs it, as `nice` does.
     pub(crate) fn spawn_through(&self, wrapper: &[&str], arguments: &[&str]) -> Child {
-        // Whoever the wrapper becomes may not enter the directory that the program is in.
+        // The wrapper may change to a user who cannot enter the directory of the program.
         let program = std::fs::File::open(PROGRAM).unwrap();
         let arguments = [&wrapper[1..], &["/proc/self/fd/0"], arguments].concat();
         let mut command = self.command_of(wrapper[0], &arguments);

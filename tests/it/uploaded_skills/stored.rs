@@ -8,7 +8,7 @@ use shared::key::Scope;
 use super::archive::{Entry, Tar, zip};
 use super::{delete, form, greet, greet_world, greeting, upload, uploaded};
 use crate::support::problem::Problem;
-use crate::support::{Service, create_key};
+use crate::support::{Service, create_key, send};
 
 async fn origins(service: &Service, key: &str) -> Vec<(String, String)> {
     let request = service.anonymous(Method::GET, "/v1/skills");
@@ -183,15 +183,7 @@ async fn a_skill_is_its_tenants_and_stands_before_the_services() {
     let request = service.anonymous(Method::POST, "/v1/jobs?");
     let body =
         json!({"skill": "shell", "model": "script/bash", "prompt": crate::support::bash("true")});
-    let theirs: Value = request
-        .bearer_auth(&other)
-        .json(&body)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let (_, theirs) = send(request.bearer_auth(&other).json(&body)).await;
     assert_eq!(theirs["skill_version"], Value::Null);
     assert_ne!(theirs["skill_digest"], own["digest"]);
 

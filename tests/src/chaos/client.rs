@@ -43,7 +43,7 @@ impl Client {
     pub(crate) async fn live(&self, begun_at: Instant) -> anyhow::Result<()> {
         sleep_until(begun_at + self.plan.at).await;
         let id = &self.submit().await?;
-        // Whoever answers does so until the job has ended.
+        // Approvals are answered until the job has ended.
         let following = async {
             tokio::select! {
                 followed = self.follow(id) => followed,

@@ -63,7 +63,7 @@ pub async fn interrupt(
     Ok(times)
 }
 
-/// Begins a job, and returns its id when it is in the midst of what is to be interrupted.
+/// Begins a job, and returns its id when it does the work that will be interrupted.
 async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyhow::Result<String> {
     let is_first = std::sync::atomic::AtomicBool::new(true);
     world.model.script_with(marker, move |request| {

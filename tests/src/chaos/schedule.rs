@@ -192,7 +192,7 @@ impl Planned {
             },
             _ => Kind::Conversation,
         };
-        // Whoever comes later in a conversation would be shown what a job that was cut short left.
+        // A later job of the conversation would be shown what an interrupted job left.
         let may_cancel = kind != Kind::Conversation && random.random_ratio(1, 6);
         let cancel_after =
             may_cancel.then(|| Duration::from_millis(random.random_range(0..TROUBLE_MS)));

@@ -40,7 +40,7 @@ pub struct Setup {
     pub program: PathBuf,
     /// Seconds for which a worker may be silent; `None` for the default.
     pub silence: Option<u16>,
-    /// What makes a host's clock wrong; `None` if all are to be right.
+    /// What makes a host's clock wrong; `None` if all clocks are right.
     pub wrong_clock: Option<WrongClock>,
 }
 

@@ -133,7 +133,7 @@ impl History {
         (prefix, messages.len())
     }
 
-    /// Notes a request that is to be answered.
+    /// Records a request that will be answered.
     pub(super) fn note(&mut self, messages: &[Value]) {
         let mut prefix = Prefix::default();
         self.nodes.entry(prefix).or_default();

@@ -26,7 +26,7 @@ struct Inner {
     delay: Duration,
 }
 
-/// What a request is to be answered with.
+/// The answer to a request.
 pub(super) struct Cue {
     pub(super) line: Line,
     pub(super) delay: Duration,

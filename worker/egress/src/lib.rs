@@ -39,12 +39,12 @@ use policy::{Policy, ProxyLimits};
 
 pub use source::EgressError;
 
-/// Where the proxy is, inside a sandbox.
+/// The port of the proxy inside a sandbox.
 const PROXY_PORT: u16 = 3128;
 /// The pause after a connection could not be accepted, because this process has too many files open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the commands of one job may reach.
+/// The hosts that the commands of one job may reach.
 pub struct Egress {
     policy: Arc<Policy>,
     forwards: Vec<Forward>,
@@ -146,7 +146,7 @@ impl Egress {
     }
 }
 
-/// What a connection came in by.
+/// The listener that a connection came in by.
 #[derive(Clone)]
 enum Entrance {
     Proxy,
@@ -172,7 +172,7 @@ impl Entrance {
     }
 }
 
-/// Serves what comes in at one listener. Whoever finds all places taken waits for one.
+/// Serves the connections of one listener. A connection waits while all places are taken.
 async fn accept(
     listener: StdListener,
     policy: Arc<Policy>,

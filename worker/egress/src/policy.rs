@@ -17,13 +17,13 @@ use crate::net::AddressPolicy;
 const MAX_ADDRESSES: usize = 4;
 /// Look-ups of a job at once; the others wait. Each takes a thread of all jobs for as long as DNS does.
 const MAX_LOOKUPS: usize = 8;
-/// Refused places that are remembered; who tries more is told of these.
+/// Refused places that are remembered and reported.
 const MAX_REFUSED: usize = 20;
 
 /// How a name is looked up. It blocks.
 pub(super) type Resolve = dyn Fn(&HostName, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
-/// What a job's connections may take.
+/// The limits of a job's connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProxyLimits {
     /// Connections at once; more wait until one ends.
@@ -55,7 +55,7 @@ pub(super) struct Policy {
     refused: Mutex<Vec<String>>,
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Denied {
     /// No rule names it.
@@ -97,7 +97,7 @@ impl Policy {
     }
 
     async fn try_connect(&self, host: &HostName, port: u16) -> Result<TcpStream, Denied> {
-        // Before the look-up: a question to DNS is a message to whoever answers it.
+        // Before the look-up: a DNS query is a message to the server that answers it.
         if !self.rules.permit(host, port) {
             self.note_refused(format!("{host}:{port}"));
             return Err(Denied::NotAllowed);

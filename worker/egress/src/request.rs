@@ -16,7 +16,7 @@ const MAX_HEADERS: usize = 100;
 pub(super) enum ProxyRequest {
     /// `CONNECT host:port`
     Tunnel { host: HostName, port: u16 },
-    /// `GET http://host/path`, and what the host is to be asked.
+    /// `GET http://host/path`, and the request for the host.
     Forward {
         host: HostName,
         port: u16,

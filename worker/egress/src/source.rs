@@ -6,7 +6,7 @@ use shared::skill::{HostRule, HostSource, Network};
 
 use super::rule::Rules;
 
-/// Why a job cannot have the network that its skill declares. No value is repeated: it may be a secret.
+/// The reason why a job cannot have the network that its skill declares. No value is repeated: it may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
     /// A secret is not a host.

@@ -49,7 +49,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy)]
 pub struct ModelRequest<'a> {
     /// The system prompt.
@@ -62,13 +62,13 @@ pub struct ModelRequest<'a> {
     pub max_tokens: u32,
 }
 
-/// Whom a request is rendered for.
+/// The model and provider that a request is rendered for.
 struct RenderContext<'a> {
     /// The model's id at its provider.
     model_id: &'a str,
     /// Its name for us: what other models have thought stays with them.
     name: &'a str,
-    /// What the tools are called there.
+    /// The provider's names of the tools.
     names: &'a ToolNames,
     /// The files that it looks at itself.
     takes: AcceptedMedia,
@@ -116,7 +116,7 @@ pub struct Media {
     pub data: Bytes,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
     /// The call that it answers.
@@ -127,7 +127,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// What arrives while a model replies.
+/// An event of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
     /// The model has begun to reply, and with it the provider to count.
@@ -140,7 +140,7 @@ pub enum ModelEvent {
     Completed(AssistantMessage),
 }
 
-/// Why there is no (whole) reply.
+/// The reason why there is no complete reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// 429: too many requests for this key.
@@ -202,7 +202,7 @@ impl ModelError {
         }
     }
 
-    /// How long the provider asked to be left alone.
+    /// The pause that the provider asked for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {

@@ -1,4 +1,4 @@
-//! From a model's name to something that can be asked.
+//! The client of a model, by the model's name.
 
 use reqwest::Client;
 use shared::model_name::ModelName;

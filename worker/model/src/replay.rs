@@ -76,8 +76,8 @@ pub(super) async fn replay_broken(fold: impl Fold, lines: &[&str]) -> ModelError
     replay(fold, lines, 10).await.pop().unwrap().unwrap_err()
 }
 
-/// Plays the recorded streams of a folder. In each, comments that begin with `:=` say what is to be
-/// heard. Returns how many there were.
+/// Plays the recorded streams of a folder. In each, comments that begin with `:=` are the
+/// expected events. Returns the number of streams.
 pub(super) async fn replay_samples<F: Fold>(fold: impl Fn() -> F, folder: &str) -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(folder).unwrap();

@@ -12,7 +12,7 @@ use crate::{ModelError, ModelEvent, failure};
 
 /// What one wire makes of its events.
 pub(super) trait Fold: Send {
-    /// AcceptedMedia the data of one event and hands out what it says; [`ModelEvent::Completed`] ends it.
+    /// Takes the data of one event and hands out what it says; [`ModelEvent::Completed`] ends it.
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
 
     /// The stream ended before the reply was completed: the reply, if it is whole all the same.

@@ -1,4 +1,4 @@
-//! Asking again when a provider is busy or breaks off, without showing anything twice.
+//! Retries of model calls. No text is shown twice.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A try that failed.
 pub struct Failed<'e> {
-    /// Why.
+    /// The error.
     pub error: &'e ModelError,
-    /// Which it was, from 1.
+    /// The number of the try, from 1.
     pub tries: u32,
     /// The wait before the next; `None` if there is none.
     pub wait: Option<Duration>,
@@ -44,7 +44,7 @@ impl Failed<'_> {
     }
 }
 
-/// Is told of each try that fails, and says whether there may be another.
+/// Receives each failed try, and returns whether there may be another.
 pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
 /// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
@@ -138,8 +138,8 @@ impl Asking<'_> {
     }
 }
 
-/// How long to wait after so many tries: what the provider asked for, and on top of it any part of
-/// the backoff, so that the workers which were turned away together do not come back together.
+/// The wait after so many tries: what the provider asked for, plus a random part of the backoff, so that workers that
+/// were refused together do not come back together.
 fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
     let backoff = FIRST_WAIT * 2_u32.pow(tries - 1);
     let asked = retry_after.unwrap_or_default().min(MAX_WAIT);

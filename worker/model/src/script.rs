@@ -3,12 +3,12 @@
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use serde_json::{Value, json};
-use shared::job::OutputKind;
+use shared::asset::OutputKind;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
 use super::{Message, Model, ModelError, ModelEvent, ModelRequest, Part, ToolResult};
 
-/// AcceptedMedia the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
+/// Takes the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
 /// and the name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and
 /// then it answers with what the last block brought. A step that fails is the last.
 pub(super) struct Script;

@@ -71,7 +71,7 @@ pub(super) struct Joiner {
 }
 
 impl Joiner {
-    /// AcceptedMedia a piece and returns what can be shown now, which may be nothing.
+    /// Takes a piece and returns what can be shown now, which may be nothing.
     pub(super) fn push(&mut self, piece: String) -> String {
         let mut text = piece;
         if !self.held.is_empty() {

@@ -124,7 +124,7 @@ fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
 /// From here on in a process of the sandbox's own.
 fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
-    // The launcher's channel: whoever holds it makes a launcher that was killed look alive to the worker.
+    // The launcher's channel: a process that holds it makes a launcher that was killed look alive to the worker.
     let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;
     rustix::stdio::dup2_stdin(null).map_err(at(SetupStep::Begin))?;
     let Handed {

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// Removes a directory with all that is in it. Nothing of whoever made it may run any more.
+/// Removes a directory with all that is in it. No process of the user that made it may run any more.
 ///
 /// A directory is emptied into the top: files are removed, directories move up. So two of them are open at
 /// any time and no path has more than one name, whatever the depth.
@@ -72,7 +72,7 @@ fn remove_file(directory: &OwnedFd, name: &CStr) -> io::Result<bool> {
     }
 }
 
-/// Opens a directory that is to be emptied, and has its owner allow that.
+/// Opens a directory to empty it, and has its owner allow that.
 fn open(parent: impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat(&parent, name, flags, Mode::empty());

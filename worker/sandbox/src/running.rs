@@ -68,12 +68,12 @@ impl RunningCommand {
         self.home = Some(home);
     }
 
-    /// What it reads on standard input, if it was started to read.
+    /// Its standard input, if it was started to read.
     pub fn take_input(&mut self) -> Option<Sender> {
         self.input.take()
     }
 
-    /// What it prints on standard output and standard error.
+    /// Its standard output and standard error.
     ///
     /// # Panics
     ///
@@ -82,8 +82,7 @@ impl RunningCommand {
         self.output.take().expect("output is taken once")
     }
 
-    /// The sockets that listen inside. They are to be served no longer than this is held: the next command has them,
-    /// too.
+    /// The sockets that listen inside. Stop serving them before this is dropped: the next command uses them, too.
     pub fn take_listeners(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.listeners)
     }
@@ -131,7 +130,7 @@ impl Drop for RunningCommand {
     }
 }
 
-/// A pipe for what a command prints. Whoever opens /dev/stderr opens it anew, and has to be its owner.
+/// A pipe for what a command prints. A process that opens /dev/stderr opens it anew, and has to be its owner.
 fn pipe(owner: Option<u32>) -> io::Result<(Receiver, OwnedFd)> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
     fchown(&theirs, owner.map(Uid::from_raw), None)?;

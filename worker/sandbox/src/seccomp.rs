@@ -120,7 +120,7 @@ const SCHEDULING: [c_long; 4] = [
 /// ioprio_set(2), `IOPRIO_WHO_PROCESS` and `IOPRIO_WHO_USER`.
 const IO_OF_PROCESS: u64 = 1;
 const IO_OF_USER: u64 = 3;
-/// Requests of ioctl(2). What is typed into a terminal is obeyed by whoever reads it; and `FS_IOC_RESVSP`,
+/// Requests of ioctl(2). A process that reads a terminal obeys what is typed into it; and `FS_IOC_RESVSP`,
 /// `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE` of the kernel's `linux/falloc.h` do what fallocate(2) does.
 const REQUESTS: [u32; 5] = [
     libc::TIOCSTI as u32,

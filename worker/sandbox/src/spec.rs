@@ -164,7 +164,7 @@ impl std::fmt::Display for SetupStep {
     }
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommandEnd {
     /// As a shell gives it: 128 and the number for a signal. `None` if it was made to end.

@@ -8,13 +8,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use shared::asset::StoreError;
 use shared::db::claim::Claimed;
-use shared::db::log::{Next, finish};
+use shared::db::log::{RunTransition, finish};
 use shared::event::{
     ApprovalRequested, EventData, JobRetrying, JobWaiting, LogLevel, LogLine, RetryCause,
     WaitReason,
 };
 use shared::id::ApprovalId;
-use shared::job::{Job, JobError, JobErrorCode, JobResult, Limits, LoopStop, Outcome};
+use shared::job::{Job, JobError, JobErrorCode, JobResult, LoopStop, Outcome};
+use shared::limits::Limits;
 use shared::message::ToolCall;
 
 use super::outcome::AttemptOutcome;
@@ -66,7 +67,7 @@ impl<'a> AttemptState<'a> {
 /// The last entries of a lease, and what follows for the job.
 pub(super) struct Decision {
     pub(super) events: Vec<EventData>,
-    pub(super) next: Next,
+    pub(super) next: RunTransition,
     /// The error that the operator should see.
     pub(super) report: Option<Report>,
 }
@@ -111,7 +112,7 @@ pub(super) fn decide(
         } => model_outage(state, result, message, retry_after),
         AttemptOutcome::Internal(error) => internal(state, result, error),
     };
-    if matches!(decision.next, Next::Finish { .. }) {
+    if matches!(decision.next, RunTransition::Finish { .. }) {
         decision.events.splice(0..0, unanswered);
     }
     Some(decision)
@@ -161,7 +162,7 @@ fn retry(
     });
     Decision {
         events: vec![last],
-        next: Next::Requeue { cause, run_at },
+        next: RunTransition::Requeue { cause, run_at },
         report: None,
     }
 }
@@ -185,7 +186,7 @@ fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> Decision {
     });
     Decision {
         events: requested.chain([waiting]).collect(),
-        next: Next::Wait,
+        next: RunTransition::Wait,
         report: None,
     }
 }

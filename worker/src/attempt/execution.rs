@@ -9,15 +9,15 @@ use shared::telemetry::trace::Span;
 use tokio::time::timeout_at;
 use worker_egress::Egress;
 use worker_tool::ToolContext;
-use worker_tool::mcp::{McpTool, Servers};
+use worker_tool::mcp::Servers;
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
 use super::clock::Clock;
 use super::outcome::AttemptOutcome;
 use super::prepare::{Prepared, prepare};
-use super::signals::Signals;
+use super::signals::AttemptSignals;
 use super::tools::{AttemptSnapshots, AttemptTools};
-use crate::budget::{Budget, BudgetTerms, Tenant};
+use crate::budget::{Budget, BudgetTerms, TenantReservations};
 use crate::job_profile::JobProfile;
 use crate::log::JobLog;
 use crate::loop_error::LoopError;
@@ -33,7 +33,7 @@ pub(super) struct Execution<'a> {
     pub(super) claimed: &'a Claimed,
     pub(super) profile: &'a JobProfile,
     pub(super) log: &'a JobLog,
-    pub(super) signals: &'a Signals,
+    pub(super) signals: &'a AttemptSignals,
     pub(super) span: &'a Span,
 }
 
@@ -94,7 +94,7 @@ impl Execution<'_> {
         prepared: &mut Prepared,
         deadline: Instant,
     ) -> AttemptOutcome {
-        let tenant = Tenant::of(self.claimed, &self.context.pool);
+        let tenant = TenantReservations::of(self.claimed, &self.context.pool);
         let budget = Budget::open(
             terms,
             self.log,
@@ -184,8 +184,7 @@ impl Execution<'_> {
             started = Servers::start(declared, context) => started?,
             () = self.signals.drain.cancelled() => return Err(LoopError::Drained),
         };
-        for tool in imported {
-            let (tool, schema) = McpTool::new(tool);
+        for (tool, schema) in imported {
             tools.add(Box::new(tool), schema, &self.profile.hooks);
         }
         Ok(Some(servers))
@@ -214,7 +213,7 @@ impl Execution<'_> {
             pool: &context.pool,
             has_skill_files: profile.files().is_some(),
             has_programs: profile.has_programs(),
-            max_output_bytes: profile.max_output_chars,
+            max_output_bytes: profile.max_output_bytes,
         }
     }
 

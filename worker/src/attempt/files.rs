@@ -13,14 +13,15 @@ use crate::attempt_error::AttemptError;
 use crate::history::History;
 use crate::log::JobLog;
 use crate::worker_context::WorkerContext;
+use worker_tool::EventSink;
 use worker_workspace::{FileSize, Snapshots, Workspace};
 
 /// The files of a job.
 pub(super) struct Files {
     pub(super) snapshots: Snapshots,
-    /// Those with which its first attempt began.
+    /// The files with which its first attempt began.
     pub(super) at_first: Vec<FileSize>,
-    /// What the model should know of those that are missing.
+    /// Notes for the model about missing files.
     pub(super) notes: Vec<String>,
 }
 
@@ -61,8 +62,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Takes over what the job before it in the conversation left. Once that is saved as this job's own,
-    /// nobody needs the other any more.
+    /// Takes over the files of the conversation's previous job, saves them as this job's own, and clears the previous
+    /// job's store.
     async fn take_over(
         &mut self,
         context: &WorkerContext,

@@ -8,7 +8,7 @@ use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
 use worker_egress::Egress;
 use worker_model::Model;
-use worker_tool::SKILL_FOLDER;
+use worker_tool::{EventSink, SKILL_FOLDER};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
 use super::decide::warning_line;
@@ -19,7 +19,7 @@ use crate::job_profile::JobProfile;
 use crate::log::JobLog;
 use crate::prompt;
 use crate::skill;
-use crate::staging::{self, Staged};
+use crate::staging::{self, StagedInput};
 use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
 use crate::worker_context::WorkerContext;
@@ -135,7 +135,7 @@ async fn stage(
     claimed: &Claimed,
     profile: &JobProfile,
     workspace: &Arc<Workspace>,
-) -> Result<Vec<Staged>, AttemptError> {
+) -> Result<Vec<StagedInput>, AttemptError> {
     if let Some(files) = profile.files().cloned() {
         let workspace = workspace.clone();
         let staging = tokio::task::spawn_blocking(move || skill::stage(&files, &workspace));
@@ -146,10 +146,10 @@ async fn stage(
     staging::stage(context, claimed, workspace, reserved).await
 }
 
-/// What a transcript is restored from.
+/// The sources of a restored transcript.
 struct Restoring<'a> {
     history: History,
-    inputs: &'a [Staged],
+    inputs: &'a [StagedInput],
     /// Notes for the model about missing files.
     notes: &'a [String],
     follows_a_script: bool,

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Signals that reach an attempt from outside.
 #[derive(Clone)]
-pub(crate) struct Signals {
+pub(crate) struct AttemptSignals {
     /// The job was cancelled.
     pub(crate) cancel: CancellationToken,
     /// Another worker has the lease, or may have it.
@@ -27,7 +27,7 @@ pub(super) enum Interrupt {
     Leaving,
 }
 
-impl Signals {
+impl AttemptSignals {
     /// Runs a future unless a signal interrupts it. An interrupted future is dropped, with everything that it started.
     pub(super) async fn watch<T>(&self, future: impl Future<Output = T>) -> Result<T, Interrupt> {
         tokio::select! {

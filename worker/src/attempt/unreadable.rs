@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use shared::db::claim::UnreadableJob;
-use shared::db::log::{Next, finish};
+use shared::db::log::{RunTransition, finish};
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 use shared::stored::UnreadableRow;
@@ -73,7 +73,7 @@ pub(super) fn retry_or_fail(
     now: DateTime<Utc>,
     earlier: i16,
     result: JobResult,
-) -> (EventData, Next) {
+) -> (EventData, RunTransition) {
     if is_last(earlier) {
         let error = JobErrorCode::JobUnreadable.with(
             "no worker could read this job, which another release of Skillet wrote; update all workers to that release, \
@@ -92,7 +92,7 @@ pub(super) fn retry_or_fail(
         message: "the worker's release cannot read this job; another worker may".to_owned(),
         run_at,
     });
-    (event, Next::Requeue { cause, run_at })
+    (event, RunTransition::Requeue { cause, run_at })
 }
 
 /// Tells the operator.

@@ -1,7 +1,8 @@
 //! The last entries of an attempt's lease.
 
-use shared::db::log::Next;
+use shared::db::log::RunTransition;
 use shared::telemetry::trace::Span;
+use worker_tool::EventSink;
 
 use super::decide::{AttemptState, Decision, Report, ReportKind, decide};
 use super::outcome::AttemptOutcome;
@@ -30,7 +31,7 @@ pub(super) async fn write_outcome(
     if let Some(report) = report {
         tell_operator(&report, state, &log);
     }
-    let is_over = matches!(next, Next::Finish { .. });
+    let is_over = matches!(next, RunTransition::Finish { .. });
     let close = Close::from(&next);
     let is_written = log.finish(events, next).await.is_ok();
     if is_written {

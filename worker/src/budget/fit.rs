@@ -1,27 +1,27 @@
 //! The fit of a model call into the remaining budget.
 
-pub(super) use shared::budget::Left as Remaining;
+pub(super) use shared::budget::Remaining;
 use shared::job::Reservation;
 use shared::provider::Price;
 
 use crate::question::Urgency;
 
-/// A reply that would have to be shorter is not worth its prompt: the call is not made.
+/// The shortest reply that is worth its prompt. A call whose reply would have to be shorter is not made.
 const LEAST_REPLY_TOKENS: u32 = 256;
 
-/// A model call, by what it may take.
+/// A planned model call, with the most that it can use.
 #[derive(Clone, Copy)]
 pub(super) struct PlannedCall {
-    /// None if it is not known, and no limit is one of money.
+    /// `None` if it is unknown. Then no limit is in money.
     pub(super) price: Option<Price>,
-    /// The most tokens that are read.
+    /// The most input tokens.
     pub(super) input: u64,
-    /// The most that are written.
+    /// The most output tokens.
     pub(super) cap: u32,
 }
 
 impl PlannedCall {
-    /// All that it may take.
+    /// The most that it can use.
     pub(super) fn reservation(&self) -> Reservation {
         let output = u64::from(self.cap);
         Reservation {
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(fits(1_256), Some(256));
         assert_eq!(fits(1_255), None);
         assert_eq!(fits(999), None);
-        // Who asks for less gets it.
+        // A cap below the least reply is granted if all of it fits.
         let small = call(1_000, 100);
         assert_eq!(small.fits(tokens(1_100), Urgency::Required), Some(100));
         assert_eq!(small.fits(tokens(1_099), Urgency::Required), None);

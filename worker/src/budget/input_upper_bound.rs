@@ -3,36 +3,36 @@
 use crate::transcript::Measured;
 use worker_model::{Message, ModelRequest, Part, ToolSpec};
 
-/// What a provider adds of its own: how it marks roles and explains tools to its model.
+/// Tokens that a provider adds: marks of roles, explanations of tools.
 const FRAME_TOKENS: u64 = 1_024;
-/// What marks a message or a part of one.
+/// Tokens that mark a message or a part of one.
 const MARK_TOKENS: u64 = 16;
 /// The most that an image takes anywhere: the smaller models of OpenAI count nearly as much for one of many
 /// tiles.
 const IMAGE_TOKENS: u64 = 50_000;
-/// What a document or a recording may take if there is no limit to what the model reads.
+/// The most tokens of a document or a recording if the context window is unknown.
 const FILE_TOKENS: u64 = 1_000_000;
 
-/// What is known of how a request is counted.
+/// The known token counts of a request.
 #[derive(Clone, Copy, Default)]
 pub(super) struct KnownCounts {
-    /// What the provider has counted of the messages.
+    /// The messages that the provider has counted.
     pub(super) measured: Option<Measured>,
-    /// Whether it has read this very system prompt and these tools with them.
+    /// Whether that count includes this system prompt and these tools.
     pub(super) is_same_head: bool,
-    /// How much the model reads at once.
+    /// The context window of the model in tokens.
     pub(super) window: Option<u32>,
 }
 
-/// The most tokens that the model can read with this request: what was counted, and of all else its bytes, for a
-/// token has at least one.
+/// The most input tokens of a request: the counted tokens, and the bytes of the rest, since a token has at least one
+/// byte.
 pub(super) fn input_upper_bound(request: &ModelRequest<'_>, known: KnownCounts) -> u64 {
     let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
     let head = FRAME_TOKENS + request.system.len() as u64 + tools;
     let (counted, rest) = match known.measured {
         Some(measured) => {
             let reply = &request.messages[measured.messages - 1];
-            // What is handed back may be counted in another way than when it was written.
+            // The provider may count a reply differently as input than as output.
             let reply = message(reply, known.window).max(measured.output_tokens);
             let head = if known.is_same_head { 0 } else { head };
             let rest = &request.messages[measured.messages..];

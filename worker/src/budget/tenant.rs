@@ -1,4 +1,4 @@
-//! The tenant's part of a budget, which all its jobs share, on whichever worker they are.
+//! Reservations in the budget of a tenant, which its jobs on all workers share.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use tokio::time::{Instant, sleep};
 use super::fit::PlannedCall;
 use crate::question::Urgency;
 
-/// How long a call waits for what others have reserved and may give back. After that it does with what is left, or
-/// is not made.
+/// The time that a call waits for other calls to return what they reserved. After that it takes what is left, or is
+/// not made.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The pause before it looks again.
+/// The pause between two tries to reserve.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The tenant of a job, who has a budget.
-pub(crate) struct Tenant<'a> {
+/// The reservations of an attempt in the budget of its tenant.
+pub(crate) struct TenantReservations<'a> {
     pool: &'a Pool,
     id: TenantId,
     lease: Lease,
 }
 
-impl<'a> Tenant<'a> {
+impl<'a> TenantReservations<'a> {
     pub(crate) fn of(claimed: &Claimed, pool: &'a Pool) -> Self {
         Self {
             pool,
@@ -36,8 +36,8 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    /// Takes what a call may use up, with its own cap or the highest that fits, and says which that was;
-    /// `None` if none does.
+    /// Reserves the most that a call can use, with its own cap or the highest that fits. Returns the cap; `None` if no
+    /// cap fits.
     pub(super) async fn reserve_fitting(
         &self,
         call: &PlannedCall,
@@ -72,7 +72,7 @@ impl<'a> Tenant<'a> {
         }
     }
 
-    /// Takes just that; `None` if there is not so much.
+    /// Reserves exactly that; `None` if less is left.
     pub(super) async fn reserve(
         &self,
         reservation: Reservation,
@@ -80,8 +80,8 @@ impl<'a> Tenant<'a> {
         db::budget::reserve(self.pool, self.id, self.lease, reservation).await
     }
 
-    /// Gives back what was not used; with `None`, all of it was. If that fails, all counts as used when the
-    /// attempt is over.
+    /// Returns the unused part; with `None` all counts as used. If this fails, all counts as used when the attempt is
+    /// over.
     pub(super) async fn give_back(&self, id: ReservationId, used: Option<&Tokens>) {
         if let Err(error) = db::budget::settle(self.pool, id, used).await {
             let error = &error as &dyn std::error::Error;

@@ -191,7 +191,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
     }
 }
 
-/// What the inputs of a job were called, as far as they are still known.
+/// The names of a job's inputs, as far as they are still known.
 async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> db::Result<Vec<String>> {
     let ids = inputs.iter().filter_map(|input| match input {
         Input::Asset { id } => Some(*id),

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use shared::approval::ApprovalStatus;
-use shared::event::{ApprovalResolved, ToolStarted};
+use shared::event::{ApprovalResolved, ApprovalStatus, ToolStarted};
 use shared::id::ApprovalId;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use shared::db::log::{Append, Lease, MAX_BATCH_JOBS, Next};
+use shared::db::log::{Append, Lease, MAX_BATCH_JOBS, RunTransition};
 use shared::event::EventData;
 
 use super::Written;
@@ -10,7 +10,7 @@ use super::Written;
 /// Events of one batch; more wait for the next.
 const MAX_EVENTS: usize = 5_000;
 
-/// What many jobs have to say, by lease.
+/// The events of many jobs, by lease.
 #[derive(Default)]
 pub(super) struct EventBatch {
     jobs: HashMap<Lease, Pending>,
@@ -19,7 +19,7 @@ pub(super) struct EventBatch {
 
 struct Pending {
     events: Vec<EventData>,
-    next: Next,
+    next: RunTransition,
     waiting: Vec<Written>,
 }
 
@@ -36,12 +36,12 @@ impl EventBatch {
         &mut self,
         lease: Lease,
         events: Vec<EventData>,
-        next: Next,
+        next: RunTransition,
         written: Option<Written>,
     ) {
         let empty = || Pending {
             events: Vec::new(),
-            next: Next::Continue,
+            next: RunTransition::Continue,
             waiting: Vec::new(),
         };
         let pending = self.jobs.entry(lease).or_insert_with(empty);
@@ -57,7 +57,7 @@ impl EventBatch {
         pending.waiting.extend(written);
     }
 
-    /// The appends, and who waits for them. Jobs whose log is not open any more are left out.
+    /// The appends, and the waiters for their commit. Jobs whose log is not open any more are left out.
     pub(super) fn into_appends(
         self,
         last_seq: impl Fn(Lease) -> Option<i64>,
@@ -135,8 +135,8 @@ mod tests {
             reasoning("x"),
             text("c"),
         ] {
-            batch.add(lease, vec![event], Next::Continue, None);
-            batch.add(other, vec![text("-")], Next::Continue, None);
+            batch.add(lease, vec![event], RunTransition::Continue, None);
+            batch.add(other, vec![text("-")], RunTransition::Continue, None);
         }
         let (appends, _) = batch.into_appends(|_| Some(1));
         let append = appends.iter().find(|append| append.lease == lease).unwrap();
@@ -160,14 +160,19 @@ mod tests {
         let lease = |number| Lease { job, number };
         let mut batch = EventBatch::default();
         let (late, mut answer) = tokio::sync::oneshot::channel();
-        batch.add(lease(1), vec![text("late")], Next::Continue, Some(late));
-        batch.add(lease(3), vec![text("good")], Next::Continue, None);
+        batch.add(
+            lease(1),
+            vec![text("late")],
+            RunTransition::Continue,
+            Some(late),
+        );
+        batch.add(lease(3), vec![text("good")], RunTransition::Continue, None);
         let (appends, waiting) = batch.into_appends(|it| (it == lease(3)).then_some(7));
         let [append] = &appends[..] else {
             panic!("{} appends", appends.len())
         };
         assert_eq!((append.lease, append.base), (lease(3), 7));
-        // Whoever waits for the other is told.
+        // The waiter of the other lease gets its answer.
         let [(superseded, _)] = &waiting[..] else {
             panic!("{} wait", waiting.len())
         };

@@ -6,7 +6,7 @@ use shared::db::log::Lease;
 use shared::id::JobId;
 use tokio_util::sync::CancellationToken;
 
-/// Where the log of a job stands.
+/// The position of a job's log.
 pub(super) struct LogPosition {
     pub(super) last_seq: i64,
     pub(super) attempt: i32,
@@ -35,13 +35,13 @@ impl LogPositions {
         }
     }
 
-    /// Where the log of that very lease stands; `None` if it is not open.
+    /// The position of the log under that lease; `None` if it is not open.
     pub(super) fn get(&self, lease: Lease) -> Option<&LogPosition> {
         let (open, position) = self.by_job.get(&lease.job)?;
         (*open == lease).then_some(position)
     }
 
-    /// So many events more are written.
+    /// Moves a position by the events that were written.
     pub(super) fn advance(&mut self, lease: Lease, events: usize) {
         if let Some((open, position)) = self.by_job.get_mut(&lease.job)
             && *open == lease

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::db::log::Next;
+use shared::db::log::RunTransition;
 use shared::event::{EventData, OutputStream, TextDelta, ToolOutput};
 use shared::job::JobResult;
 
@@ -32,7 +32,7 @@ impl EventRedactor {
         }
     }
 
-    /// What can be written of these events now.
+    /// The part of these events that can be written now, redacted.
     pub(super) fn redact(&self, events: Vec<EventData>) -> Vec<EventData> {
         // No tail is ever left half changed.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,9 +66,9 @@ impl EventRedactor {
         passed
     }
 
-    /// What becomes of the run; its result is what the last event says.
-    pub(super) fn redact_transition(&self, next: Next) -> Next {
-        let Next::Finish {
+    /// The transition of the run, with a redacted result.
+    pub(super) fn redact_transition(&self, next: RunTransition) -> RunTransition {
+        let RunTransition::Finish {
             outcome,
             at,
             result,
@@ -79,7 +79,7 @@ impl EventRedactor {
         };
         let mut parsed: JobResult = serde_json::from_str(&result).expect("it was one before");
         self.redactor.clean_result(&mut parsed);
-        Next::Finish {
+        RunTransition::Finish {
             outcome,
             at,
             result: serde_json::to_string(&parsed).expect("results have string keys"),

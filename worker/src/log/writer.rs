@@ -1,8 +1,8 @@
-//! The task that commits what all jobs of this process have to say.
+//! The task that commits the events of all jobs of this process.
 
 use std::time::{Duration, Instant};
 
-use shared::db::log::{Append, Lease, Next};
+use shared::db::log::{Append, Lease, RunTransition};
 use shared::db::{self, DedicatedConnection, Pool};
 use tokio::sync::mpsc;
 
@@ -71,7 +71,7 @@ impl BatchWriter {
             let lease = append.lease;
             if !good.contains(&lease) {
                 self.positions.lose(lease);
-            } else if matches!(append.next, Next::Continue) {
+            } else if matches!(append.next, RunTransition::Continue) {
                 self.positions.advance(lease, append.events.len());
             } else {
                 self.positions.close(lease);
@@ -83,7 +83,7 @@ impl BatchWriter {
             } else {
                 Err(LeaseLost)
             };
-            // Who asked may have been cancelled meanwhile.
+            // The attempt may have been cancelled meanwhile.
             let _ = written.send(answer);
         }
     }
@@ -125,7 +125,7 @@ impl BatchWriter {
                 Ok(good) => return Ok(good),
                 Err(error) => error,
             };
-            self.db.forget();
+            self.db.reset();
             if !db::is_outage(&error) {
                 return Err(error);
             }
@@ -161,8 +161,8 @@ impl BatchWriter {
         Ok(good)
     }
 
-    /// Ends a job whose entries the database refuses, whoever is to blame for that. Should that fail, too, the job is
-    /// one that its worker has lost, and is taken over.
+    /// Fails a job whose entries the database refuses. If that fails, too, the lease is lost, and the reaper takes over
+    /// the job.
     async fn refuse(&mut self, append: &Append, error: &db::Error) {
         let job = append.lease.job;
         tracing::error!(

@@ -4,20 +4,20 @@ use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 
 use super::blob_gc::UPLOAD_PATIENCE;
-use super::step::{ROWS_AT_ONCE, attempt, release};
+use super::step::{ROWS_AT_ONCE, release, run_step};
 
 /// Creates the partitions of the coming weeks, and removes leftovers of the last minutes.
 pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
-    attempt("event_weeks", db::event_week::ensure_coming(pool)).await;
-    attempt("lanes", reopen_lanes(pool)).await;
-    attempt("conversations", admit_stalled(pool)).await;
-    attempt("idempotency_keys", delete_old_keys(pool)).await;
-    attempt("workers", db::worker::delete_stopped(pool)).await;
-    attempt("unseen_assets", delete_unseen(pool, assets)).await;
+    run_step("event_weeks", db::event_week::ensure_coming(pool)).await;
+    run_step("lanes", reopen_lanes(pool)).await;
+    run_step("conversations", admit_stalled(pool)).await;
+    run_step("idempotency_keys", delete_old_keys(pool)).await;
+    run_step("workers", db::worker::delete_stopped(pool)).await;
+    run_step("unseen_assets", delete_unseen(pool, assets)).await;
     // Left by a worker that died, or that met a job, while it removed them.
-    attempt("skills", db::skill::release(pool, assets, None)).await;
-    attempt("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
-    attempt("workspaces", clear_workspaces(pool, assets)).await;
+    run_step("skills", db::skill::release(pool, assets, None)).await;
+    run_step("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
+    run_step("workspaces", clear_workspaces(pool, assets)).await;
 }
 
 /// Reopens lanes for jobs that a worker of an earlier release made ready.
@@ -56,10 +56,10 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     }
 }
 
-/// Removes saved workspaces that nobody needs: those of a worker that died right after a job's end, and those before
-/// the last of a conversation.
+/// Removes saved workspaces that are not needed any more: those of a worker that died right after a job's end, and
+/// those before the last of a conversation.
 async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
-    let saved = assets.list_workspace_stores().await?;
+    let saved = assets.list_workspaces().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;
     for job in saved.iter().filter(|job| !needed.contains(job)) {
         assets.workspace_store(*job).clear().await?;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use shared::approval::{Answer, Approval, ApprovalStatus};
-use shared::db::log::{Append, Next};
+use shared::approval::{Answer, Approval};
+use shared::db::log::{Append, RunTransition};
 use shared::db::run::LockedRun;
 use shared::db::{self, Pool};
-use shared::event::{EventData, JobRetrying, RetryCause};
+use shared::event::{ApprovalStatus, EventData, JobRetrying, Progress, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
-use shared::job::{Job, JobErrorCode, JobResult, Outcome, Progress};
+use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
@@ -177,14 +177,14 @@ fn take_over(
         });
         (
             event,
-            Next::Requeue {
+            RunTransition::Requeue {
                 cause: RetryCause::Crash,
                 run_at,
             },
         )
     };
     let mut events = match next {
-        Next::Finish { .. } => unanswered,
+        RunTransition::Finish { .. } => unanswered,
         _ => Vec::new(),
     };
     events.push(event);

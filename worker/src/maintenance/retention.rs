@@ -7,7 +7,7 @@ use shared::id::{AssetId, ConversationId, JobId};
 use shared::retention::Retention;
 use uuid::Uuid;
 
-use super::step::{ROWS_AT_ONCE, attempt, release};
+use super::step::{ROWS_AT_ONCE, release, run_step};
 
 /// The retention of jobs and uploads.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +22,13 @@ pub struct Keep {
 pub(super) async fn run(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Result<()> {
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
-        attempt("jobs", delete_jobs(pool, assets, cutoff)).await;
-        attempt("logs", delete_logs(pool, cutoff)).await;
-        attempt("empty_conversations", delete_conversations(pool, cutoff)).await;
-        attempt("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
+        run_step("jobs", delete_jobs(pool, assets, cutoff)).await;
+        run_step("logs", delete_logs(pool, cutoff)).await;
+        run_step("empty_conversations", delete_conversations(pool, cutoff)).await;
+        run_step("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
     }
     if let Some(cutoff) = keep.uploads.cutoff(now) {
-        attempt("unused_uploads", delete_uploads(pool, assets, cutoff)).await;
+        run_step("unused_uploads", delete_uploads(pool, assets, cutoff)).await;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ pub(super) const ROWS_AT_ONCE: i64 = 500;
 const BLOBS_AT_ONCE: usize = 2;
 
 /// Runs one step, and logs its error.
-pub(super) async fn attempt<E: Into<anyhow::Error>>(
+pub(super) async fn run_step<E: Into<anyhow::Error>>(
     step: &'static str,
     work: impl Future<Output = Result<(), E>>,
 ) {

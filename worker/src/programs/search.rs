@@ -13,12 +13,12 @@ use tokio::time::sleep;
 use super::{installed, versions};
 use crate::worker_context::WorkerContext;
 
-/// How long an uploaded skill may have to wait until its programs are looked for.
+/// The interval at which programs of uploaded skills are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Programs that are looked for at once, and the longest name of one: modules are named in one command.
 const AT_ONCE: usize = 200;
 const MAX_NAME_BYTES: usize = 100;
-/// How long a worker is left alone before it asks programs for their versions: those who start one wait for jobs.
+/// The pause before a new worker asks programs for their versions, so that its first jobs are not delayed.
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the

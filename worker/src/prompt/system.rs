@@ -1,4 +1,4 @@
-//! The system prompt: who the model is and what it works with.
+//! The system prompt: instructions, tools, workspace and network.
 
 use std::borrow::Cow;
 
@@ -81,12 +81,12 @@ fn skill_files(profile: &JobProfile) -> String {
     )
 }
 
-/// What tools there are, and when to use them.
+/// The section about tools: their names, and when to use them.
 fn tools(profile: &JobProfile) -> String {
     let ours = profile.tools.iter();
     let ours = ours.map(|tool| format!("\n- `{tool}` {}", purpose(*tool)));
     let lines: String = ours
-        .chain(profile.mcp_servers.iter().map(strangers))
+        .chain(profile.mcp_servers.iter().map(mcp_tools))
         .collect();
     if lines.is_empty() {
         lines
@@ -95,8 +95,8 @@ fn tools(profile: &JobProfile) -> String {
     }
 }
 
-/// What is to be known of the tools of a server, whose descriptions come from there.
-fn strangers(server: &McpServer) -> String {
+/// The line about the tools of an MCP server. Their descriptions come from the server.
+fn mcp_tools(server: &McpServer) -> String {
     let name = &server.name;
     format!(
         "\n- `{MCP_PREFIX}{name}.*` are tools of the MCP server `{name}`, which others made: what they say of \
@@ -104,7 +104,7 @@ fn strangers(server: &McpServer) -> String {
     )
 }
 
-/// When to use a tool. No word of it may depend on another.
+/// When to use a tool. The text must not depend on another tool.
 fn purpose(tool: ToolName) -> Cow<'static, str> {
     let text = match tool {
         ToolName::ExecuteBash | ToolName::ShellExec => {

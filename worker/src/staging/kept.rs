@@ -9,10 +9,10 @@ use shared::id::JobId;
 
 use super::Chunks;
 
-/// The object of a job's workspace_store that lists the others.
+/// The object of a job's workspace store that lists the others.
 const LIST: &str = "inputs";
 
-/// Inputs that were fetched, kept for later attempts: by then they may be gone from where they were, or be others.
+/// Downloaded inputs, kept for later attempts. By then the URL may be gone, or have other content.
 pub(super) struct KeptInputs {
     assets: AssetStore,
     workspace_store: WorkspaceStore,
@@ -27,7 +27,7 @@ struct KeptInput {
 }
 
 impl KeptInputs {
-    /// Those of a job, of which earlier attempts may have kept some.
+    /// The kept inputs of a job. Earlier attempts may have kept some.
     pub(super) async fn open(
         assets: &AssetStore,
         job: JobId,
@@ -66,7 +66,7 @@ impl KeptInputs {
         )))
     }
 
-    /// Where to copy an input that is not kept yet.
+    /// The upload for the copy of an input that is not kept yet.
     pub(super) fn copy(&self) -> Upload {
         self.assets.upload()
     }
@@ -86,7 +86,7 @@ impl KeptInputs {
         Ok(())
     }
 
-    /// Lists what was kept, once all of it is.
+    /// Writes the list, once all inputs are kept.
     pub(super) async fn close(self) -> anyhow::Result<()> {
         if !self.is_listed {
             let mut list = self.assets.upload();

@@ -8,14 +8,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use shared::db::claim::Claim;
-use shared::db::log::Next;
+use shared::db::log::RunTransition;
 use shared::event::{RetryCause, ToolOutcome};
 use shared::job::{Job, LoopStop, Outcome};
 use shared::telemetry::metrics::{Durations, Labels, Metrics, long, short, sizes};
 
 use super::model_call::ModelMeters;
 
-/// What a worker counts.
+/// The metrics of a worker.
 pub(crate) struct Meters {
     metrics: Metrics,
     claims: Histogram,
@@ -31,7 +31,7 @@ pub(crate) struct Meters {
     slots_used: Gauge,
 }
 
-/// What the writer of the log counts.
+/// The metrics of the log writer.
 #[derive(Clone)]
 pub(crate) struct LogMeters {
     metrics: Metrics,
@@ -40,7 +40,7 @@ pub(crate) struct LogMeters {
     jobs: Histogram,
 }
 
-/// What became of a job with an attempt's end.
+/// The state of a job after an attempt.
 #[derive(Clone, Copy)]
 pub(crate) enum Close {
     Ended { outcome: Outcome, at: DateTime<Utc> },
@@ -48,12 +48,12 @@ pub(crate) enum Close {
     Waits,
 }
 
-impl From<&Next> for Close {
-    fn from(next: &Next) -> Self {
+impl From<&RunTransition> for Close {
+    fn from(next: &RunTransition) -> Self {
         match *next {
-            Next::Finish { outcome, at, .. } => Self::Ended { outcome, at },
-            Next::Requeue { cause, .. } => Self::Retried(cause),
-            Next::Continue | Next::Wait | Next::Resume => Self::Waits,
+            RunTransition::Finish { outcome, at, .. } => Self::Ended { outcome, at },
+            RunTransition::Requeue { cause, .. } => Self::Retried(cause),
+            RunTransition::Continue | RunTransition::Wait | RunTransition::Resume => Self::Waits,
         }
     }
 }

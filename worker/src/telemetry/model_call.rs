@@ -1,4 +1,4 @@
-//! One question to a model, from the first try to the whole reply.
+//! Metrics and spans of model calls. A call lasts from the first try to the whole reply.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -15,33 +15,33 @@ use shared::telemetry::trace::Span;
 
 use worker_model::ModelError;
 
-/// What is counted of model calls.
+/// Metrics of model calls.
 pub(crate) struct ModelMeters {
-    /// The models of which we say the name: clients may make names up.
+    /// The models whose names are labels. Their number is bounded, because clients can make names up.
     names: Bounded,
-    calls: Family<Called, Counter>,
-    durations: Durations<Model>,
-    tokens: Family<Used, Counter>,
-    dollars: Family<Model, Counter<f64, AtomicU64>>,
+    calls: Family<CallLabels, Counter>,
+    durations: Durations<ModelLabels>,
+    tokens: Family<TokenLabels, Counter>,
+    dollars: Family<ModelLabels, Counter<f64, AtomicU64>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Model {
+struct ModelLabels {
     provider: String,
     model: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Called {
+struct CallLabels {
     #[prometheus(flatten)]
-    model: Model,
+    model: ModelLabels,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Used {
+struct TokenLabels {
     #[prometheus(flatten)]
-    model: Model,
+    model: ModelLabels,
     kind: &'static str,
 }
 
@@ -73,10 +73,10 @@ impl ModelMeters {
     }
 }
 
-/// A question under way.
+/// A running model call.
 pub(crate) struct ModelCall<'a> {
     meters: &'a ModelMeters,
-    model: Model,
+    model: ModelLabels,
     span: Span,
     begun_at: Instant,
 }
@@ -96,7 +96,7 @@ impl<'a> ModelCall<'a> {
         span.set("gen_ai.request.max_tokens", || i64::from(max_tokens));
         Self {
             meters,
-            model: Model {
+            model: ModelLabels {
                 provider: name.provider().to_owned(),
                 model: meters.names.admit(name.id()),
             },
@@ -130,8 +130,8 @@ impl<'a> ModelCall<'a> {
         ];
         for (kind, tokens) in kinds {
             let model = self.model.clone();
-            let tokens_of = Used { model, kind };
-            self.meters.tokens.get_or_create(&tokens_of).inc_by(tokens);
+            let labels = TokenLabels { model, kind };
+            self.meters.tokens.get_or_create(&labels).inc_by(tokens);
         }
         if let Some(cost) = used.cost_usd {
             let dollars = self.meters.dollars.get_or_create(&self.model);
@@ -168,7 +168,7 @@ impl<'a> ModelCall<'a> {
 
     fn count(&self, outcome: &'static str) {
         let model = self.model.clone();
-        let called = Called { model, outcome };
-        self.meters.calls.get_or_create(&called).inc();
+        let labels = CallLabels { model, outcome };
+        self.meters.calls.get_or_create(&labels).inc();
     }
 }

@@ -26,8 +26,8 @@ pub(crate) fn of_attempt(claimed: &Claimed) -> Span {
     span
 }
 
-/// The span of a call, in that of its attempt. `tool` is one that there is, or stands for those that there are not:
-/// what a model made up is no name of anything.
+/// The span of a call, in that of its attempt. `tool` is a label: names that a model made up do not
+/// become span names.
 pub(crate) fn of_tool(attempt: &Span, call: &ToolCall, tool: &str) -> Span {
     let span = attempt.work(|| format!("execute_tool {tool}"));
     span.set("gen_ai.operation.name", || "execute_tool");

@@ -1,7 +1,6 @@
-//! Calls that wait for a person: which they are, and what a denial is to the model.
+//! Approval of calls: the calls that need one, and the denial that the model reads.
 
-use shared::approval::ApprovalStatus;
-use shared::event::ApprovalResolved;
+use shared::event::{ApprovalResolved, ApprovalStatus};
 use shared::hook::Rule;
 use shared::message::ToolCall;
 
@@ -9,12 +8,12 @@ use super::Toolbox;
 use crate::transcript::Transcript;
 use worker_workspace::Redactor;
 
-/// How a call came to be allowed, or not.
+/// Whether a call may run.
 pub(super) enum Permission {
     Granted,
-    /// Nobody has been asked.
+    /// It needs an approval that was not requested yet.
     Unasked,
-    /// In words for the model.
+    /// It was denied. The text is for the model.
     Denied(String),
 }
 
@@ -34,8 +33,8 @@ impl Toolbox {
         }
     }
 
-    /// If the next call has to wait for a person, all calls of the reply that do, so that they can be
-    /// answered together. Calls that could not run anyway bother nobody.
+    /// The open calls that need an approval, if the next call is one of them; else none. They are answered together.
+    /// Invalid calls need no approval, because they do not run.
     pub(crate) fn unapproved(
         &self,
         transcript: &Transcript,

@@ -24,7 +24,7 @@ use crate::transcript::Transcript;
 
 /// Calls of one job that run at once, if they change nothing; the others wait.
 const MAX_PARALLEL: usize = 8;
-/// What a tool gets beyond its time to end by itself and say what it has.
+/// The time that a tool has after its limit to end by itself and return what it has.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the calls of one attempt.
@@ -36,7 +36,7 @@ pub(crate) struct ToolRunner<'a> {
     pub(crate) meters: &'a Meters,
 }
 
-/// What was before a call.
+/// The calls and outputs before a call.
 #[derive(Clone, Copy)]
 struct Preceding {
     /// Its place among the job's calls, from 1.
@@ -46,7 +46,7 @@ struct Preceding {
 
 /// A call that has its result.
 struct Ran {
-    /// What it is called in numbers and spans.
+    /// The label of its tool in metrics and spans.
     tool: &'static str,
     done: Done,
     outcome: ToolOutcome,
@@ -65,7 +65,7 @@ impl ToolRunner<'_> {
         let Some((last, before)) = calls.split_last() else {
             return Ok(());
         };
-        // Committed before any runs: whoever takes over knows that they may have.
+        // Committed before any call runs, so that the next attempt knows that they may have run.
         for call in before {
             self.context.events.append(started(call)).await;
         }
@@ -150,7 +150,7 @@ impl ToolRunner<'_> {
         match permission {
             Permission::Granted => {}
             Permission::Denied(text) => return Err(ToolError::Denied(text)),
-            // The loop asks first. If it ever did not, this must not be how that shows.
+            // The loop requests approvals first. If it did not, the call still must not run.
             Permission::Unasked => {
                 let text = "the call was not run: nobody has allowed it";
                 return Err(ToolError::Denied(text.to_owned()));
@@ -220,7 +220,7 @@ impl ToolRunner<'_> {
         }
     }
 
-    /// Writes a call down for the operator, whole, as its rule wants it.
+    /// Writes a call to the operator's audit log, whole, as its rule demands.
     fn audit(&self, call: &ToolCall, ran: &Ran) {
         let input = call.input.to_string();
         tracing::info!(
@@ -268,9 +268,8 @@ impl ToolRunner<'_> {
     }
 }
 
-/// The next call; if it changes nothing, with those after it of which that is also true and for which
-/// nobody has to be asked. Two equal ones do not go together: the transcript counts repetitions between
-/// them.
+/// The next call, and the calls after it that can run at the same time: all change nothing and need no approval. Two
+/// equal calls do not run together, because the transcript counts repetitions between them.
 fn next_calls(tools: &Toolbox, transcript: &Transcript) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for call in transcript.open_calls().take(MAX_PARALLEL) {
@@ -288,7 +287,7 @@ fn next_calls(tools: &Toolbox, transcript: &Transcript) -> Vec<ToolCall> {
     calls
 }
 
-/// Waits for a tool until its time is over, whatever it does.
+/// Runs a tool call within its time, and catches a panic.
 async fn guard(
     limit: Duration,
     running: impl Future<Output = Result<Done, ToolError>>,

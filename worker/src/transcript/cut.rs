@@ -6,12 +6,12 @@ use super::render::render_as_text;
 use super::{JobSegment, Transcript};
 use worker_model::{Message, Part};
 
-/// What a file that the model looks at is taken for, in tokens; what it really is depends on the model.
+/// The assumed tokens of a file in the prompt. The true number depends on the model.
 const MEDIA_TOKENS: u64 = 2_000;
 /// Bytes of text that make a token, about.
 const TOKEN_BYTES: u64 = 4;
 
-/// How much is told again of what was said with tools.
+/// The most bytes of earlier jobs with tools, rendered for a model without tools.
 const MAX_RENDERED_BYTES: usize = 200_000;
 
 const ABOUT_SUMMARY: &str = "[This is a summary of all that was said and done before:]";
@@ -25,12 +25,12 @@ pub(crate) struct Cut {
     at: usize,
     /// The job in which the reply was made.
     pub(crate) job: JobId,
-    /// Which of the job's replies it is, counted from the last, which is 1.
+    /// The number of the reply in its job, counted from the last, which is 1.
     pub(crate) from_end: usize,
 }
 
 impl Transcript {
-    /// How many tokens the model would read now, about.
+    /// The approximate number of tokens that the model would read now.
     pub(crate) fn tokens(&self) -> u64 {
         let measured = self.messages.iter().enumerate().skip(self.measured_from);
         let last = measured.rev().find_map(|(at, message)| match message {
@@ -46,8 +46,7 @@ impl Transcript {
         known + rest.iter().map(tokens).sum::<u64>()
     }
 
-    /// Where to cut so that about so many tokens are left after the place, or little more. `None` if there
-    /// would be nothing to summarise.
+    /// The cut that leaves about `keep_tokens`, or little more. `None` if nothing would be summarised.
     pub(crate) fn cut(&self, keep_tokens: u64) -> Option<Cut> {
         let mut kept = 0;
         let mut best = None;
@@ -81,7 +80,7 @@ impl Transcript {
             .or_else(|| self.segments.len().checked_sub(1))
     }
 
-    /// What is before the place.
+    /// The messages before the cut.
     pub(crate) fn before(&self, cut: Cut) -> &[Message] {
         &self.messages[..cut.at]
     }
@@ -108,7 +107,7 @@ impl Transcript {
         self.summary = Some(part(summary));
     }
 
-    /// Tells what was said before as a text, for a model that has no tools now: calls would be refused.
+    /// Renders earlier jobs as a text if they have calls, because a request without tools must not have calls.
     pub(crate) fn render_calls_as_text(&mut self) {
         let messages = self.messages.iter();
         let mut replies = messages.filter_map(|message| match message {
@@ -134,7 +133,7 @@ impl Transcript {
         }];
     }
 
-    /// Replies so far read more than is there now.
+    /// Marks the token counts of replies so far as outdated: they counted messages that are gone.
     pub(crate) fn invalidate_token_counts(&mut self) {
         self.measured_from = self.messages.len();
     }

@@ -5,20 +5,19 @@ use shared::model_name::ModelName;
 use super::Transcript;
 use worker_model::Message;
 
-/// What a model is known to have read and written of a transcript.
+/// The token counts of a provider for the beginning of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
-    /// How many messages that were, its reply included.
+    /// The number of counted messages, including the reply.
     pub(crate) messages: usize,
-    /// What was read before the reply, with system prompt and tools.
+    /// The tokens before the reply, including system prompt and tools.
     pub(crate) input_tokens: u64,
-    /// What was written.
+    /// The tokens of the reply.
     pub(crate) output_tokens: u64,
 }
 
 impl Transcript {
-    /// What this model counted last, in this job and of what is still there as it was. Another
-    /// model counts otherwise.
+    /// The last counts of this model in this job, if they still apply to the messages. Other models count differently.
     pub(crate) fn measured(&self, model: &ModelName) -> Option<Measured> {
         let model = model.to_string();
         let begins_at = self.segments.last().map_or(0, |it| it.begins_at);

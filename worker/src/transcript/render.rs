@@ -5,10 +5,10 @@ use shared::message::Block;
 use worker_model::{Message, Part};
 use worker_workspace::HeadTailBuffer;
 
-/// How much of one result is told again.
+/// The most bytes of one tool result.
 const MAX_RESULT_BYTES: usize = 4_000;
 
-/// What was said, as one text of at most about so many bytes: head and tail, if it is longer.
+/// The messages as one text of about `max_bytes` at most: head and tail, if it is longer.
 pub(crate) fn render_as_text(messages: &[Message], max_bytes: usize) -> String {
     let mut buffer = HeadTailBuffer::new(max_bytes);
     for message in messages {
@@ -37,7 +37,7 @@ fn user(part: &Part) -> String {
     }
 }
 
-/// What it thought stays its own.
+/// The line of a block; `None` for reasoning.
 fn assistant(block: &Block) -> Option<String> {
     match block {
         Block::Text { text } => Some(format!("ASSISTANT: {text}")),

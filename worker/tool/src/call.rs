@@ -14,10 +14,10 @@ use crate::context::ToolContext;
 
 /// Something that a model may call.
 pub trait Tool: Send + Sync {
-    /// How the model sees it.
+    /// The tool as the model sees it.
     fn spec(&self) -> ToolSpec;
 
-    /// How long a call may take.
+    /// The timeout of a call.
     fn timeout(&self) -> Duration {
         Duration::from_secs(30)
     }
@@ -27,7 +27,7 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Does it. Dropping the future ends whatever it began.
+    /// Runs a call. Dropping the future ends everything that the call started.
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>>;
 }
 
@@ -41,7 +41,7 @@ pub struct Call<'a> {
     pub number: u32,
     /// The arguments as the model wrote them.
     pub input: &'a Value,
-    /// How long it may take.
+    /// Its timeout.
     pub timeout: Duration,
     /// The bytes of the files that the job has made outputs so far.
     pub output_bytes: u64,
@@ -54,7 +54,7 @@ impl Call<'_> {
             .map_err(|error| ToolError::Reply(format!("the arguments are not valid: {error}")))
     }
 
-    /// How many bytes of a result the model reads.
+    /// The most bytes of a result that the model reads.
     pub(crate) fn shown_bytes(&self) -> usize {
         self.context.max_output_bytes
     }
@@ -116,21 +116,21 @@ impl Done {
 /// A call that has not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// A person does not want it.
+    /// A person denied it, or it was not approved.
     #[error("{0}")]
     Denied(String),
-    /// The model can do something about it.
+    /// An error that the model can fix.
     #[error("{0}")]
     Reply(String),
-    /// Nobody can, but the attempt goes on: the next call may well work.
+    /// A bug in the tool. The attempt goes on, because the next call may work.
     #[error("a tool panicked")]
     Panicked,
-    /// Only we can: the attempt ends.
+    /// An internal error: the attempt ends.
     #[error("a tool failed")]
     Abort(#[source] anyhow::Error),
 }
 
-/// Does what blocks, away from the threads that others need.
+/// Runs blocking work on a thread for that.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {

@@ -12,7 +12,7 @@ use worker_sandbox::{CommandEnd, LaunchError, Limit, RunningCommand};
 use worker_workspace::{HeadTail, HeadTailBuffer, TextStream};
 use worker_workspace::{Spill, Spilled};
 
-/// What a command may take, beside what its sandbox allows.
+/// The limits of a command beside those of its sandbox.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandLimits {
     /// Wall time.
@@ -21,7 +21,7 @@ pub(crate) struct CommandLimits {
     pub output_bytes: usize,
 }
 
-/// What came of a command.
+/// A command that has ended.
 #[derive(Debug)]
 pub(crate) struct FinishedCommand {
     pub ended: CommandEnd,
@@ -32,7 +32,7 @@ pub(crate) struct FinishedCommand {
     pub duration: Duration,
 }
 
-/// What a command printed on a stream.
+/// The output of a command on one stream.
 #[derive(Debug)]
 pub(crate) struct StreamOutput {
     pub shown: HeadTail,
@@ -40,7 +40,7 @@ pub(crate) struct StreamOutput {
     pub whole: Option<Spilled>,
 }
 
-/// Where output goes while it comes.
+/// The sinks of live and complete output.
 pub(crate) struct OutputSinks {
     /// Those who watch.
     pub live: mpsc::Sender<OutputChunk>,

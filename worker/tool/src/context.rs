@@ -40,7 +40,7 @@ pub trait EventSink: Send + Sync {
     /// The text without the job's secrets.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redactor() {
-            Some(redactor) => Cow::Owned(redactor.redact(text).into_owned()),
+            Some(redactor) => redactor.redact(text),
             None => Cow::Borrowed(text),
         }
     }

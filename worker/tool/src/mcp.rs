@@ -1,8 +1,8 @@
 //! The MCP servers of an attempt: they begin with it, and nothing of them is left when it ends.
 //!
-//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What comes from either is
-//! a stranger's: `response_only_transport` passes nothing but responses, `tool_import` decides which of its tools a
-//! model gets, `schema` which of their schemas are checked here.
+//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What either sends is not
+//! trusted: `response_only_transport` passes nothing but responses, `tool_import` selects the tools that a model gets,
+//! `schema` the schemas that are checked here.
 
 mod connection;
 mod exit_report;
@@ -16,24 +16,22 @@ mod size;
 mod tool;
 mod tool_import;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 use shared::event::{EventData, LogLevel, LogLine};
 use shared::job::{JobError, JobErrorCode};
 use shared::mcp::McpServer;
+use shared::schema::Schema;
 use tokio::time::timeout;
 
 use connection::Server;
-pub use connection::{Connection, McpCallError};
 pub use tool::McpTool;
 use tool_import::Room;
-pub use tool_import::ToolImport;
 
 use crate::context::ToolContext;
 
-/// How long a server may take until it has said which tools it has.
+/// The time in which a server has to start and list its tools.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// The words of a failed start that a job's error has.
 const MAX_TROUBLE_BYTES: usize = 4000;
@@ -43,23 +41,13 @@ pub struct Servers {
     servers: Vec<Server>,
 }
 
-/// A tool that a server imports, and the way to it.
-pub struct ImportedTool {
-    /// The tool as the model sees it.
-    pub import: ToolImport,
-    /// The connection to the server.
-    pub connection: Arc<Connection>,
-    /// How long a call takes at most.
-    pub timeout: Duration,
-}
-
 impl Servers {
-    /// Starts all servers of the role, and asks which tools they have. Without one of them the job is not what its
-    /// agent is made for: then it fails, and the error names the server.
+    /// Starts all servers of the profile and imports their tools, each with the schema of its arguments. If a server
+    /// does not start, the job fails, and the error names the server.
     pub async fn start(
         declared: &[McpServer],
         context: &ToolContext<'_>,
-    ) -> Result<(Self, Vec<ImportedTool>), JobError> {
+    ) -> Result<(Self, Vec<(McpTool, Schema)>), JobError> {
         let started = try_join_all(declared.iter().map(|server| start(server, context))).await?;
         let mut room = Room::default();
         let (mut servers, mut tools) = (Vec::new(), Vec::new());
@@ -67,11 +55,10 @@ impl Servers {
             let redactor = context.events.redactor();
             let (imports, warning) =
                 tool_import::choose(declared, listed, redactor.as_deref(), &mut room);
-            tools.extend(imports.into_iter().map(|import| ImportedTool {
-                import,
-                connection: server.connection.clone(),
-                timeout: declared.timeout(),
-            }));
+            for import in imports {
+                let connection = server.connection.clone();
+                tools.push(McpTool::new(import, connection, declared.timeout()));
+            }
             if let Some(message) = warning {
                 let level = LogLevel::Warning;
                 let line = EventData::Log(LogLine { level, message });
@@ -82,7 +69,7 @@ impl Servers {
         Ok((Self { servers }, tools))
     }
 
-    /// Takes leave of them.
+    /// Closes the connections and ends the programs.
     pub async fn close(self) {
         join_all(self.servers.into_iter().map(Server::close)).await;
     }

@@ -1,4 +1,4 @@
-//! Programs of ours that run in the sandbox, in Python: what they read is a stranger's, and they have nothing to lose.
+//! Python programs of ours that run in the sandbox, because what they read is not trusted.
 
 use std::time::Duration;
 

@@ -6,10 +6,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
-use shared::asset::{HEAD_BYTES, content_type_of, file_name, fits};
+use shared::asset::{HEAD_BYTES, OutputKind, content_type_of, file_name, fits};
 use shared::db::asset::NewAsset;
 use shared::event::{AssetCreated, AssetRejected, AssetRejection, EventData};
-use shared::job::OutputKind;
 
 use crate::call::{Call, Done, Tool, ToolError};
 use worker_model::ToolSpec;

@@ -10,7 +10,7 @@ pub struct HeadTailBuffer {
     total: u64,
 }
 
-/// What a stream said.
+/// The kept text of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HeadTail {
     /// Valid text without NULs, at most about the cap.
@@ -35,12 +35,12 @@ impl HeadTailBuffer {
         self.total + count as u64 > 2 * self.half as u64
     }
 
-    /// What it has, which is all there was if it has lost nothing.
+    /// The kept bytes: all of them if none were lost.
     pub fn kept(&self) -> Vec<u8> {
         self.head.iter().chain(&self.tail).copied().collect()
     }
 
-    /// Takes what has come.
+    /// Adds bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let (head, rest) = bytes.split_at(bytes.len().min(self.half - self.head.len()));

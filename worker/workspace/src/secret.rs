@@ -100,7 +100,7 @@ impl JobSecrets {
         }
     }
 
-    /// What keeps their values out of all that others see; `None` if there are none.
+    /// The redactor of their values; `None` if there are none.
     pub fn redactor(&self) -> Option<Arc<Redactor>> {
         let has_some = !self.values.is_empty();
         has_some.then(|| Arc::new(Redactor::new(self.environment())))

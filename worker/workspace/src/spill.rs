@@ -23,7 +23,7 @@ pub struct Spill {
     state: State,
 }
 
-/// Where the whole of an output is.
+/// The file with the whole of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spilled {
     /// The path from the workspace.

@@ -22,7 +22,7 @@ pub use survey::FileSize;
 
 use worker_sandbox::{Identity, JobDirectory};
 
-/// What the workspace is called in a sandbox.
+/// The path of the workspace in a sandbox.
 const INSIDE: &str = "/workspace";
 
 /// The workspace of a job.

@@ -1,4 +1,4 @@
-//! From what a client sent to an agent that makes sense, or to all that is wrong with it at once.
+//! The request for an agent: its fields, and its validation with all errors at once.
 
 use serde::Deserialize;
 use shared::agent::AgentSettings;
@@ -18,7 +18,7 @@ use crate::v1::jobs::{HooksRequest, LimitsRequest};
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_SECRETS: usize = 64;
 
-/// What an agent is to be.
+/// The settings of an agent.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PutAgent {

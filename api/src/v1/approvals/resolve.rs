@@ -1,10 +1,11 @@
 //! Approving or denying a tool call.
 
 use actix_web::post;
-use actix_web::web::{Data, Json as Answered, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use serde::Deserialize;
-use shared::approval::{Answer, Approval, ApprovalStatus};
+use shared::approval::{Answer, Approval};
 use shared::db::{self, Pool};
+use shared::event::ApprovalStatus;
 use shared::id::ApprovalId;
 use utoipa::ToSchema;
 
@@ -65,7 +66,7 @@ pub(crate) async fn resolve_approval(
     notifier: Data<WorkNotifier>,
     id: Path<ApprovalId>,
     body: Json<ResolveApproval>,
-) -> Result<Answered<Approval>, ApiError> {
+) -> Result<JsonResponse<Approval>, ApiError> {
     let (id, absent) = (*id, || ApiError::NotFound("approval"));
     let answer = body.0.into_answer(&caller)?;
     let asked = db::approval::get(&**pool, caller.tenant, id).await?;
@@ -86,7 +87,7 @@ pub(crate) async fn resolve_approval(
     if continues {
         notifier.notify();
     }
-    answered.map(Answered).ok_or_else(absent)
+    answered.map(JsonResponse).ok_or_else(absent)
 }
 
 impl ResolveApproval {

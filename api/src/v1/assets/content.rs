@@ -26,7 +26,7 @@ const CACHE: &str = "private, max-age=31536000, immutable";
     params(
         ("asset_id" = AssetId, Path, description = "The asset"),
         ("Range" = Option<String>, Header, description = "One range of bytes (RFC 9110, section 14)"),
-        ("If-Range" = Option<String>, Header, description = "The ETag of the content that the range is to be of"),
+        ("If-Range" = Option<String>, Header, description = "The ETag of the content; the range is ignored if the content has another"),
         ("If-None-Match" = Option<String>, Header, description = "ETags of contents that the client has"),
         ("If-Match" = Option<String>, Header, description = "ETags of contents that the client wants, and no other"),
     ),

@@ -11,11 +11,10 @@ use shared::provider::Providers;
 use shared::skill::Catalog;
 use utoipa::ToSchema;
 
-use super::JobPage;
-use super::answer::Answer;
-use super::header;
+use super::list::JobPage;
 use super::request::CreateJob;
-use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
+use super::response::JobResponse;
+use super::submit::{BodyShape, Key, Submitted, Submitter};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::job_writer::JobWriter;
@@ -78,13 +77,7 @@ pub(crate) async fn create_jobs(
         let detail = format!("must be 1 to {MAX_JOBS} jobs");
         return Err(ApiError::field("/jobs", detail));
     }
-    let key = match header::key(&http)? {
-        Some(text) => Some(Key {
-            text,
-            digest: digest(&batch)?,
-        }),
-        None => None,
-    };
+    let key = Key::of(&http, &batch)?;
     let requests = batch.jobs.into_iter();
     let requests = requests.map(|request| (JobId::new(), request)).collect();
     let submitter = Submitter {
@@ -98,11 +91,11 @@ pub(crate) async fn create_jobs(
     let (answer, data) = match submitter.submit(BodyShape::Batch, requests, key).await? {
         Submitted::New(jobs, rate) => {
             notifier.notify();
-            (Answer::new(StatusCode::ACCEPTED).rate(rate), jobs)
+            (JobResponse::new(StatusCode::ACCEPTED).rate(rate), jobs)
         }
         Submitted::Replayed(jobs) => {
             let jobs = db::job::list_by_id(&**pool, caller.tenant, &jobs).await?;
-            (Answer::new(StatusCode::OK).replayed(), jobs)
+            (JobResponse::new(StatusCode::OK).replayed(), jobs)
         }
     };
     Ok(answer.json(&JobPage {

@@ -7,8 +7,8 @@ use shared::provider::{Providers, UnknownPrice};
 use crate::auth::Caller;
 use crate::problem::{ApiError, FieldError};
 
-/// Refuses jobs whose tenant has used up its budget, and says at which places are models of which nobody knows how much
-/// of it they take. Looks only if there is a budget.
+/// Refuses jobs of a tenant without budget left. Returns an error for each model without a known price if the budget
+/// limits costs. Queries the database only if the tenant has a budget.
 pub(super) async fn check_budget(
     caller: &Caller,
     models: impl Iterator<Item = &ModelName>,

@@ -13,9 +13,9 @@ use shared::provider::Providers;
 use shared::skill::Catalog;
 use tokio::time::timeout;
 
-use super::answer::Answer;
 use super::request::CreateJob;
-use super::submit::{BodyShape, Key, Submitted, Submitter, digest};
+use super::response::JobResponse;
+use super::submit::{BodyShape, Key, Submitted, Submitter};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::{Json, MAX_BYTES_WITH_FILES};
@@ -64,7 +64,7 @@ use crate::work_notifier::WorkNotifier;
                 ("Preference-Applied" = String, description = "`wait=n`, if the answer waited"),
                 ("Idempotent-Replayed" = String, description = "`true` if the key was used before"),
             )),
-        (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`), hands in jobs too \
+        (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`), submits jobs too \
             fast (`submit_rate_exceeded`), or has too many that have not ended (`queue_full`)", body = Problem,
             content_type = "application/problem+json",
             headers(("Retry-After" = u64, description = "Seconds after which it may be accepted"))),
@@ -95,13 +95,7 @@ pub(crate) async fn create_job(
         let follower = Follower::of_new(pool.get_ref().clone(), hub.get_ref().clone(), id);
         (patience, follower)
     });
-    let key = match header::key(&http)? {
-        Some(text) => Some(Key {
-            text,
-            digest: digest(&create)?,
-        }),
-        None => None,
-    };
+    let key = Key::of(&http, &create)?;
     let submitter = Submitter {
         caller: &caller,
         pool: &pool,
@@ -137,7 +131,7 @@ pub(crate) async fn create_job(
     if job.status.is_terminal() {
         status = StatusCode::OK;
     }
-    let mut answer = Answer::new(status).rate(rate);
+    let mut answer = JobResponse::new(status).rate(rate);
     if is_replay {
         answer = answer.replayed();
     }

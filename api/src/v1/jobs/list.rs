@@ -141,3 +141,18 @@ fn parse_statuses(list: &str) -> Result<Vec<Status>, ApiError> {
     });
     statuses.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_the_database_cannot_store_is_refused() {
+        for time in ["-200000-01-01T00:00:00Z", "%2B200000-01-01T00:00:00Z"] {
+            let parsed = query::parse::<ListJobs>(&format!("created_after={time}"));
+            let error = parsed.err().expect("it is refused").to_string();
+            let detail = "`created_after` must have a year of four digits";
+            assert!(error.ends_with(detail), "{error}");
+        }
+    }
+}

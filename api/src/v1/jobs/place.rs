@@ -9,7 +9,7 @@ use shared::skill::Catalog;
 
 use crate::problem::ApiError;
 
-/// Where the job stands; `None` if it is queued no more.
+/// Why the job waits; `None` if it is not queued any more.
 pub(super) async fn find(
     pool: &Pool,
     catalog: &Catalog,
@@ -33,7 +33,7 @@ pub(super) async fn find(
     }))
 }
 
-/// What would keep it whatever the workers have.
+/// The reason to wait that does not depend on workers.
 fn held_back(blockers: &QueueBlockers) -> Option<QueuePlace> {
     if let Some(job_id) = blockers.earlier {
         Some(QueuePlace::EarlierJob { job_id })
@@ -51,7 +51,7 @@ fn held_back(blockers: &QueueBlockers) -> Option<QueuePlace> {
     }
 }
 
-/// What the workers lack.
+/// The reason why no worker can run the job.
 fn lacking(blockers: QueueBlockers, catalog: &Catalog, workers: &[Worker]) -> QueuePlace {
     let of_service = || blockers.skill.as_deref().and_then(|it| catalog.get(it));
     let needs = blockers.needs.clone();

@@ -1,4 +1,4 @@
-//! From what a client sent to a job that makes sense, or to all that is wrong with it at once.
+//! The request for a job: its fields, and its validation with all errors at once.
 
 mod hooks;
 mod input;
@@ -16,12 +16,12 @@ use shared::conversation::Conversation;
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId};
 use shared::job::preview::MAX_TITLE_CHARS;
-use shared::job::{Input, JobRequest, Limits, Priority, preview};
+use shared::job::{Input, JobRequest, Origin, Priority, preview};
+use shared::limits::Limits;
 use shared::model_name::ModelName;
 use shared::provider::{Providers, UnknownPrice};
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
-use shared::telemetry::trace::Origin;
 use shared::whole::Whole;
 use utoipa::ToSchema;
 
@@ -33,7 +33,7 @@ use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
 pub(crate) use limits::{LimitsRequest, MOST_TOKENS};
-use target::Found;
+use target::AvailableTarget;
 pub(super) use target::ResolvedTarget;
 
 pub(super) const NO_CONVERSATION: &str =
@@ -45,7 +45,7 @@ const MAX_EXTERNAL_ID_CHARS: usize = 255;
 const MAX_INPUTS: usize = 50;
 const DEFAULT_ATTEMPTS: i16 = 3;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
-/// What RFC 3339 can write; the database knows fewer than the type.
+/// The years of RFC 3339. The type has more than the database can store.
 const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
 
 /// A job to be done.
@@ -60,7 +60,7 @@ pub(crate) struct CreateJob {
     /// The conversation that an agent's job continues. It waits until those before it have ended.
     conversation_id: Option<ConversationId>,
     /// What lists show of the job, at most 200 characters; the first line of the prompt if not given.
-    // What is new is left out if it is not given: a request of before has the digest that it had.
+    // Left out if not given, so that requests without new fields keep their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 200)]
     title: Option<String>,
@@ -105,26 +105,31 @@ pub(crate) struct CreateJob {
     metadata: Map<String, Value>,
 }
 
-/// An instant, of which the library would only say which of its parts is missing.
+/// A time that the database can store, with errors that say how to write it.
 pub(super) fn instant<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<DateTime<Utc>>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
-    let instant = text.map(|text| text.parse()).transpose();
-    instant.map_err(|_| D::Error::custom("must be a date and time such as 2026-11-22T08:30:00Z"))
+    let instant = text.map(|text| text.parse::<DateTime<Utc>>()).transpose();
+    let instant = instant
+        .map_err(|_| D::Error::custom("must be a date and time such as 2026-11-22T08:30:00Z"))?;
+    if instant.is_some_and(|at| !YEARS.contains(&at.year())) {
+        return Err(D::Error::custom("must have a year of four digits"));
+    }
+    Ok(instant)
 }
 
-/// What requests refer to, as far as it is there.
+/// The things that requests name and that exist.
 pub(super) struct References<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,
     pub(super) assets: KnownAssets,
-    pub(super) skills: HashMap<String, skills::Found>,
+    pub(super) skills: HashMap<String, skills::AvailableSkill>,
     pub(super) agents: HashMap<String, Agent>,
     pub(super) conversations: HashMap<ConversationId, Conversation>,
 }
 
-/// A request that makes sense.
+/// A valid request.
 pub(crate) struct Parsed {
     pub(super) chosen: ResolvedTarget,
     pub(super) title: String,
@@ -172,7 +177,7 @@ impl CreateJob {
             found.parameters_from(&self.parameters, &mut errors)
         });
         let (inputs, inline) = self.check_inputs(found, &known.assets, &mut errors);
-        let defaults = found.map_or(Limits::DEFAULT, Found::limits);
+        let defaults = found.map_or(Limits::DEFAULT, AvailableTarget::limits);
         let limits = self.limits.parse_with(defaults, &mut errors);
         errors.extend(check_price(&limits, model.as_ref(), known.providers));
         let hooks = self.hooks.check(&mut errors);
@@ -220,10 +225,10 @@ impl CreateJob {
         &self,
         known: &'a References<'_>,
         errors: &mut Vec<FieldError>,
-    ) -> Option<Found<'a>> {
+    ) -> Option<AvailableTarget<'a>> {
         let error = match (&self.skill, &self.agent) {
             (Some(name), None) => match known.skills.get(name) {
-                Some(skill) => return Some(Found::Skill(skill)),
+                Some(skill) => return Some(AvailableTarget::Skill(skill)),
                 None => FieldError::new(
                     "/skill",
                     format!(
@@ -233,7 +238,7 @@ impl CreateJob {
                 ),
             },
             (None, Some(name)) => match known.agents.get(name) {
-                Some(agent) => return Some(Found::Agent(agent)),
+                Some(agent) => return Some(AvailableTarget::Agent(agent)),
                 None => FieldError::new(
                     "/agent",
                     format!(
@@ -285,11 +290,11 @@ impl CreateJob {
 
     fn check_model(
         &self,
-        found: Option<Found<'_>>,
+        found: Option<AvailableTarget<'_>>,
         providers: &Providers,
         errors: &mut Vec<FieldError>,
     ) -> Option<ModelName> {
-        let agents = found.and_then(Found::model);
+        let agents = found.and_then(AvailableTarget::model);
         let default = agents.or(providers.default_model.as_ref());
         let Some(model) = self.model.as_ref().or(default) else {
             errors.push(FieldError::new(
@@ -306,7 +311,7 @@ impl CreateJob {
 
     fn check_inputs(
         &self,
-        found: Option<Found<'_>>,
+        found: Option<AvailableTarget<'_>>,
         assets: &KnownAssets,
         errors: &mut Vec<FieldError>,
     ) -> (Vec<Input>, Vec<Inline>) {
@@ -340,12 +345,11 @@ impl CreateJob {
     fn check_numbers(&self, errors: &mut Vec<FieldError>) -> (Option<i16>, Option<i16>) {
         let priority = number::check(Some(self.priority), Priority::RANGE, "/priority", errors);
         let attempts = number::check(self.max_attempts, 1..=20, "/max_attempts", errors);
-        errors.extend(check_run_at(self.run_at));
         (priority, attempts)
     }
 }
 
-/// An error if a sum of money is to be kept to of which nobody knows how much a reply takes.
+/// An error if the job has a cost limit and its model has no known price.
 fn check_price(
     limits: &Limits,
     model: Option<&ModelName>,
@@ -355,12 +359,6 @@ fn check_price(
     limits.max_cost_usd?;
     let unknown = UnknownPrice(model.clone());
     Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
-}
-
-/// An error if the year of an earliest start cannot be written.
-pub(super) fn check_run_at(at: Option<DateTime<Utc>>) -> Option<FieldError> {
-    let is_beyond = at.is_some_and(|at| !YEARS.contains(&at.year()));
-    is_beyond.then(|| FieldError::new("/run_at", "must have a year of four digits"))
 }
 
 /// An error if a client's own reference is empty or too long.

@@ -7,17 +7,16 @@ use shared::asset::AssetStore;
 use shared::db::job::{Needs, NewJob};
 use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
-use shared::job::{Job, JobRequest, Target};
+use shared::job::{Job, JobRequest, Origin, Target};
 use shared::provider::Providers;
 use shared::skill::{Catalog, Network};
-use shared::telemetry::trace::Origin;
 
-use super::answer::Answer;
+use super::response::JobResponse;
 use super::submit::{Key, Submitted, Submitter, digest};
-use super::{find, header, not_finished};
+use super::{find, find_request, not_finished};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
-use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::problem::{ApiError, Problem};
 use crate::work_notifier::WorkNotifier;
 
 /// Creates a job like one that has ended, with the same request. In a conversation, it is its latest job.
@@ -56,13 +55,7 @@ pub(crate) async fn retry_job(
     if !before.status.is_terminal() {
         return Err(not_finished("wait for its end, or cancel it"));
     }
-    let key = match header::key(&http)? {
-        Some(text) => Some(Key {
-            text,
-            digest: digest(&("retry", before.id))?,
-        }),
-        None => None,
-    };
+    let key = Key::of(&http, &("retry", before.id))?;
     let conversation = before.conversation_id;
     let new = new_job(&pool, caller.tenant, before).await?;
     let submitter = Submitter {
@@ -76,23 +69,20 @@ pub(crate) async fn retry_job(
     match submitter.retry(new, conversation, key).await? {
         Submitted::New(mut jobs, rate) => {
             notifier.notify();
-            Ok(Answer::new(StatusCode::ACCEPTED)
+            Ok(JobResponse::new(StatusCode::ACCEPTED)
                 .rate(rate)
                 .job(&jobs.swap_remove(0)))
         }
         Submitted::Replayed(jobs) => {
             let job = find(&pool, caller.tenant, jobs[0]).await?;
-            Ok(Answer::new(StatusCode::OK).replayed().job(&job))
+            Ok(JobResponse::new(StatusCode::OK).replayed().job(&job))
         }
     }
 }
 
-/// A job like that one, with the request as it was understood then.
+/// A new job with the stored request of that one.
 async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, ApiError> {
-    let mut request = db::job::get_request(pool, tenant, before.id)
-        .await?
-        .ok_or(ApiError::NotFound("job"))?
-        .map_err(|_| unreadable())?;
+    let mut request = find_request(pool, tenant, before.id).await?;
     request.origin = None;
     let digest = hex::encode(digest(&request)?);
     request.origin = Origin::current();
@@ -120,17 +110,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, A
     })
 }
 
-/// The error for a request that another release stored.
-pub(super) fn unreadable() -> ApiError {
-    ApiError::Conflict {
-        code: ErrorCode::JobUnreadable,
-        detail: "this release cannot read the request of this job, which another release stored; update the service, \
-                 or send the request as a new job"
-            .to_owned(),
-    }
-}
-
-/// What a job needs of a worker, and so does one like it.
+/// The needs of a job, and of a retry of it.
 async fn needs(
     job: &Job,
     request: &JobRequest,

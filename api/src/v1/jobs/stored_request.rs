@@ -4,15 +4,15 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::db::{self, Pool};
+use shared::db::Pool;
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId, JobId};
-use shared::job::{Input, Limits};
+use shared::job::Input;
+use shared::limits::Limits;
 use shared::model_name::ModelName;
 use utoipa::ToSchema;
 
-use super::find;
-use super::retry::unreadable;
+use super::{find, find_request};
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
@@ -101,10 +101,7 @@ pub(crate) async fn get_job_request(
     job: Path<JobId>,
 ) -> Result<Json<StoredRequest>, ApiError> {
     let job = find(&pool, caller.tenant, *job).await?;
-    let request = db::job::get_request(&**pool, caller.tenant, job.id).await?;
-    let request = request
-        .ok_or(ApiError::NotFound("job"))?
-        .map_err(|_| unreadable())?;
+    let request = find_request(&**pool, caller.tenant, job.id).await?;
     Ok(Json(StoredRequest {
         skill: job.skill,
         agent: job.agent,

@@ -5,6 +5,7 @@ mod store;
 
 use std::collections::BTreeSet;
 
+use actix_web::HttpRequest;
 use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
 use shared::db::job::NewJob;
@@ -16,6 +17,7 @@ use shared::skill::{Catalog, is_name};
 use shared::submit_limit::{RateState, Refusal};
 
 use super::budget::check_budget;
+use super::header;
 use super::request::{CreateJob, Parsed, References};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
@@ -43,6 +45,20 @@ pub(super) struct Key {
     pub(super) digest: [u8; 32],
 }
 
+impl Key {
+    /// The key of a request that sends this, if it has one.
+    pub(super) fn of(
+        http: &HttpRequest,
+        sent: &impl serde::Serialize,
+    ) -> Result<Option<Self>, ApiError> {
+        let Some(text) = header::key(http)? else {
+            return Ok(None);
+        };
+        let digest = digest(sent)?;
+        Ok(Some(Self { text, digest }))
+    }
+}
+
 /// Where in the body the requests are.
 #[derive(Clone, Copy)]
 pub(super) enum BodyShape {
@@ -64,13 +80,13 @@ impl BodyShape {
         }
     }
 
-    /// The answer to requests of which some are wrong.
+    /// The error for requests with errors.
     fn refuse(self, wrong: Vec<IndexedError>) -> ApiError {
         let errors = wrong.into_iter().take(MAX_ERRORS);
         ApiError::Invalid(errors.map(|(at, error)| self.locate(at, error)).collect())
     }
 
-    /// The answer to requests that are more than the tenant may submit now.
+    /// The error for more requests than the tenant may submit now.
     fn refuse_limit(self, refusal: Refusal) -> ApiError {
         match refusal {
             Refusal::TooFast(wait) => ApiError::SubmitRateExceeded { wait },
@@ -87,11 +103,11 @@ impl BodyShape {
     }
 }
 
-/// What became of requests.
+/// The outcome of a submission.
 pub(super) enum Submitted {
     /// Jobs in the order of the requests, and what the tenant may still submit.
     New(Vec<Job>, Option<RateState>),
-    /// Their key was used before, for these.
+    /// The key was used before, for these jobs.
     Replayed(Vec<JobId>),
 }
 
@@ -102,11 +118,11 @@ struct ValidatedJob {
     parsed: Parsed,
 }
 
-/// What is wrong with the request at a place.
+/// An error of the request at a place in the list.
 type IndexedError = (usize, FieldError);
 
 impl Submitter<'_> {
-    /// Makes jobs of requests, under these ids, or finds those that were made of them before.
+    /// Creates jobs with these ids, or finds those that the key created before.
     pub(super) async fn submit(
         &self,
         shape: BodyShape,
@@ -137,7 +153,7 @@ impl Submitter<'_> {
         self.answer(shape, outcome, key.as_ref()).await
     }
 
-    /// Makes a job like one that has ended, or finds that which was made with this key before.
+    /// Creates a job like one that has ended, or finds the one that the key created before.
     pub(super) async fn retry(
         &self,
         job: NewJob,
@@ -183,7 +199,7 @@ impl Submitter<'_> {
         }
     }
 
-    /// What the key was used for.
+    /// The jobs of an earlier request with the key.
     async fn submitted_before(&self, key: &Key) -> Result<Option<Submitted>, ApiError> {
         let used = db::idempotency::get(self.pool, self.caller.tenant, &key.text).await?;
         match used {
@@ -192,14 +208,14 @@ impl Submitter<'_> {
         }
     }
 
-    /// Finds what the requests name, each thing once.
+    /// Looks up everything that the requests name, each thing once.
     async fn look_up(&self, requests: &[(JobId, CreateJob)]) -> Result<References<'_>, ApiError> {
         let requests = || requests.iter().map(|(_, request)| request);
         let (pool, tenant) = (self.pool, self.caller.tenant);
         let skills = requests().filter_map(CreateJob::skill);
         let skills = distinct(skills.map(str::to_owned));
         let skills = skills::find_all(pool, self.catalog, self.caller, &skills).await?;
-        // What cannot be a name is none's, and may be nothing that the database takes.
+        // Text that is no valid name names nothing, and the database may not accept it.
         let agents = requests().filter_map(CreateJob::agent);
         let agents = distinct(agents.filter(|name| is_name(name)).map(str::to_owned));
         let agents = match &agents[..] {
@@ -231,11 +247,11 @@ impl Submitter<'_> {
     }
 }
 
-/// What became of valid requests.
+/// The outcome of storing valid requests.
 enum StoreOutcome {
-    /// They are jobs, and what the tenant may still submit.
+    /// The jobs, and what the tenant may still submit.
     Stored(Vec<Job>, Option<RateState>),
-    /// What they name was deleted meanwhile.
+    /// Something that they name was deleted meanwhile.
     Invalid(Vec<IndexedError>),
     /// The job to run again was deleted meanwhile.
     SourceGone,

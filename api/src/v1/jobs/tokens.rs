@@ -19,7 +19,7 @@ use crate::problem::{ApiError, Problem};
 const DEFAULT_SECONDS: i32 = 3600;
 const MAX_SECONDS: i32 = 86_400;
 
-/// A token to be made.
+/// Options of a new token.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateJobToken {
@@ -71,11 +71,12 @@ pub(crate) async fn create_job_token(
     let job = find(&pool, caller.tenant, *job).await?.id;
     let token = format!("tok_{}", random_token());
     let mut transaction = pool.begin().await?;
-    let stored = db::job_token::insert(&mut transaction, caller.key, job, &token, seconds).await?;
+    let expires_at =
+        db::job_token::insert(&mut transaction, caller.key, job, &token, seconds).await?;
     transaction.commit().await?;
     Ok(HttpResponse::Created().json(JobToken {
         stream_url: format!("/v1/jobs/{job}/stream?token={token}"),
         token,
-        expires_at: stored,
+        expires_at,
     }))
 }

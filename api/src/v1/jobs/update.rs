@@ -1,7 +1,7 @@
 //! Changing a queued job.
 
 use actix_web::patch;
-use actix_web::web::{Data, Json as Answered, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -13,16 +13,15 @@ use shared::skill::Catalog;
 use shared::whole::Whole;
 use utoipa::ToSchema;
 
-use super::request::{check_run_at, instant};
-use super::retry::unreadable;
-use super::{check_metadata, find, show};
+use super::request::instant;
+use super::{check_metadata, find_request, show};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
 use crate::work_notifier::WorkNotifier;
 
-/// What is to change of a queued job. What is not given stays.
+/// Changes to a queued job. Fields that are not given stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateJob {
@@ -41,7 +40,6 @@ impl UpdateJob {
     fn parse(self) -> Result<Change, Vec<FieldError>> {
         let mut errors = Vec::new();
         let priority = number::check(self.priority, Priority::RANGE, "/priority", &mut errors);
-        errors.extend(check_run_at(self.run_at));
         errors.extend(self.metadata.as_ref().and_then(check_metadata));
         if !errors.is_empty() {
             return Err(errors);
@@ -71,17 +69,13 @@ pub(crate) async fn update_job(
     notifier: Data<WorkNotifier>,
     job: Path<JobId>,
     body: Json<UpdateJob>,
-) -> Result<Answered<Job>, ApiError> {
+) -> Result<JsonResponse<Job>, ApiError> {
     let change = body.0.parse().map_err(ApiError::Invalid)?;
     let (job, tenant) = (*job, caller.tenant);
-    find(&pool, tenant, job).await?;
     let mut transaction = pool.begin().await?;
-    // A worker that claims it now waits, and finds it changed.
+    // A worker that claims the job waits for this lock, and then sees the change.
     db::run::lock(&mut transaction, tenant, job).await?;
-    let request = db::job::get_request(&mut *transaction, tenant, job).await?;
-    let request = request
-        .ok_or(ApiError::NotFound("job"))?
-        .map_err(|_| unreadable())?;
+    let request = find_request(&mut *transaction, tenant, job).await?;
     let updated = db::job::update_queued(&mut transaction, tenant, job, &request, &change).await?;
     transaction.commit().await?;
     if !updated {
@@ -91,5 +85,5 @@ pub(crate) async fn update_job(
         });
     }
     notifier.notify();
-    show(&pool, &catalog, tenant, job).await.map(Answered)
+    show(&pool, &catalog, tenant, job).await.map(JsonResponse)
 }

@@ -9,8 +9,8 @@ use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
 use crate::v1::queue::{self, Queue};
 
-/// Has no more jobs of a skill begun, whosesoever they are: those of the service's skill, and those of skills of that
-/// name that tenants have uploaded. Jobs that run go on, and new ones are accepted and wait.
+/// Stops starting jobs of a skill, for all tenants: jobs of the service's skill, and of uploaded skills with that name.
+/// Running jobs continue. New jobs are accepted and wait.
 #[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The queue", body = Queue),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -27,7 +27,7 @@ pub(crate) async fn pause_skill(
     queue::find(&pool).await.map(Json)
 }
 
-/// Has jobs of a skill begun again.
+/// Starts jobs of a skill again.
 #[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The queue", body = Queue),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

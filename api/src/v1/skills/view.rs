@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shared::asset::OutputKind;
 use shared::db::skill::StoredSkill;
 use shared::db::worker::Worker;
-use shared::job::OutputKind;
 use shared::sandbox::Isolation;
 use shared::secret::SecretNeed;
 use shared::skill::{Inputs, Network, Origin, Program, Skill};
@@ -51,7 +51,7 @@ pub(crate) struct SkillView {
     digest: String,
     /// Whether a worker that is there can run it.
     available: bool,
-    /// Whether whoever runs the service has its jobs wait.
+    /// Whether an administrator has paused it: its jobs wait.
     paused: bool,
     /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
@@ -142,7 +142,7 @@ fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<Stri
 /// What the worker that lacks least would need, in words.
 fn missing(skill: &Skill, workers: &[Worker]) -> Vec<String> {
     let lacking = workers.iter().map(|worker| {
-        // One that another version reports and this one does not know, no skill of ours needs.
+        // A program that this release does not know is needed by none of its skills.
         let programs = worker.programs.iter();
         let installed: BTreeSet<_> = programs
             .filter_map(|name| Program::parse(name).ok())

@@ -1,6 +1,6 @@
 //! Budgets of tenants.
 
-use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
 use shared::budget::{TenantBudget, TenantLimits};
@@ -73,13 +73,13 @@ pub(crate) async fn put_tenant_budget(
     tenant: Path<TenantId>,
     body: Json<PutTenantBudget>,
     pool: Data<Pool>,
-) -> Result<Answer<TenantBudget>, ApiError> {
+) -> Result<JsonResponse<TenantBudget>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
     if !db::budget::put(&**pool, *tenant, limits).await? {
         return Err(ApiError::NotFound("tenant"));
     }
-    find(&pool, *tenant).await.map(Answer)
+    find(&pool, *tenant).await.map(JsonResponse)
 }
 
 /// Returns what a tenant may use up in a month, and what it has used of it.
@@ -92,8 +92,8 @@ pub(crate) async fn get_tenant_budget(
     _: Admin,
     tenant: Path<TenantId>,
     pool: Data<Pool>,
-) -> Result<Answer<TenantBudget>, ApiError> {
-    find(&pool, *tenant).await.map(Answer)
+) -> Result<JsonResponse<TenantBudget>, ApiError> {
+    find(&pool, *tenant).await.map(JsonResponse)
 }
 
 async fn find(pool: &Pool, tenant: TenantId) -> Result<TenantBudget, ApiError> {

@@ -1,6 +1,6 @@
 //! A tenant's share of the workers.
 
-use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, patch};
 use serde::{Deserialize, Deserializer};
 use shared::db::tenant::{Change, Tenant};
@@ -18,7 +18,7 @@ use crate::work_notifier::WorkNotifier;
 const MOST_WEIGHT: i32 = 1000;
 const MOST_RUNNING: i32 = 1_000_000;
 
-/// What is to change of a tenant. What is not given stays.
+/// Changes to a tenant. Fields that are not given stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateTenant {
@@ -69,14 +69,14 @@ pub(crate) async fn update_tenant(
     body: Json<UpdateTenant>,
     pool: Data<Pool>,
     notifier: Data<WorkNotifier>,
-) -> Result<Answer<Tenant>, ApiError> {
+) -> Result<JsonResponse<Tenant>, ApiError> {
     let Json(body) = body;
     let change = body.parse().map_err(ApiError::Invalid)?;
     let tenant = db::tenant::update(&**pool, *tenant, change).await?;
     let tenant = tenant.ok_or(ApiError::NotFound("tenant"))?;
     // More of its jobs may run now.
     notifier.notify();
-    Ok(Answer(tenant))
+    Ok(JsonResponse(tenant))
 }
 
 /// Returns a tenant.
@@ -89,7 +89,7 @@ pub(crate) async fn get_tenant(
     _: Admin,
     tenant: Path<TenantId>,
     pool: Data<Pool>,
-) -> Result<Answer<Tenant>, ApiError> {
+) -> Result<JsonResponse<Tenant>, ApiError> {
     let tenant = db::tenant::get(&**pool, *tenant).await?;
-    tenant.map(Answer).ok_or(ApiError::NotFound("tenant"))
+    tenant.map(JsonResponse).ok_or(ApiError::NotFound("tenant"))
 }

@@ -1,6 +1,6 @@
 //! Submit limits of tenants.
 
-use actix_web::web::{Data, Json as Answer, Path};
+use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, put};
 use serde::Deserialize;
 use shared::db::{self, Pool};
@@ -14,10 +14,10 @@ use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
 
-/// More than anyone can hand in or wait for; and each count goes through as many.
+/// The largest limit. Each count reads as many rows.
 const MOST: u32 = 1_000_000;
 
-/// What a tenant may hand in. What is not given has no limit.
+/// The submission limits of a tenant. What is not given has no limit.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutSubmitLimits {
@@ -63,9 +63,9 @@ impl PutSubmitLimits {
     }
 }
 
-/// Sets what a tenant may hand in; what it has handed in stays.
+/// Sets the submission limits of a tenant. Jobs that it has submitted stay.
 ///
-/// What is too much is refused with 429: with the code `queue_full` while too many jobs have not ended, and
+/// A request above a limit is refused with 429: with the code `queue_full` while too many jobs have not ended, and
 /// `submit_rate_exceeded` when they come too fast, with the time after which there is room in `Retry-After`. The
 /// limits hold exactly, over all API processes. Each job of a batch counts; a request that is sent again under its
 /// `Idempotency-Key` does not.
@@ -82,7 +82,7 @@ pub(crate) async fn put_submission_limits(
     tenant: Path<TenantId>,
     body: Json<PutSubmitLimits>,
     pool: Data<Pool>,
-) -> Result<Answer<SubmitLimits>, ApiError> {
+) -> Result<JsonResponse<SubmitLimits>, ApiError> {
     let Json(body) = body;
     let limits = body.parse().map_err(ApiError::Invalid)?;
     if !db::submit_limit::put(&**pool, *tenant, limits).await? {
@@ -91,10 +91,10 @@ pub(crate) async fn put_submission_limits(
     if limits.max_queued.is_some() {
         db::submit_limit::count_earlier(&pool, *tenant).await?;
     }
-    Ok(Answer(limits))
+    Ok(JsonResponse(limits))
 }
 
-/// Returns what a tenant may hand in.
+/// Returns the submission limits of a tenant.
 #[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
     (status = 200, description = "The limits; null where there is none", body = SubmitLimits),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -104,7 +104,7 @@ pub(crate) async fn get_submission_limits(
     _: Admin,
     tenant: Path<TenantId>,
     pool: Data<Pool>,
-) -> Result<Answer<SubmitLimits>, ApiError> {
+) -> Result<JsonResponse<SubmitLimits>, ApiError> {
     let limits = db::submit_limit::get(&**pool, *tenant).await?;
-    limits.map(Answer).ok_or(ApiError::NotFound("tenant"))
+    limits.map(JsonResponse).ok_or(ApiError::NotFound("tenant"))
 }

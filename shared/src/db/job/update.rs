@@ -7,14 +7,14 @@ use crate::db::{Connection, JsonText};
 use crate::id::{JobId, TenantId};
 use crate::job::{JobRequest, Priority};
 
-/// What is to change of a queued job. What is `None` stays.
+/// Changes of a queued job. A field that is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
     /// Its new priority.
     pub priority: Option<Priority>,
     /// Its earliest start from now on; at once if that is past.
     pub run_at: Option<DateTime<Utc>>,
-    /// What the client attaches to it from now on.
+    /// The new data of the client.
     pub metadata: Option<Map<String, Value>>,
 }
 

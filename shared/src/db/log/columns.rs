@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::super::JsonText;
 use super::super::columns::columns;
-use super::{Append, Next};
+use super::{Append, RunTransition};
 use crate::event::{ApprovalStatus, EventData, EventKind};
 use crate::job::Outcome;
 
@@ -129,21 +129,21 @@ impl AppendRow {
             skill_digest: None,
         };
         match &append.next {
-            Next::Continue => row,
-            Next::Wait => Self {
+            RunTransition::Continue => row,
+            RunTransition::Wait => Self {
                 transition: Some("wait"),
                 ..row
             },
-            Next::Resume => Self {
+            RunTransition::Resume => Self {
                 transition: Some("resume"),
                 ..row
             },
-            Next::Requeue { cause, run_at } => Self {
+            RunTransition::Requeue { cause, run_at } => Self {
                 transition: Some(cause.as_str()),
                 at: Some(*run_at),
                 ..row
             },
-            Next::Finish {
+            RunTransition::Finish {
                 outcome,
                 at,
                 result,

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::Next;
+use super::RunTransition;
 use crate::event::EventData;
 use crate::job::{Job, JobResult, Outcome, Output};
 
@@ -12,7 +12,7 @@ pub fn finish(
     outcome: Outcome,
     at: DateTime<Utc>,
     result: JobResult,
-) -> (EventData, Next) {
+) -> (EventData, RunTransition) {
     let stored = serde_json::to_string(&result).expect("results have string keys");
     let skill_digest = job.skill_digest.clone();
     let at = no_earlier_than(&result.outputs, at);
@@ -31,7 +31,7 @@ pub fn finish(
     };
     (
         event,
-        Next::Finish {
+        RunTransition::Finish {
             outcome,
             at,
             result: stored,
@@ -53,8 +53,8 @@ mod tests {
 
     use super::*;
     use crate::asset::Asset;
+    use crate::asset::OutputKind;
     use crate::id::AssetId;
-    use crate::job::OutputKind;
 
     #[test]
     fn a_job_ends_no_earlier_than_its_last_output_was_stored() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
 use super::super::stream::Stream;
@@ -28,25 +28,17 @@ impl Service {
 
     /// What is at `path`, with its status.
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
-        read(self.request(Method::GET, path).send().await.unwrap()).await
+        send(self.request(Method::GET, path)).await
     }
 
     /// Sends JSON.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
-        read(
-            self.request(Method::POST, path)
-                .json(body)
-                .send()
-                .await
-                .unwrap(),
-        )
-        .await
+        send(self.request(Method::POST, path).json(body)).await
     }
 
     /// Changes what is at `path`.
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> (StatusCode, Value) {
-        let request = self.request(Method::PATCH, path).json(body);
-        read(request.send().await.unwrap()).await
+        send(self.request(Method::PATCH, path).json(body)).await
     }
 
     /// Creates a job and returns its id.
@@ -114,6 +106,20 @@ impl Service {
         }
     }
 
+    /// Approves the only pending call of a job that waits, and returns the approval.
+    pub(crate) async fn approve(&self, job: &str) -> Value {
+        self.until_status(job, &["waiting"]).await;
+        let path = format!("/v1/jobs/{job}/approvals?status=pending");
+        let (_, page) = self.get(&path).await;
+        let [approval] = &page["data"].as_array().unwrap()[..] else {
+            panic!("{page:#}")
+        };
+        let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());
+        let (status, answered) = self.post(&path, &json!({"decision": "approve"})).await;
+        assert_eq!(status, 200, "{answered:#}");
+        approval.clone()
+    }
+
     /// Follows a job as Server-Sent Events.
     pub(crate) async fn follow(&self, job: &str, after: i64) -> Stream {
         let request = self.request(Method::GET, &format!("/v1/jobs/{job}/stream"));
@@ -124,13 +130,8 @@ impl Service {
     pub(crate) async fn upload(&self, name: &str, content: impl Into<Vec<u8>>) -> Value {
         let part = reqwest::multipart::Part::bytes(content.into()).file_name(name.to_owned());
         let form = reqwest::multipart::Form::new().part("file", part);
-        let response = self
-            .request(Method::POST, "/v1/assets")
-            .multipart(form)
-            .send()
-            .await
-            .unwrap();
-        let (status, asset) = read(response).await;
+        let upload = self.request(Method::POST, "/v1/assets").multipart(form);
+        let (status, asset) = send(upload).await;
         assert_eq!(status, 201, "{asset:#}");
         asset
     }
@@ -144,7 +145,9 @@ impl Service {
     }
 }
 
-async fn read(response: Response) -> (StatusCode, Value) {
+/// Sends a request, and returns the status and the JSON of the answer, or null without a body.
+pub(crate) async fn send(request: RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
     let status = response.status();
     let text = response.text().await.unwrap();
     let body = if text.is_empty() {

@@ -60,7 +60,7 @@ impl Api {
         Ok(true)
     }
 
-    /// Kills it if its clock is to be another one; says whether it did. It has the clock when it is started.
+    /// Kills it if its clock must change, and returns whether it did. The next start sets the clock.
     pub(super) fn set_clock(&mut self, wrong_clock: Option<WrongClock>) -> bool {
         let is_other = wrong_clock.is_some() != self.wrong_clock.is_some();
         if is_other {

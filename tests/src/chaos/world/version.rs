@@ -81,7 +81,7 @@ async fn serve(listener: UnixListener, server: PathBuf) {
     while let Ok((client, _)) = listener.accept().await {
         let server = server.clone();
         connections.spawn(async move {
-            // While the server is away, whoever connects finds nobody.
+            // While the server is away, a connection is closed at once.
             if let Ok(server) = UnixStream::connect(server).await {
                 connect(client, server).await;
             }

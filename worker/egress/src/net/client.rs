@@ -14,7 +14,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The words of an error that the model reads.
 const MAX_CAUSE_BYTES: usize = 500;
 
-/// What asks servers for the jobs of this worker.
+/// The HTTP clients of tools and MCP connections.
 pub struct WebClients {
     /// For jobs that may ask any public host.
     pub public: WebClient,
@@ -24,7 +24,7 @@ pub struct WebClients {
     mcp: WebClient,
 }
 
-/// Asks servers at permitted addresses. It follows no redirect and decodes nothing.
+/// An HTTP client that connects to permitted addresses only. It follows no redirect and decodes nothing.
 pub struct WebClient {
     http: Client,
     policy: AddressPolicy,
@@ -42,8 +42,8 @@ impl WebClients {
         })
     }
 
-    /// What asks the MCP server at that URL, if its address is permitted. It decodes nothing and asks for nothing
-    /// packed.
+    /// The client for the MCP server at that URL, if its address is permitted. It requests no compression and decodes
+    /// nothing.
     pub fn mcp(&self, url: &Url) -> Result<Client, AddressError> {
         self.mcp.check(url)?;
         Ok(self.mcp.http.clone())
@@ -60,7 +60,7 @@ pub(super) fn guarded(policy: &AddressPolicy) -> ClientBuilder {
         .dns_resolver(policy.clone())
 }
 
-/// Nothing else can be decoded here, and a body is counted while it is.
+/// Requests gzip. The caller decodes it, and counts the decoded bytes.
 fn packed() -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
 }
@@ -94,7 +94,7 @@ impl WebClient {
     }
 }
 
-/// What went wrong, in the words of whoever noticed, without the URL: it may hold a secret.
+/// An error of a request as a sentence, without the URL, which may hold a secret.
 pub fn explain(host: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     let causes = || std::iter::successors(error.source(), |&cause| cause.source());

@@ -27,7 +27,7 @@ pub struct Fetched {
     pub chunks: BoxStream<'static, Result<Bytes, FetchError>>,
 }
 
-/// Why a file cannot be fetched.
+/// The reason why a file cannot be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The URL or its address is not permitted.
@@ -50,7 +50,7 @@ pub enum FetchError {
     Transport(#[source] reqwest::Error),
 }
 
-/// A client that keeps to the rules.
+/// An HTTP client for inputs. It connects to permitted addresses only, also after redirects.
 #[derive(Clone)]
 pub struct FetchClient {
     http: Client,

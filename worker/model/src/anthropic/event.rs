@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use shared::message::Tokens;
 
-/// One event; unknown ones are to be ignored, says the documentation.
+/// One event. The documentation says to ignore unknown ones.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -21,7 +21,7 @@ pub(super) enum Event {
     },
     MessageDelta {
         delta: MessageDelta,
-        usage: Option<WireUsage>,
+        usage: Option<AnthropicUsage>,
     },
     MessageStop,
     Error {
@@ -34,16 +34,16 @@ pub(super) enum Event {
 /// The head of a reply.
 #[derive(Deserialize)]
 pub(super) struct MessageStart {
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<AnthropicUsage>,
 }
 
-/// What is known only at the end.
+/// The part of a reply that is known only at its end.
 #[derive(Deserialize)]
 pub(super) struct MessageDelta {
     pub(super) stop_reason: Option<String>,
 }
 
-/// How a block begins.
+/// The start of a block.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Start {
@@ -71,7 +71,7 @@ pub(super) enum Start {
     Other,
 }
 
-/// How a block goes on.
+/// A piece of a block.
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 pub(super) enum Delta {
@@ -89,15 +89,15 @@ pub(super) enum Delta {
 
 /// Running totals; each may be absent, null or, with proxies, zero until the end.
 #[derive(Default, Deserialize)]
-pub(super) struct WireUsage {
+pub(super) struct AnthropicUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl WireUsage {
-    /// AcceptedMedia later totals over.
+impl AnthropicUsage {
+    /// Takes over later totals.
     pub(super) fn update(&mut self, later: Option<Self>) {
         let Some(later) = later else { return };
         self.input_tokens = self.input_tokens.max(later.input_tokens);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
 
-use super::event::{Delta, Event, Start, WireUsage};
+use super::event::{AnthropicUsage, Delta, Event, Start};
 use crate::call_id::CallIds;
 use crate::name::ToolNames;
 use crate::reply::{Fold, shown};
@@ -20,7 +20,7 @@ pub(super) struct AnthropicReply {
     /// By the index that the provider gave, in the order of arrival.
     drafts: Vec<(u64, Draft)>,
     stop_reason: Option<String>,
-    usage: WireUsage,
+    usage: AnthropicUsage,
 }
 
 /// A block in the making.
@@ -50,7 +50,7 @@ impl AnthropicReply {
             ids: CallIds::after(messages),
             drafts: Vec::new(),
             stop_reason: None,
-            usage: WireUsage::default(),
+            usage: AnthropicUsage::default(),
         }
     }
 

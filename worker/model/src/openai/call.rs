@@ -29,7 +29,7 @@ impl Calls {
         self.drafts.len()
     }
 
-    /// AcceptedMedia a piece, which may begin another call.
+    /// Takes a piece, which may begin another call.
     pub(super) fn take(&mut self, delta: CallDelta) {
         let function = delta.function.unwrap_or_default();
         let id = delta.id.unwrap_or_default();

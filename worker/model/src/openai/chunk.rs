@@ -10,7 +10,7 @@ use shared::message::Tokens;
 pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
     #[serde(default, deserialize_with = "if_readable")]
-    pub(super) usage: Option<WireUsage>,
+    pub(super) usage: Option<OpenAiUsage>,
 }
 
 /// The only choice, as we ask for one.
@@ -23,7 +23,7 @@ pub(super) struct Choice {
     pub(super) finish_reason: Option<String>,
 }
 
-/// What is new.
+/// The new part of a reply.
 #[derive(Deserialize)]
 pub(super) struct Delta {
     pub(super) content: Option<Content>,
@@ -79,9 +79,9 @@ pub(super) struct Function {
     pub(super) arguments: Option<Value>,
 }
 
-/// What the reply cost so far.
+/// The usage of the reply so far.
 #[derive(Default, Deserialize)]
-pub(super) struct WireUsage {
+pub(super) struct OpenAiUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
@@ -110,7 +110,7 @@ fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
-impl WireUsage {
+impl OpenAiUsage {
     /// In our terms, where thinking is part of the output: xAI and Gemini count it in the total only.
     pub(super) fn tokens(&self) -> Tokens {
         let input_tokens = self.prompt_tokens.unwrap_or_default();

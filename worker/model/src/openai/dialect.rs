@@ -1,4 +1,4 @@
-//! In what the servers that speak Chat Completions differ.
+//! The differences between servers that speak Chat Completions.
 
 use reqwest::Url;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{Message, ModelError};
 /// The files that the format has parts for.
 const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
 
-/// What a server knows and takes.
+/// The features and limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// OpenAI's newer models refuse `max_tokens`, which is all that many other servers know. Some

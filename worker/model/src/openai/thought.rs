@@ -18,7 +18,7 @@ pub(super) struct Thought {
 }
 
 impl Thought {
-    /// AcceptedMedia the details of a chunk; pieces of one text become one again.
+    /// Takes the details of a chunk; pieces of one text become one again.
     pub(super) fn take_details(&mut self, details: Vec<Value>) {
         for detail in details {
             let last = self.details.last_mut();

@@ -1,4 +1,4 @@
-//! Version 1: a hierarchy for each controller, in which whoever may write to a cgroup makes others below it.
+//! Version 1: a hierarchy for each controller, in which a process that may write to a cgroup can make others below it.
 
 use std::fs;
 use std::io;

@@ -118,8 +118,8 @@ fn redirect(ordered: &Ordered) -> io::Result<()> {
     Ok(())
 }
 
-/// When memory runs out, the command goes before the worker. Whoever is root when saying so says it for good: then the
-/// command has no way back (proc_pid_oom_score_adj(5)).
+/// When memory runs out, the command goes before the worker. If this process is root, the command cannot undo it
+/// (proc_pid_oom_score_adj(5)).
 pub(super) fn go_first() -> io::Result<()> {
     // Our own file in /proc is ours only so.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
@@ -172,7 +172,7 @@ fn most_of_user(setup: &Setup) -> io::Result<Option<u64>> {
 
 /// Has all descriptors from that one on closed when bash begins.
 pub(super) fn close_from(first: u32) -> io::Result<()> {
-    // SAFETY: nothing is closed now: whoever holds one of them goes on.
+    // SAFETY: nothing is closed now, so descriptors that are in use stay valid.
     #[expect(unsafe_code)]
     let result = unsafe {
         libc::syscall(

@@ -1,4 +1,4 @@
-//! A network namespace has nothing but its own loopback interface, and that is down.
+//! The loopback interface of a new network namespace, which is down at first.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

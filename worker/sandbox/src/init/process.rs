@@ -13,15 +13,15 @@ pub(super) struct Process {
     /// A thread of it that lives. The first may have ended before the others; its files then say that the process
     /// has nothing.
     pub(super) thread: Pid,
-    pub(super) status: Status,
+    pub(super) status: ProcessStatus,
 }
 
-/// What proc_pid_status(5) says of one.
-pub(super) struct Status {
+/// The status of a process (proc_pid_status(5)).
+pub(super) struct ProcessStatus {
     pub(super) threads: u64,
     /// Its own, also what is swapped out, and with the tables that map it, in bytes.
     pub(super) own_bytes: u64,
-    /// Of shared memory, counted whole, whoever else has it.
+    /// Shared memory, counted whole even if other processes have it too.
     pub(super) shared_bytes: u64,
     /// One that is ending has given all of it back.
     has_memory: bool,
@@ -35,7 +35,7 @@ pub(super) fn all() -> Vec<Pid> {
 impl Process {
     /// Looks at one; `None` if it has ended.
     pub(super) fn look(id: Pid) -> Option<Self> {
-        let status = Status::read(id)?;
+        let status = ProcessStatus::read(id)?;
         if status.has_memory {
             return Some(Self { thread: id, status });
         }
@@ -45,13 +45,13 @@ impl Process {
         }
         let tasks = numbers(&format!("/proc/{}/task", id.as_raw_nonzero()));
         tasks.into_iter().find_map(|thread| {
-            let status = Status::read(thread)?;
+            let status = ProcessStatus::read(thread)?;
             status.has_memory.then_some(Self { thread, status })
         })
     }
 }
 
-impl Status {
+impl ProcessStatus {
     fn read(id: Pid) -> Option<Self> {
         let text = read(id, "status")?;
         let bytes = |name: &str| number(&text, name).map(|kib| kib * KIB);
@@ -78,7 +78,7 @@ pub(super) fn parent(id: Pid) -> Option<Pid> {
     Pid::from_raw(field(id, 1)?.parse().ok()?)
 }
 
-/// Whether it runs no program of its own yet, but goes on with that of whoever forked it.
+/// Whether it runs no program of its own yet, but still that of its parent.
 pub(super) fn has_not_executed(id: Pid) -> bool {
     let flags = field(id, 6).and_then(|flags| flags.parse().ok());
     flags.is_some_and(|flags: u64| flags & HAS_NOT_EXECUTED != 0)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use super::process::{self, Process};
-use super::usage::{Usage, Waited};
+use super::usage::{ChildUsage, Waited};
 
 /// Rounds in which processes that are being made while others are stopped are caught.
 const ROUNDS: usize = 50;
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(super) enum ProcessSet {
     /// All that are in sight: it is the first of a process namespace.
     Namespace,
-    /// All that descend from it: whoever loses its parent becomes its child. It can signal no others.
+    /// All that descend from it: a process that loses its parent becomes its child. It can signal no others.
     Scope,
     /// All that descend from it, and it can signal others, too.
     Descendants {
@@ -48,13 +48,13 @@ impl ProcessSet {
     }
 
     /// Kills all of them and waits for the last.
-    pub(super) fn end(self, usage: &mut Usage) {
+    pub(super) fn end(self, usage: &mut ChildUsage) {
         loop {
             self.kill();
             match self {
                 // None was left out, so each wait comes to its end.
                 Self::Namespace | Self::Scope => {
-                    while let Waited::CommandEnd(..) = usage.wait(true) {}
+                    while let Waited::ChildEnded(..) = usage.wait(true) {}
                     return;
                 }
                 Self::Descendants { .. } => match usage.wait_all() {

@@ -17,7 +17,7 @@ use super::command::Ordered;
 use super::limit_watchdog::{self, LimitWatchdog};
 use super::process_set::ProcessSet;
 use super::reuse_check::ReuseCheck;
-use super::usage::{Usage, Waited};
+use super::usage::{ChildUsage, Waited};
 use super::{at, command, exit, report};
 use crate::channel;
 use crate::spec::{CommandEnd, LauncherReport, Limit, Setup, SetupFailed, SetupStep};
@@ -73,7 +73,7 @@ impl Supervisor<'_> {
         self.watch.begin(order.disk());
         // The pipes end with the command's own processes.
         drop(order);
-        let mut usage = Usage::default();
+        let mut usage = ChildUsage::default();
         // Most commands have ended before there is anything to watch.
         let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
         let is_quick = matches!(end, End::Exited(_));
@@ -105,7 +105,7 @@ impl Supervisor<'_> {
         signals: &SignalFd,
         shell: Pid,
         patience: Option<Duration>,
-        usage: &mut Usage,
+        usage: &mut ChildUsage,
     ) -> End {
         let deadline = patience.map(|patience| Instant::now() + patience);
         let mut are_more_ended = false;
@@ -134,7 +134,7 @@ impl Supervisor<'_> {
             while let Ok(Some(_)) = signals.read_signal() {}
             // Also those who lost their parent and became our children.
             match usage.wait_for(shell) {
-                Waited::CommandEnd(_, status) => return End::Exited(exit_code(status)),
+                Waited::ChildEnded(_, status) => return End::Exited(exit_code(status)),
                 Waited::More => are_more_ended = true,
                 Waited::NotYet | Waited::Nobody => are_more_ended = false,
             }
@@ -142,7 +142,7 @@ impl Supervisor<'_> {
     }
 
     /// Kills all that is left and waits until every child is gone, so that their usage counts.
-    fn end_all(&self, usage: &mut Usage) {
+    fn end_all(&self, usage: &mut ChildUsage) {
         // After most commands nobody has to be looked for.
         if !matches!(usage.wait_all(), Waited::Nobody) {
             self.family.end(usage);

@@ -97,7 +97,7 @@ fn open(parent: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
             let path = format!("/proc/self/fd/{}", seen.as_raw_fd());
             chmod(&path, Mode::RWXU)?;
             let opened = open(&seen, c".", OFlags::RDONLY);
-            // Nobody is to notice.
+            // The command must not notice.
             chmod(&path, mode)?;
             Ok(opened?)
         }

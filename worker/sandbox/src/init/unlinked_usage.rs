@@ -80,7 +80,7 @@ impl UnlinkedUsage {
     }
 }
 
-/// All of the namespace (proc_sysvipc(5)), whoever has it attached.
+/// All of the namespace (proc_sysvipc(5)), attached or not.
 fn system_v() -> u64 {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut lines = text.lines();

@@ -1,34 +1,34 @@
-//! Waiting for the processes of a command, and what they took.
+//! Waiting for the processes of a command, and their resource usage.
 
 use std::io;
 use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// What those took that were waited for, and those that they had waited for themselves.
+/// The resource usage of the children that were waited for, and of those that they had waited for themselves.
 #[derive(Default)]
-pub(super) struct Usage {
+pub(super) struct ChildUsage {
     pub(super) cpu: Duration,
     /// The most that any one of them had.
     pub(super) peak_memory_bytes: u64,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 pub(super) enum Waited {
     /// One has ended, with that status (wait(2)).
-    CommandEnd(Pid, i32),
+    ChildEnded(Pid, i32),
     /// Some are there, and none has ended.
     NotYet,
     /// More may have ended than were waited for in one go.
     More,
-    /// There are none. As whoever loses its parent becomes our child, there are no descendants either.
+    /// There are no children. A process that loses its parent becomes our child, so there are no descendants either.
     Nobody,
 }
 
 /// Children that are waited for in one go: those that replace themselves could end without end.
 const MOST_AT_ONCE: usize = 1024;
 
-impl Usage {
+impl ChildUsage {
     /// Waits for those that have ended, and says what of the others is known.
     pub(super) fn wait_all(&mut self) -> Waited {
         self.wait_until(|_| false)
@@ -42,7 +42,7 @@ impl Usage {
     fn wait_until(&mut self, is_it: impl Fn(Pid) -> bool) -> Waited {
         for _ in 0..MOST_AT_ONCE {
             match self.wait(false) {
-                Waited::CommandEnd(child, _) if !is_it(child) => {}
+                Waited::ChildEnded(child, _) if !is_it(child) => {}
                 waited => return waited,
             }
         }
@@ -65,7 +65,7 @@ impl Usage {
             let pid = unsafe { libc::wait4(-1, &raw mut status, options, &raw mut taken) };
             if let Some(pid) = Pid::from_raw(pid.max(0)) {
                 self.add(&taken);
-                return Waited::CommandEnd(pid, status);
+                return Waited::ChildEnded(pid, status);
             }
             if pid == 0 {
                 return Waited::NotYet;

@@ -58,7 +58,7 @@ fn kinds(decision: &Decision) -> String {
 /// The pause before the next attempt, in seconds; `None` if the job does not go on by itself.
 fn pause(decision: &Decision) -> Option<i64> {
     match decision.next {
-        Next::Requeue { run_at, .. } => Some(run_at.timestamp()),
+        RunTransition::Requeue { run_at, .. } => Some(run_at.timestamp()),
         _ => None,
     }
 }
@@ -121,7 +121,7 @@ fn waiting_requests_each_approval_until_the_same_time() {
     let decision = decided(AttemptOutcome::Waiting(calls), &state(&job));
     let expected = "approval.requested approval.requested job.waiting";
     assert_eq!(kinds(&decision), expected);
-    assert!(matches!(decision.next, Next::Wait));
+    assert!(matches!(decision.next, RunTransition::Wait));
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn an_outage_of_the_database_is_retried_without_counting_as_a_failure() {
     let job = job_of(99);
     let early = decided(outage(), &state(&job));
     assert_eq!(pause(&early), Some(32));
-    let Next::Requeue { cause, .. } = early.next else {
+    let RunTransition::Requeue { cause, .. } = early.next else {
         panic!("retried")
     };
     assert_eq!(cause, RetryCause::DatabaseOutage);

@@ -25,7 +25,7 @@ use crate::context::ToolContext;
 
 /// Pages of a list of tools that are read.
 const MAX_PAGES: usize = 16;
-/// How long taking leave may take.
+/// The timeout of closing a connection.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server that runs, or that is there to be asked. Of a program nothing is left when this is dropped.
@@ -35,19 +35,19 @@ pub(super) struct Server {
     _program: Option<Program>,
 }
 
-/// What asks a server.
-pub struct Connection {
+/// The connection to a server, for calls.
+pub(super) struct Connection {
     server: String,
     peer: Peer<RoleClient>,
     exit_report: Option<watch::Receiver<Option<String>>>,
 }
 
-/// Why a call has no result. The words are for the model.
-pub struct McpCallError {
+/// The reason why a call has no result. The text is for the model.
+pub(super) struct McpCallError {
     /// The error for the model.
-    pub text: String,
+    pub(super) text: String,
     /// Whether the call took too long.
-    pub timed_out: bool,
+    pub(super) timed_out: bool,
 }
 
 impl Server {
@@ -126,7 +126,7 @@ impl Server {
         Ok(tools)
     }
 
-    /// Takes leave of it: a service forgets the session, a program dies.
+    /// Closes the connection: a service forgets the session, a program ends.
     pub(super) async fn close(mut self) {
         let _ = self.service.close_with_timeout(LEAVE_PATIENCE).await;
     }
@@ -134,7 +134,7 @@ impl Server {
 
 impl Connection {
     /// Calls a tool. One that takes longer than the limit is cancelled.
-    pub async fn call(
+    pub(super) async fn call(
         &self,
         tool: &str,
         arguments: JsonObject,

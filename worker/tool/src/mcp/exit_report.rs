@@ -13,7 +13,7 @@ use worker_sandbox::{CommandEnd, LaunchError};
 use worker_workspace::{HeadTailBuffer, TextStream};
 use worker_workspace::{Redactor, Tail};
 
-/// How much of its words is told.
+/// The most bytes of its standard error in the report.
 const MAX_WORDS_BYTES: usize = 2000;
 const CHUNK_BYTES: usize = 16 * 1024;
 /// Its output ends a moment before it is known how it ended.
@@ -44,7 +44,7 @@ pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>
     words.finish().text.trim().to_owned()
 }
 
-/// How it ended, for people.
+/// The exit report, for people.
 pub(super) fn write(ended: Result<CommandEnd, LaunchError>, words: &str) -> String {
     let how = match ended {
         Err(error) => format!("could not be run: {error}"),
@@ -61,7 +61,7 @@ pub(super) fn write(ended: Result<CommandEnd, LaunchError>, words: &str) -> Stri
     }
 }
 
-/// How a program ended, once it has.
+/// The exit report of a program, once it has ended.
 pub(super) async fn read(mut written: watch::Receiver<Option<String>>) -> Option<String> {
     let waiting = timeout(PATIENCE, written.wait_for(Option::is_some));
     let written = waiting.await.ok()?.ok()?;

@@ -11,7 +11,7 @@ use super::size::Size;
 /// The most that a server may say in an attempt, as much as a command may print.
 const MAX_BYTES: u64 = crate::command::MAX_OUTPUT_BYTES;
 
-/// Reads a stranger's lines, each a message. At one that is too large, or when it all becomes too much, it fails.
+/// Reads lines of a server, each a message. It fails at a line that is too long, and when all together are too much.
 pub(super) struct LimitedReader<R> {
     inner: R,
     line: Size,
@@ -48,12 +48,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let meter = self.get_mut();
+        let reader = self.get_mut();
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut meter.inner).poll_read(context, buffer))?;
-        let counted = meter.count(&buffer.filled()[before..]);
+        ready!(Pin::new(&mut reader.inner).poll_read(context, buffer))?;
+        let counted = reader.count(&buffer.filled()[before..]);
         if counted.is_err() {
-            // Whoever reads nothing must be told of nothing.
+            // A reader that gets an error must not see new bytes.
             buffer.set_filled(before);
         }
         Poll::Ready(counted)
@@ -84,10 +84,10 @@ mod tests {
 
     #[tokio::test]
     async fn lines_without_an_end_are_too_much_some_day() {
-        let mut meter = LimitedReader::new(repeat(b'\n'));
-        meter.left = 100_000;
+        let mut reader = LimitedReader::new(repeat(b'\n'));
+        reader.left = 100_000;
         let mut all = Vec::new();
-        let read = meter.read_to_end(&mut all).await;
+        let read = reader.read_to_end(&mut all).await;
         assert_eq!(read.unwrap_err().to_string(), "it said too much");
         assert!(all.len() < 200_000);
     }

@@ -22,7 +22,7 @@ use worker_workspace::Redactor;
 pub(super) struct Program {
     /// How it ended, once it has.
     pub(super) exit_report: watch::Receiver<Option<String>>,
-    _minding: AbortOnDropHandle<()>,
+    _supervising: AbortOnDropHandle<()>,
 }
 
 /// The way to a program: its standard input and output.
@@ -66,18 +66,18 @@ impl Program {
         let listeners = running.take_listeners();
         let (written, exit_report) = watch::channel(None);
         let egress = context.egress.cloned().map(|egress| (egress, listeners));
-        let minding = mind(running, stderr, egress, context.events.redactor(), written);
+        let supervising = supervise(running, stderr, egress, context.events.redactor(), written);
         let program = Self {
             exit_report,
-            _minding: AbortOnDropHandle::new(tokio::spawn(minding)),
+            _supervising: AbortOnDropHandle::new(tokio::spawn(supervising)),
         };
         let pipes = AsyncRwTransport::new_client(LimitedReader::new(stdout), input);
         Ok((program, pipes.with_max_line_length(MAX_MESSAGE_BYTES + 1)))
     }
 }
 
-/// Sees to a program until its end, and writes down what that was.
-async fn mind(
+/// Serves a program until its end, and writes its exit report.
+async fn supervise(
     mut running: RunningCommand,
     stderr: Receiver,
     egress: Option<(Arc<Egress>, Vec<TcpListener>)>,

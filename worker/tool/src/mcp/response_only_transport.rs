@@ -11,7 +11,7 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::timeout;
 
-/// Replies to a server that are on their way. Who asks more at once gets no answer to the rest.
+/// Replies to a server that are on their way. Requests beyond that get no reply.
 const MAX_REPLIES: usize = 16;
 /// The most messages of a server that answer nothing; then it is not listened to any more.
 const MAX_NOISE: u32 = 100_000;

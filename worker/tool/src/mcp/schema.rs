@@ -19,8 +19,8 @@ const OTHER_WAYS: [&str; 5] = [
     "$dynamicAnchor",
 ];
 
-/// What checks the arguments of a tool with that schema: the schema, or, if that would be unsafe, nothing but that they
-/// are an object; the server checks them, too. An error says why it is no schema.
+/// The schema that checks the arguments of a tool: its own, or, if that would be unsafe, one of any object; the server
+/// checks them, too. An error says why it is no schema.
 pub(super) fn compile(schema: &Map<String, Value>) -> Result<Schema, String> {
     let whole = Schema::compile(Value::Object(schema.clone()))?;
     if is_small(schema) {

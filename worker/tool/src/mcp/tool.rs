@@ -1,4 +1,4 @@
-//! Tools of MCP servers: to the model they are tools like ours, and to us they are strangers.
+//! Tools of MCP servers. For the model they are tools like ours; what they return is not trusted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use shared::schema::Schema;
 
-use super::ImportedTool;
 use super::connection::{Connection, McpCallError};
 use super::result;
+use super::tool_import::ToolImport;
 use crate::call::{Call, Done, Tool, ToolError};
 use worker_model::ToolSpec;
 
 /// A tool of a server. Whether it says of itself that it changes nothing is not asked: it is called alone.
 pub struct McpTool {
-    /// What the server calls it.
+    /// The server's name for it.
     name: String,
     spec: ToolSpec,
     timeout: Duration,
@@ -22,13 +22,12 @@ pub struct McpTool {
 }
 
 impl McpTool {
-    /// The tool, with what checks its arguments.
-    pub fn new(imported: ImportedTool) -> (Self, Schema) {
-        let ImportedTool {
-            import,
-            connection,
-            timeout,
-        } = imported;
+    /// The tool, and the schema of its arguments.
+    pub(super) fn new(
+        import: ToolImport,
+        connection: Arc<Connection>,
+        timeout: Duration,
+    ) -> (Self, Schema) {
         let tool = Self {
             name: import.name,
             spec: import.spec,

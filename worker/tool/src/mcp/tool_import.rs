@@ -25,16 +25,16 @@ const MAX_SCHEMA_BYTES: usize = 32 * 1024;
 const MAX_NAMED: usize = 5;
 
 /// A tool as the model gets it.
-pub struct ToolImport {
-    /// What the server calls it.
-    pub name: String,
+pub(super) struct ToolImport {
+    /// The server's name for it.
+    pub(super) name: String,
     /// The definition that the model sees.
-    pub spec: ToolSpec,
-    /// What checks its arguments.
-    pub schema: Schema,
+    pub(super) spec: ToolSpec,
+    /// The schema that checks its arguments.
+    pub(super) schema: Schema,
 }
 
-/// What there is room for, in all that a job is imported.
+/// The room that is left for imported tools, over all servers of a job.
 pub(super) struct Room {
     tools: usize,
     bytes: usize,

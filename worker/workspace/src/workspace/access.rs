@@ -87,7 +87,7 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 pub enum EntryKind {
     /// A directory.
     Directory,
@@ -114,7 +114,7 @@ impl Workspace {
         Ok((file, metadata.len()))
     }
 
-    /// What is in a directory that the model named, in no order.
+    /// The entries of a directory that the model named, in no order.
     pub fn read_directory(&self, named: &str) -> Result<Vec<Entry>, AccessError> {
         let directory = self.open_directory_of(named)?;
         let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! Making and removing what is in a workspace, by paths from its root that lead through no link.
+//! Creation and removal of entries in a workspace, by paths from its root that lead through no link.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};

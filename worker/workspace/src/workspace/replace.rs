@@ -1,4 +1,4 @@
-//! Writing files that a model named: the whole file or nothing of it, whoever looks.
+//! Atomic writes of files that a model named.
 
 use std::fs::{File, Permissions};
 use std::io::Write;
@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::access::AccessError;
 use super::{BENEATH, Workspace};
 
-/// What a new file may be used for, and by whom.
+/// The permissions of new files and directories.
 const NEW_FILE: u32 = 0o644;
 const NEW_DIRECTORY: Mode = Mode::RWXU
     .union(Mode::RGRP)
@@ -22,7 +22,7 @@ const NEW_DIRECTORY: Mode = Mode::RWXU
     .union(Mode::ROTH)
     .union(Mode::XOTH);
 
-/// What came of writing a file.
+/// The result of writing a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// There was none of that name.

@@ -21,7 +21,7 @@ pub struct WorkspaceRoot {
 }
 
 impl WorkspaceRoot {
-    /// Takes a folder in `all`, after removing those that nobody holds.
+    /// Takes a folder in `all`, after removing those of processes that have ended.
     pub fn claim(all: &Path) -> io::Result<Self> {
         fs::create_dir_all(all)?;
         close(all)?;

@@ -1,4 +1,4 @@
-//! Keeping a workspace for another worker, and taking one over.
+//! Snapshots of a workspace in the asset store: saved for the next worker, restored by it.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,18 +19,18 @@ const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024 * 1024;
 /// Names of files that are told to the model; more are only counted.
 const MAX_NAMED: usize = 20;
 
-/// What a workspace holds, by path from its root.
+/// The entries of a workspace, by path from its root.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     entries: BTreeMap<String, Entry>,
-    /// What was too large or unreadable.
+    /// Paths that were too large or unreadable.
     left_out: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 enum Entry {
-    /// An input or a part of the skill as it was staged: whoever restores stages it again.
+    /// An input or a part of the skill as it was staged. It is staged again before a restore.
     Staged,
     File {
         sha256: String,
@@ -49,7 +49,7 @@ enum Entry {
 pub struct Snapshots {
     assets: AssetStore,
     workspace_store: WorkspaceStore,
-    /// What the content of a file was when it had that stamp.
+    /// The stored content of each file at its last known stamp.
     known: BTreeMap<String, (Stamp, Entry)>,
     /// The directories that were staged, with their modes.
     staged_directories: BTreeMap<String, u32>,
@@ -296,7 +296,7 @@ async fn read_manifest(workspace_store: &WorkspaceStore, sha256: &str) -> anyhow
     Ok(serde_json::from_slice(&json)?)
 }
 
-/// Makes all but links, out of what a workspace_store has.
+/// Restores an entry from a workspace store. Links are left to the caller.
 async fn restore_entry(
     workspace_store: &WorkspaceStore,
     workspace: &Workspace,

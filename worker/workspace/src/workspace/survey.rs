@@ -29,13 +29,13 @@ const CREDENTIALS: [&str; 7] = [
 /// Everything worth keeping.
 #[derive(Default)]
 pub(super) struct Survey {
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<SurveyEntry>,
     /// Paths that are too large, too many or unreadable.
     pub(super) left_out: Vec<String>,
 }
 
 /// An entry, by its path from the workspace.
-pub(super) struct Found {
+pub(super) struct SurveyEntry {
     pub(super) path: String,
     pub(super) kind: Kind,
 }
@@ -140,7 +140,7 @@ impl Workspace {
                         if matches!(kind, Kind::Directory { .. }) {
                             directories.push(path.clone());
                         }
-                        survey.found.push(Found { path, kind });
+                        survey.found.push(SurveyEntry { path, kind });
                     }
                     None => survey.left_out.push(path),
                 }

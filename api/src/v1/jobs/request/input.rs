@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use shared::asset::{content_type_of, file_name};
+use shared::asset::{OutputKind, content_type_of, file_name};
 use shared::id::AssetId;
-use shared::job::{Input, OutputKind};
+use shared::job::Input;
 use shared::skill::{Inputs, Skill};
 use utoipa::ToSchema;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::agent::AgentLimits;
-use shared::job::Limits;
+use shared::limits::Limits;
 use shared::money::Usd;
 use shared::whole::Whole;
 use utoipa::ToSchema;
@@ -17,17 +17,17 @@ pub(crate) struct LimitsRequest {
     /// Seconds for the whole loop, over all attempts.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 86400)]
     timeout_seconds: Option<Whole>,
-    /// Replies of the model before the loop ends with what it has; 10 if nobody says otherwise.
+    /// Replies of the model before the loop ends with what it has; 10 by default.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     max_iterations: Option<Whole>,
-    /// Tokens of one reply; 4096 if nobody says otherwise.
+    /// Tokens of one reply; 4096 by default.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 200_000)]
     max_tokens: Option<Whole>,
-    /// Seconds that a call waits for a person before it counts as denied; 86,400 if nobody says otherwise.
+    /// Seconds that a call waits for a person before it counts as denied; 86,400 by default.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
     approval_timeout_seconds: Option<Whole>,
     /// Tokens of all replies, with what the model read for them. No reply is begun that could go beyond it.
-    // What is new is left out if it is not given: a request of before has the digest that it had.
+    // Left out if not given, so that requests without new fields keep their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000_000_u64)]
     max_total_tokens: Option<Whole>,

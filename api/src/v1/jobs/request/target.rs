@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use shared::agent::{Agent, AgentSnapshot};
 use shared::db::job::Needs;
-use shared::job::{Limits, Target};
+use shared::job::Target;
+use shared::limits::Limits;
 use shared::model_name::ModelName;
 use shared::secret::SecretNeed;
 use shared::skill::Network;
@@ -12,14 +13,14 @@ use super::input::check_kind;
 use crate::problem::FieldError;
 use crate::v1::skills;
 
-/// What a job is to run, found by its name.
+/// The skill or the agent that a job names.
 #[derive(Clone, Copy)]
-pub(super) enum Found<'a> {
-    Skill(&'a skills::Found),
+pub(super) enum AvailableTarget<'a> {
+    Skill(&'a skills::AvailableSkill),
     Agent(&'a Agent),
 }
 
-/// What a job is to run, as it was when the job was accepted.
+/// The skill or the agent of a job, as it was when the job was accepted.
 pub(in crate::v1::jobs) struct ResolvedTarget {
     pub(in crate::v1::jobs) target: Target,
     pub(in crate::v1::jobs) skill_version: Option<i32>,
@@ -27,7 +28,7 @@ pub(in crate::v1::jobs) struct ResolvedTarget {
     pub(in crate::v1::jobs) needs: Needs,
 }
 
-impl<'a> Found<'a> {
+impl<'a> AvailableTarget<'a> {
     /// What a job may use up that does not say so itself.
     pub(super) fn limits(self) -> Limits {
         let default = Limits::DEFAULT;

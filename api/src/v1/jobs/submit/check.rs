@@ -14,7 +14,7 @@ use crate::v1::jobs::budget::check_budget;
 const MAX_INLINE: usize = 200;
 
 impl Submitter<'_> {
-    /// All that is wrong; the requests with their places.
+    /// All errors, with the places of their requests.
     pub(super) async fn check(
         &self,
         validated: &[ValidatedJob],
@@ -31,7 +31,8 @@ impl Submitter<'_> {
         Ok(wrong)
     }
 
-    /// The keys of providers are with the workers. While none is there, nobody knows; the job waits and then says so.
+    /// Errors for models whose provider has no key. Only workers have the keys: without a live worker there is no
+    /// error, and the job waits.
     async fn check_models(
         &self,
         validated: &[ValidatedJob],
@@ -55,7 +56,7 @@ impl Submitter<'_> {
         Ok(wrong)
     }
 
-    /// No job is accepted that would have to do without a secret that it needs.
+    /// Errors for jobs whose required secrets are not set.
     async fn check_secrets(
         &self,
         validated: &[ValidatedJob],

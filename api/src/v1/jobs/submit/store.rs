@@ -30,7 +30,7 @@ impl Submitter<'_> {
         if key.is_none() && !has_inline && !joins && !self.caller.has_submit_limit {
             return Ok(StoreOutcome::Stored(self.insert(jobs).await?, None));
         }
-        // Before the transaction: nobody waits for the asset store with a connection or a lock.
+        // Before the transaction, which would hold a connection and locks during the upload.
         let mut files = Vec::new();
         let stored = match self.store_inline(&mut jobs, inline, &mut files).await {
             Ok(()) => self.store_with(jobs, &files, &conversations, key).await,
@@ -83,7 +83,7 @@ impl Submitter<'_> {
             }
         }
         for job in &mut jobs {
-            if job.retry_of.is_some() && !take_over(&mut transaction, job).await? {
+            if !take_over(&mut transaction, job).await? {
                 return Ok(StoreOutcome::SourceGone);
             }
         }
@@ -130,7 +130,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Stores jobs that nothing else has to be written with.
+    /// Stores jobs that need no other write.
     async fn insert(&self, mut jobs: Vec<NewJob>) -> sqlx::Result<Vec<Job>> {
         match &jobs[..] {
             [_] => {
@@ -154,7 +154,8 @@ impl Submitter<'_> {
     }
 }
 
-/// Keeps for a job what the one of which it is a retry began with; `false` if that was deleted.
+/// Keeps the inputs of a retried job for its retry; does nothing for other jobs. `false` if the retried job was
+/// deleted.
 async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> sqlx::Result<bool> {
     let Some(before) = job.retry_of else {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! WHERE as PostgREST says it.
+//! WHERE as PostgREST filters.
 
 use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, Value};
 

@@ -79,7 +79,7 @@ async fn another_worker_finds_the_workspace_as_it_was() {
     );
 
     resumed.clear().await.unwrap();
-    assert_eq!(assets.list_workspace_stores().await.unwrap(), []);
+    assert_eq!(assets.list_workspaces().await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -14,31 +14,31 @@ use crate::client::Client;
 use crate::postgres;
 use crate::service::Place;
 
-/// What was found.
-pub(super) struct Found {
+/// The state of the service or of this machine.
+pub(super) struct DoctorReport {
     /// The URL of the service that was asked; none if this machine was searched.
     pub(super) service: Option<String>,
     /// Where PostgreSQL is, or why it is not there.
     pub(super) database: Result<String, String>,
     /// How commands are confined, or why they cannot be.
-    pub(super) sandbox: Result<SandboxFound, String>,
+    pub(super) sandbox: Result<SandboxStatus, String>,
     pub(super) programs: BTreeSet<String>,
     /// By program, as far as they tell.
     pub(super) program_versions: BTreeMap<String, String>,
-    pub(super) skills: Vec<SkillFound>,
+    pub(super) skills: Vec<SkillStatus>,
     /// The providers whose models can be asked.
     pub(super) ready_providers: BTreeSet<String>,
 }
 
 /// The sandbox of a worker.
-pub(super) struct SandboxFound {
+pub(super) struct SandboxStatus {
     pub(super) isolation: Isolation,
     pub(super) memory_limit: MemoryLimit,
 }
 
-/// What a skill has of its programs.
+/// The programs of a skill that are installed or missing.
 #[derive(Serialize)]
-pub(super) struct SkillFound {
+pub(super) struct SkillStatus {
     pub(super) name: String,
     /// What is missing, in words.
     pub(super) missing: Vec<String>,
@@ -55,21 +55,21 @@ struct SkillView {
     programs: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Found {
-    /// Asks the service.
+impl DoctorReport {
+    /// Asks the running service.
     pub(super) async fn in_service(place: &Place) -> anyhow::Result<Self> {
         let client = Client::new(&place.url, &place.api_key)?;
         let workers: Vec<Worker> =
             serde_json::from_value(client.list("/v1/workers").await?.into())?;
         let skills: Vec<SkillView> =
             serde_json::from_value(client.list("/v1/skills").await?.into())?;
-        let skills = skills.into_iter().map(|skill| SkillFound {
+        let skills = skills.into_iter().map(|skill| SkillStatus {
             name: skill.name,
             missing: skill.missing,
             programs: skill.programs.into_iter().map(with_versions).collect(),
         });
         let ready = client.check_ready().await;
-        let sandbox = workers.first().map(|worker| SandboxFound {
+        let sandbox = workers.first().map(|worker| SandboxStatus {
             isolation: worker.isolation,
             memory_limit: worker.memory_limit,
         });
@@ -121,7 +121,7 @@ impl Found {
             .into_iter()
             .map(|(program, version)| (program.to_string(), version))
             .collect();
-        let skills = catalog.iter().map(|skill| SkillFound {
+        let skills = catalog.iter().map(|skill| SkillStatus {
             name: skill.name.clone(),
             missing: skill.missing(&installed),
             programs: programs_of(skill, &installed, &versions),
@@ -135,7 +135,7 @@ impl Found {
             skills: skills.collect(),
             sandbox: opened
                 .as_ref()
-                .map(|sandbox| SandboxFound {
+                .map(|sandbox| SandboxStatus {
                     isolation: sandbox.isolation(),
                     memory_limit: sandbox.memory_limit(),
                 })

@@ -1,4 +1,4 @@
-//! Answers to submitted jobs, with the headers that say how they came about.
+//! Responses to submitted jobs, with their headers.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use serde::Serialize;
 use shared::job::Job;
 use shared::submit_limit::RateState;
 
-/// An answer in the making.
-pub(super) struct Answer(HttpResponseBuilder);
+/// Builds the response to submitted jobs.
+pub(super) struct JobResponse(HttpResponseBuilder);
 
-impl Answer {
+impl JobResponse {
     pub(super) fn new(status: StatusCode) -> Self {
         Self(HttpResponse::build(status))
     }
