@@ -57,6 +57,12 @@ async fn image() {
     run("test_image", &["python3", "fc-list"]).await;
 }
 
+/// The skills ffmpeg and media, which have the same scripts.
+#[tokio::test]
+async fn media() {
+    run("test_media", &["python3", "ffmpeg", "ffprobe", "fc-list"]).await;
+}
+
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
 fn the_copies_of_office_py_are_identical() {
