@@ -63,6 +63,12 @@ async fn media() {
     run("test_media", &["python3", "ffmpeg", "ffprobe", "fc-list"]).await;
 }
 
+/// Without a service: how far related words and letters reach.
+#[tokio::test]
+async fn vectorstore() {
+    run("test_vectorstore", &["python3", "pdftotext", "pandoc"]).await;
+}
+
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
 fn the_copies_of_office_py_are_identical() {
