@@ -69,6 +69,11 @@ async fn vectorstore() {
     run("test_vectorstore", &["python3", "pdftotext", "pandoc"]).await;
 }
 
+#[tokio::test]
+async fn sqlite() {
+    run("test_sqlite", &["python3"]).await;
+}
+
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
 fn the_copies_of_office_py_are_identical() {
