@@ -28,7 +28,7 @@ const PAGE: i64 = 500;
 pub(crate) enum FollowError {
     /// The database failed.
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] db::Error),
     /// The job was deleted, or the database has lost what it had shown.
     #[error("the job's log is not there any more")]
     LogGone,
