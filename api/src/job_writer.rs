@@ -77,11 +77,11 @@ async fn write(
                 continue;
             }
         }
-        let (jobs, askers): (Vec<_>, Vec<_>) =
+        let (jobs, reply_senders): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|it| (it.job, it.accepted)).unzip();
-        for (answer, asker) in accept(&mut db, jobs).await.into_iter().zip(askers) {
+        for (answer, reply_sender) in accept(&mut db, jobs).await.into_iter().zip(reply_senders) {
             // Who asked may have gone meanwhile.
-            let _ = asker.send(answer);
+            let _ = reply_sender.send(answer);
         }
     }
 }
