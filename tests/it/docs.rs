@@ -4,6 +4,7 @@ mod block;
 mod link;
 mod message;
 mod page;
+mod recipe;
 mod reference;
 mod session;
 

@@ -12,7 +12,7 @@ use super::find;
 use crate::auth::Caller;
 use crate::cursor;
 use crate::event_schema::EventSchema;
-use crate::follower::{Follower, Shown};
+use crate::follower::{Follower, StreamFilter};
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
 use crate::problem::{ApiError, Problem};
@@ -82,7 +82,7 @@ pub(crate) async fn stream_job(
         }
     }
     let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
-    let shown = Shown {
+    let shown = StreamFilter {
         deltas: query.deltas.unwrap_or(true),
         names: query.event_names.unwrap_or(true),
     };

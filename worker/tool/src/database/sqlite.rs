@@ -1,13 +1,16 @@
 //! Queries of a SQLite file, by the program `sqlite3` in the sandbox.
 
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Map, Value};
 use shared::tool::ToolName;
 
-use super::rows;
-use crate::call::{Call, Done, ToolError};
+use super::{TIMEOUT, rows};
+use crate::call::{Call, Done, Tool, ToolError};
 use crate::command::{CommandLimits, FinishedCommand};
 use crate::{file, shell};
 use worker_model::ToolSpec;
@@ -16,6 +19,9 @@ use worker_model::ToolSpec;
 const RESULT_BYTES: usize = 16 * 1024 * 1024;
 /// The database of a job that names none.
 const DEFAULT_PATH: &str = "memory.db";
+
+/// Runs SQL on a file of the workspace.
+pub(crate) struct SqlQuery;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,22 +32,32 @@ struct Arguments {
     path: Option<String>,
 }
 
-/// How the model sees it.
-pub(super) fn spec() -> ToolSpec {
-    ToolSpec {
-        name: ToolName::SqlQuery.as_str().into(),
-        description: "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, \
-                      and a note if not all are shown. Unless the job allows changes, the file is opened for \
-                      reading only. ATTACH, load_extension, dot-commands and functions that reach other files are \
-                      refused. It stops at the first error."
-            .to_owned(),
-        input_schema: schema_for!(Arguments).into(),
+impl Tool for SqlQuery {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: ToolName::SqlQuery.as_str().into(),
+            description:
+                "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, and a note \
+                 if not all are shown. Unless the job allows changes, the file is opened for reading only. ATTACH, \
+                 load_extension, dot-commands and functions that reach other files are refused. It stops at the first \
+                 error."
+                    .to_owned(),
+            input_schema: schema_for!(Arguments).into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
+        Box::pin(async move { ask(&call).await })
     }
 }
 
 /// Asks, and changes something only if the job may: whether it may is decided as the file is opened, and no SQL
 /// can say otherwise.
-pub(super) async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
+async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
     let Arguments { sql, path } = call.arguments()?;
     let parameters = &call.context.parameters;
     let path = path.unwrap_or_else(|| {

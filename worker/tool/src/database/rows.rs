@@ -10,7 +10,7 @@ const ABOUT_BYTES: usize = 400;
 
 /// What a model reads of a statement that gave rows.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct RowsReply<'a> {
     rows: &'a [Box<RawValue>],
     row_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ fn show(rows: &[Box<RawValue>], bytes: usize, whole: Option<&str>) -> (String, b
         };
         format!("only the first {count} rows are shown; {rest}")
     });
-    let shown = Shown {
+    let shown = RowsReply {
         rows: &rows[..count],
         row_count: rows.len(),
         note,

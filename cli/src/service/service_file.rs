@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory;
 
-/// Where a service is and what opens it: the content of `service.json`.
+/// The address of a service and its key: the content of `service.json`.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct ServiceFile {
     pub(crate) url: String,
     pub(crate) api_key: String,
     pid: u32,
 }
 
-impl Place {
+impl ServiceFile {
     /// A service of this process.
     pub(super) fn new(address: SocketAddr, api_key: String) -> Self {
         // Listening everywhere includes here.
@@ -43,10 +43,10 @@ impl Place {
     /// The service that runs in a data directory.
     pub(crate) fn read(home: &Path) -> Option<Self> {
         let text = fs::read_to_string(Self::file(home)).ok()?;
-        let place: Self = serde_json::from_str(&text).ok()?;
-        let pid = Pid::from_raw(place.pid.cast_signed())?;
+        let file: Self = serde_json::from_str(&text).ok()?;
+        let pid = Pid::from_raw(file.pid.cast_signed())?;
         // A service that was killed leaves its file behind.
-        (test_kill_process(pid) != Err(rustix::io::Errno::SRCH)).then_some(place)
+        (test_kill_process(pid) != Err(rustix::io::Errno::SRCH)).then_some(file)
     }
 
     pub(super) fn write(&self, file: &Path) -> anyhow::Result<()> {
