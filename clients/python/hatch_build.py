@@ -1,6 +1,7 @@
 """The build hook that generates `skillet_client.generated` from the OpenAPI document."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -17,26 +18,15 @@ OUTSIDE = {
     "LICENSE-APACHE": "../../LICENSE-APACHE",
 }
 
-# The differences between `async_client.py` and `client.py`.
+# The differences between `async_client.py` and `client.py`, as regular expressions.
 SYNC = {
-    "asyncio. The build makes `client.py` from this file: the same without asyncio.": "programs without asyncio.",
-    "async def ": "def ",
-    "async for ": "for ",
-    "async with ": "with ",
-    "await ": "",
-    "Awaitable[object]": "object",
-    "AsyncGenerator[AnyEvent, None]": "Generator[AnyEvent, None, None]",
-    "AsyncGenerator": "Generator",
-    "AsyncClient": "Client",
-    "get_async_httpx_client": "get_httpx_client",
-    "import asyncio": "import time",
-    "asyncio.sleep": "time.sleep",
-    "aclose()": "close()",
-    "aclosing": "closing",
-    "aread()": "read()",
-    "aiter_": "iter_",
-    "__aenter__": "__enter__",
-    "__aexit__": "__exit__",
+    "asyncio. The build makes .*": 'blocking programs."""',
+    r"\b(async|await) ": "",
+    r"AsyncGenerator\[AnyEvent, None\]": "Generator[AnyEvent, None, None]",
+    r"Awaitable\[object\]": "object",
+    r"Async(?=[A-Z])|async_(?=httpx)": "",
+    r"\basyncio\b": "time",
+    r"\b(_*)a(?=close|closing|read\b|iter_|enter|exit)": r"\1",
 }
 
 
@@ -77,7 +67,7 @@ def generate(root: Path, document: Path) -> None:
 def sync_module(source: str) -> str:
     """The asynchronous client as one that blocks."""
     for asynchronous, blocking in SYNC.items():
-        source = source.replace(asynchronous, blocking)
+        source = re.sub(asynchronous, blocking, source)
     return source
 
 

@@ -1,6 +1,5 @@
 """The event stream over broken connections."""
 
-import time
 from itertools import cycle
 from typing import Literal
 
@@ -112,8 +111,19 @@ def test_live_text_can_be_left_out(connect: Connect) -> None:
     assert {"job.queued", "tool.completed", "job.completed"} <= kinds
 
 
-def test_a_page_of_a_proxy_is_no_stream(connect: Connect, disturb: Disturb) -> None:
-    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"),
+        Rewrite(lambda body: body.replace(b'"seq"', b"'seq'")),
+        Rewrite(lambda body: body.replace(b'"seq"', b'"req"')),
+    ],
+    ids=["page", "no JSON", "no event"],
+)
+def test_what_is_no_event_counts_as_a_lost_connection(
+    fault: Answer | Rewrite, connect: Connect, disturb: Disturb
+) -> None:
+    proxy = disturb("/stream", fault)
     job = ended_job(connect())
     assert log(connect(proxy.url), job)[-1].type_ == "job.completed"
     assert len(proxy.requests) == 2
@@ -135,14 +145,3 @@ def test_a_new_value_of_a_known_event_is_passed_on(connect: Connect, disturb: Di
     last = log(connect(proxy.url), job)[-1]
     assert isinstance(last, JobCompletedEvent)
     assert str(last.data.stop_reason) == "was_good"
-
-
-def test_closing_the_iterator_closes_the_connection(connect: Connect) -> None:
-    client = connect()
-    job = client.submit("```bash\nsleep 1\n```", skill="shell", model="script/bash")
-    events = client.follow(job)
-    assert next(events).type_ == "job.queued"
-    events.close()
-    begun_at = time.monotonic()
-    assert log(client, job)[-1].type_ == "job.completed"
-    assert time.monotonic() - begun_at < 45

@@ -84,7 +84,7 @@ class AsyncClient:
             except httpx.TransportError:
                 pass
             if not following.has_ended:
-                await asyncio.sleep(following.pause())
+                await asyncio.sleep(following.backoff.pause())
 
     async def upload(self, file: UploadFile, on_progress: OnUpload | None = None) -> Asset:
         """Uploads a file as it is read."""

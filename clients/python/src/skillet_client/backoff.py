@@ -4,6 +4,8 @@ import httpx
 
 from .error import ApiError
 
+# Statuses of a refusal that may pass.
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 10.0
 # A call gives up after so many failures in a row, about 15 seconds.
@@ -25,7 +27,7 @@ class Backoff:
 
     def refused(self, error: ApiError) -> None:
         """Notes a refusal, and raises it if no repetition helps."""
-        if not error.may_pass_later:
+        if error.status not in TRANSIENT:
             raise error
         self._retry_after = error.retry_after
 

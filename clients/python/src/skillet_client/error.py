@@ -8,9 +8,6 @@ import httpx
 
 from .generated.models import Job, Problem
 
-# Statuses of a refusal that may pass.
-TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-
 
 class SkilletError(Exception):
     """An error that this package raises. Errors of the network are those of httpx."""
@@ -35,11 +32,6 @@ class ApiError(SkilletError):
     def code(self) -> str | None:
         """The problem's code, such as `invalid_request`."""
         return self.problem.code if self.problem else None
-
-    @property
-    def may_pass_later(self) -> bool:
-        """Whether the same request may be accepted later."""
-        return self.status in TRANSIENT
 
 
 class JobFailed(SkilletError):

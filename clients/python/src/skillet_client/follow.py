@@ -21,7 +21,7 @@ class Following:
         self._last_seq = after
         self._deltas = deltas
         self._silence = silence
-        self._backoff = Backoff()
+        self.backoff = Backoff()
 
     def request(self) -> dict[str, Any]:
         """The next request, as arguments for httpx."""
@@ -35,7 +35,7 @@ class Following:
         if response.status_code == 204:
             self.has_ended = True
         elif response.status_code != 200:
-            self._backoff.refused(ApiError(response))
+            self.backoff.refused(ApiError(response))
         return response.status_code == 200
 
     def receive(self, message: ServerSentEvent) -> AnyEvent | None:
@@ -49,10 +49,6 @@ class Following:
         if event.seq <= self._last_seq:
             return None
         self._last_seq = event.seq
-        self._backoff.reset()
+        self.backoff.reset()
         self.has_ended = event.type_ in TERMINAL_EVENTS
         return event
-
-    def pause(self) -> float:
-        """Seconds until the next connection."""
-        return self._backoff.pause()
