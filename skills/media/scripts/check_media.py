@@ -92,8 +92,9 @@ def findings(clip: Clip, given: argparse.Namespace) -> Iterator[tuple[str, str]]
 def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
     """Frames with their times in one picture; of sound its wave and its spectrum."""
     if clip.video is None:
+        # The height of a spectrum is a power of two, or it takes a hundred times as long.
         waves = "[0:a:0]asplit[a][b];[a]showwavespic=s=1280x300:split_channels=1,format=rgb24[w]"
-        waves += ";[b]showspectrumpic=s=1280x300:legend=0,format=rgb24[s]"
+        waves += ";[b]showspectrumpic=s=1280x256:legend=0,format=rgb24[s]"
         graph = f"{waves};[w][s]vstack"
         ffmpeg("-i", f"file:{clip.path}", "-filter_complex", graph, "-frames:v", 1, "-update", 1, f"file:{out}")
         return
