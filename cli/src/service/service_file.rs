@@ -36,13 +36,13 @@ impl ServiceFile {
     }
 
     /// The file of a data directory's service.
-    pub(crate) fn file(home: &Path) -> PathBuf {
+    pub(crate) fn path(home: &Path) -> PathBuf {
         home.join("service.json")
     }
 
     /// The service that runs in a data directory.
     pub(crate) fn read(home: &Path) -> Option<Self> {
-        let text = fs::read_to_string(Self::file(home)).ok()?;
+        let text = fs::read_to_string(Self::path(home)).ok()?;
         let file: Self = serde_json::from_str(&text).ok()?;
         let pid = Pid::from_raw(file.pid.cast_signed())?;
         // A service that was killed leaves its file behind.
