@@ -58,7 +58,10 @@ pub(crate) async fn list_events(
         limit,
         types,
     } = query.into_inner();
-    let after = cursor::parse(cursor.as_deref())?.or(after).unwrap_or(0);
+    let after = match cursor::parse(cursor.as_deref())? {
+        Some(cursor) => cursor,
+        None => cursor::after(after)?,
+    };
     let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => limit,
         _ => {

@@ -10,6 +10,7 @@ use utoipa::IntoParams;
 
 use super::find;
 use crate::auth::Caller;
+use crate::cursor;
 use crate::event_schema::EventSchema;
 use crate::follower::{Follower, StreamFilter};
 use crate::hub::Hub;
@@ -63,7 +64,7 @@ pub(crate) async fn stream_job(
 ) -> Result<HttpResponse, ApiError> {
     let after = match last_event_id(&request)? {
         Some(seq) => seq,
-        None => query.after.unwrap_or(0),
+        None => cursor::after(query.after)?,
     };
     let job = find(&pool, caller.tenant, *job).await?;
     let has = db::event::list(&**pool, job.id, after.saturating_sub(1), &[], 1).await?;
