@@ -69,18 +69,18 @@ pub(super) struct Decision {
     pub(super) events: Vec<EventData>,
     pub(super) next: RunTransition,
     /// The error that the operator should see.
-    pub(super) report: Option<Report>,
+    pub(super) report: Option<AttemptReport>,
 }
 
 /// An error of an attempt, for the operator.
-pub(super) struct Report {
+pub(super) struct AttemptReport {
     pub(super) error: anyhow::Error,
-    pub(super) kind: ReportKind,
+    pub(super) kind: AttemptReportKind,
 }
 
 /// The kind of an error of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReportKind {
+pub(super) enum AttemptReportKind {
     /// The database or the asset store is out of reach, as the message says.
     Outage(&'static str),
     /// Another release wrote the job.
@@ -215,7 +215,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
         let earlier = i16::try_from(state.job.attempt - 1).unwrap_or(i16::MAX);
         let pause = doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS));
         let decision = retry(state, cause, message.to_owned(), pause);
-        (decision, ReportKind::Outage(message))
+        (decision, AttemptReportKind::Outage(message))
     } else if is_unreadable(&error) {
         let (last, next) = retry_or_fail(state.job, state.now, state.unreadable, result);
         let decision = Decision {
@@ -223,18 +223,18 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
             next,
             report: None,
         };
-        (decision, ReportKind::Unreadable)
+        (decision, AttemptReportKind::Unreadable)
     } else if state.failures + 1 >= state.max_attempts {
         let error = JobErrorCode::Internal.with("internal error");
-        (fail(state, result, error), ReportKind::Internal)
+        (fail(state, result, error), AttemptReportKind::Internal)
     } else {
         let pause = doubled(FAILURE_PAUSE, state.failures);
         let message = "internal error".to_owned();
         let decision = retry(state, RetryCause::Failure, message, pause);
-        (decision, ReportKind::Internal)
+        (decision, AttemptReportKind::Internal)
     };
     Decision {
-        report: Some(Report { error, kind }),
+        report: Some(AttemptReport { error, kind }),
         ..decision
     }
 }

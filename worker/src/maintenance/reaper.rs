@@ -8,9 +8,9 @@ use shared::approval::{Answer, Approval};
 use shared::db::log::{Append, RunTransition};
 use shared::db::run::LockedRun;
 use shared::db::{self, Pool};
-use shared::event::{ApprovalStatus, EventData, JobRetrying, Progress, RetryCause};
+use shared::event::{ApprovalStatus, EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
-use shared::job::{Job, JobErrorCode, JobResult, Outcome};
+use shared::job::{JobError, JobErrorCode, JobResult, Outcome};
 
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
@@ -133,9 +133,19 @@ async fn take_over_orphans(
         else {
             continue;
         };
-        let progress = db::event::get_progress(&mut transaction, job.id).await?;
-        let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
-        let append = take_over(orphan, job.clone(), progress, unanswered);
+        let append = match ending(orphan) {
+            Some((outcome, error)) => {
+                let progress = db::event::get_progress(&mut transaction, job.id).await?;
+                let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
+                let result = JobResult {
+                    error,
+                    ..progress.into_result()
+                };
+                let finish = db::log::finish(job.clone(), outcome, orphan.now, result);
+                append(orphan, unanswered, finish)
+            }
+            None => append(orphan, Vec::new(), retry(orphan)),
+        };
         closed.push((job, Close::from(&append.next)));
         batch.push(append);
     }
@@ -148,46 +158,38 @@ async fn take_over_orphans(
     Ok(orphans.len())
 }
 
-/// The next entries of an orphaned job: it ends with its `unanswered` calls, or another worker takes it.
-fn take_over(
-    orphan: &LockedRun,
-    job: Job,
-    progress: Progress,
-    unanswered: Vec<EventData>,
-) -> Append {
-    let (event, next) = if orphan.cancel_requested {
-        db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
-    } else if orphan.crashes + 1 >= MAX_CRASHES {
+/// The outcome and the error of an orphaned job that ends; `None` if another worker takes it.
+fn ending(orphan: &LockedRun) -> Option<(Outcome, Option<JobError>)> {
+    if orphan.cancel_requested {
+        return Some((Outcome::Cancelled, None));
+    }
+    (orphan.crashes + 1 >= MAX_CRASHES).then(|| {
         let error = JobErrorCode::WorkerLost.with(format!(
             "{MAX_CRASHES} workers were lost while they ran this job"
         ));
-        let result = JobResult {
-            error: Some(error),
-            ..progress.into_result()
-        };
-        db::log::finish(job, Outcome::Failed, orphan.now, result)
-    } else {
-        let pause = TimeDelta::seconds(orphan.crashes.into());
-        let run_at = orphan.now + pause;
-        let message = "the worker fell silent; another takes over".to_owned();
-        let event = EventData::JobRetrying(JobRetrying {
-            cause: RetryCause::Crash,
-            message,
-            run_at,
-        });
-        (
-            event,
-            RunTransition::Requeue {
-                cause: RetryCause::Crash,
-                run_at,
-            },
-        )
-    };
-    let mut events = match next {
-        RunTransition::Finish { .. } => unanswered,
-        _ => Vec::new(),
-    };
-    events.push(event);
+        (Outcome::Failed, Some(error))
+    })
+}
+
+/// Another attempt of an orphaned job, after a pause of a second for each crash before.
+fn retry(orphan: &LockedRun) -> (EventData, RunTransition) {
+    let cause = RetryCause::Crash;
+    let run_at = orphan.now + TimeDelta::seconds(orphan.crashes.into());
+    let event = EventData::JobRetrying(JobRetrying {
+        cause,
+        message: "the worker fell silent; another takes over".to_owned(),
+        run_at,
+    });
+    (event, RunTransition::Requeue { cause, run_at })
+}
+
+/// The last entries of an orphan's lease.
+fn append(
+    orphan: &LockedRun,
+    mut events: Vec<EventData>,
+    (last, next): (EventData, RunTransition),
+) -> Append {
+    events.push(last);
     Append {
         lease: orphan.lease,
         base: orphan.last_seq,

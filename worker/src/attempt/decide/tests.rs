@@ -158,7 +158,7 @@ fn an_internal_error_is_retried_until_the_attempts_are_used_up() {
     assert_eq!([0, 1].map(|it| pause(&after(it))), [Some(1), Some(2)]);
     let last = after(2);
     assert!(is_failed(&last, JobErrorCode::Internal));
-    assert_eq!(last.report.unwrap().kind, ReportKind::Internal);
+    assert_eq!(last.report.unwrap().kind, AttemptReportKind::Internal);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn an_outage_of_the_database_is_retried_without_counting_as_a_failure() {
     assert_eq!(cause, RetryCause::DatabaseOutage);
     let job = job_of(100);
     let late = decided(outage(), &state(&job));
-    assert_eq!(late.report.unwrap().kind, ReportKind::Internal);
+    assert_eq!(late.report.unwrap().kind, AttemptReportKind::Internal);
 }
 
 #[test]
