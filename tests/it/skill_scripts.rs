@@ -81,7 +81,11 @@ async fn git() {
 
 #[tokio::test]
 async fn document() {
-    run("test_document", &["python3", "pandoc", "soffice", "pdfinfo"]).await;
+    run(
+        "test_document",
+        &["python3", "pandoc", "soffice", "pdfinfo"],
+    )
+    .await;
 }
 
 /// A skill is a folder that needs no other, so each has a copy.
