@@ -14,7 +14,7 @@ use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
-use crate::service::{DirectoryLock, Place, Service};
+use crate::service::{DirectoryLock, Service, ServiceFile};
 use crate::shutdown::ShutdownSignals;
 
 /// How long a command waits for a service that is starting, which may have a database to recover.
@@ -26,7 +26,7 @@ const START_POLL: Duration = Duration::from_millis(50);
 pub(crate) fn finds_service(remote: &Remote) -> bool {
     let is_here = || {
         let home = directory::data_path(remote.own.common.home.data_dir.as_deref());
-        home.is_ok_and(|home| Place::read(&home).is_some())
+        home.is_ok_and(|home| ServiceFile::read(&home).is_some())
     };
     remote.url.is_some() || is_here()
 }
@@ -34,7 +34,7 @@ pub(crate) fn finds_service(remote: &Remote) -> bool {
 /// The state of a data directory.
 enum DirectoryState {
     /// A service runs.
-    Service(Place),
+    Service(ServiceFile),
     /// No service runs; the lock is held, so one can be started.
     Free(DirectoryLock),
 }
@@ -106,9 +106,9 @@ impl Session {
         }
         let home = directory::data(remote.own.common.home.data_dir.as_deref())?;
         let lock = match find(&home).await? {
-            DirectoryState::Service(place) => {
+            DirectoryState::Service(file) => {
                 return Ok(Self {
-                    client: Client::new(&place.url, &place.api_key)?,
+                    client: Client::new(&file.url, &file.api_key)?,
                     own: None,
                 });
             }
@@ -135,7 +135,7 @@ impl Session {
         };
         let progress = |line: &str| eprintln!("{line}");
         let service = Service::start(options, config, lock, &Shutdown::default(), progress).await?;
-        let client = Client::new(&service.place.url, &service.place.api_key)?;
+        let client = Client::new(&service.file.url, &service.file.api_key)?;
         Ok(Self {
             client,
             own: Some(service),
@@ -158,8 +158,8 @@ async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
     let mut is_told = false;
     let find = async {
         loop {
-            if let Some(place) = Place::read(home) {
-                return Ok(DirectoryState::Service(place));
+            if let Some(file) = ServiceFile::read(home) {
+                return Ok(DirectoryState::Service(file));
             }
             if let Some(lock) = DirectoryLock::take_if_free(home)? {
                 return Ok(DirectoryState::Free(lock));

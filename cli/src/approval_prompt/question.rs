@@ -10,20 +10,20 @@ const MAX_CHARS: usize = 20_000;
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Answer {
     Yes,
     No(Option<String>),
     Nothing,
 }
 
 /// Reads an answer: yes, no, or the reason for a no. An empty line is none.
-pub(super) fn understand(line: &str) -> Said {
+pub(super) fn understand(line: &str) -> Answer {
     let line = line.trim();
     match line.to_lowercase().as_str() {
-        "" => Said::Nothing,
-        "y" | "yes" => Said::Yes,
-        "n" | "no" => Said::No(None),
-        _ => Said::No(Some(line.to_owned())),
+        "" => Answer::Nothing,
+        "y" | "yes" => Answer::Yes,
+        "n" | "no" => Answer::No(None),
+        _ => Answer::No(Some(line.to_owned())),
     }
 }
 
@@ -119,13 +119,13 @@ mod tests {
 
     #[test]
     fn yes_has_to_be_said_and_any_other_word_is_a_reason_against() {
-        assert_eq!(understand(" Y\n"), Said::Yes);
-        assert_eq!(understand("yes\n"), Said::Yes);
-        assert_eq!(understand("no\n"), Said::No(None));
-        assert_eq!(understand("\n"), Said::Nothing);
+        assert_eq!(understand(" Y\n"), Answer::Yes);
+        assert_eq!(understand("yes\n"), Answer::Yes);
+        assert_eq!(understand("no\n"), Answer::No(None));
+        assert_eq!(understand("\n"), Answer::Nothing);
         assert_eq!(
             understand("yes, but not there\n"),
-            Said::No(Some("yes, but not there".into()))
+            Answer::No(Some("yes, but not there".into()))
         );
     }
 }

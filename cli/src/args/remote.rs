@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Command, Own};
+use super::{Command, EmbeddedOptions};
 
 /// The choice of a service.
 #[derive(Args, Clone)]
@@ -15,7 +15,7 @@ pub(crate) struct Remote {
     pub(crate) api_key: Option<String>,
     /// For a temporary service.
     #[command(flatten, next_help_heading = "Settings of a temporary service")]
-    pub(crate) own: Own,
+    pub(crate) own: EmbeddedOptions,
 }
 
 impl Command {

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use shared::secret::SecretName;
 
-use super::{Home, ListAll, Remote};
+use super::{DataDir, ListAll, Remote};
 
 /// The master keys of secrets. They stay text here: the error of a parser would show them.
 #[derive(Args, Clone)]
@@ -71,7 +71,7 @@ pub(crate) struct Rotate {
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
-    pub(crate) home: Home,
+    pub(crate) home: DataDir,
     #[command(flatten)]
     pub(crate) master_key: MasterKey,
 }

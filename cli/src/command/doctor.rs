@@ -12,7 +12,7 @@ use crate::Exit;
 use crate::args::Doctor;
 use crate::config::Config;
 use crate::directory;
-use crate::service::Place;
+use crate::service::ServiceFile;
 use report::{DoctorReport, SkillStatus};
 
 /// `skillet doctor`
@@ -22,8 +22,8 @@ use report::{DoctorReport, SkillStatus};
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);
-    let report = match Place::read(&home) {
-        Some(place) => DoctorReport::in_service(&place).await?,
+    let report = match ServiceFile::read(&home) {
+        Some(file) => DoctorReport::in_service(&file).await?,
         None => {
             let catalog = Catalog::load(options.skills_dir.as_deref())?;
             DoctorReport::here(&options.sandbox, &catalog, &providers).await?
