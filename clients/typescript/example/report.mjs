@@ -2,11 +2,10 @@
 //
 //   SKILLET_URL=http://127.0.0.1:8420 SKILLET_API_KEY=sk_… node example/report.mjs [FOLDER]
 
-import { join } from "node:path";
-import { Skillet } from "skillet-client";
+import { Client } from "skillet-client";
 
 const folder = process.argv[2] ?? ".";
-const skillet = new Skillet({ url: process.env.SKILLET_URL ?? "", apiKey: process.env.SKILLET_API_KEY });
+const client = new Client();
 
 const PROMPT = `Make a page of the prices.
 \`\`\`bash
@@ -15,7 +14,7 @@ const PROMPT = `Make a page of the prices.
 output html: prices.html
 `;
 
-const { id } = await skillet.submit({
+const { id } = await client.submit({
   skill: "html",
   model: "script/bash",
   prompt: PROMPT,
@@ -25,17 +24,14 @@ const { id } = await skillet.submit({
 });
 console.log(`submitted ${id}`);
 
-for await (const event of skillet.follow(id)) {
+for await (const event of client.follow(id)) {
   console.log(`${event.seq} ${event.type}`);
   if (event.type === "approval.requested") {
     console.log(`approving ${event.data.input.command}`);
-    await skillet.approve(event.data.approval_id);
+    await client.approve(event.data.approval_id);
   }
   if (event.type === "job.failed") console.error(event.data.error?.message);
   if (event.type === "job.completed") {
-    for (const { asset } of event.data.outputs) {
-      await skillet.download(asset, join(folder, asset.name));
-      console.log(`saved ${asset.name}, ${asset.size} bytes`);
-    }
+    for (const output of event.data.outputs) console.log(`saved ${await client.download(output, folder)}`);
   }
 }

@@ -1,12 +1,20 @@
 /** The client: the verbs, and all operations of the service beside them. */
 
-import type { Client } from "openapi-fetch";
+import type { Client as Api } from "openapi-fetch";
 import { type Connection, connect, type ConnectionOptions } from "./connection.js";
 import { downloadBlob, downloadFile } from "./download.js";
 import { JobFailed, unwrap } from "./errors.js";
 import { follow, type FollowOptions } from "./follow.js";
 import type { paths } from "./schema.js";
-import { type Approval, type Asset, type CreateJob, isTerminal, type Job, type JobEvent } from "./types.js";
+import {
+  type Approval,
+  type Asset,
+  type CreateJob,
+  isTerminal,
+  type Job,
+  type JobEvent,
+  type Output,
+} from "./types.js";
 import { upload, type UploadOptions } from "./upload.js";
 
 /** A job to be done, with files to start from. */
@@ -26,12 +34,12 @@ export interface RunOptions extends SubmitOptions {
 }
 
 /** A client of one service. */
-export class Skillet {
+export class Client {
   readonly #connection: Connection;
   /** All operations of the service, typed, as openapi-fetch offers them. */
-  readonly api: Client<paths>;
+  readonly api: Api<paths>;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ConnectionOptions = {}) {
     this.#connection = connect(options);
     this.api = this.#connection.api;
   }
@@ -69,16 +77,17 @@ export class Skillet {
   }
 
   /** Yields each event of a job's log once, and ends after the event that ends the log. */
-  follow(job: string, options?: FollowOptions): AsyncGenerator<JobEvent, void, undefined> {
-    return follow(this.#connection, job, options);
+  follow(job: Job | string, options?: FollowOptions): AsyncGenerator<JobEvent, void, undefined> {
+    return follow(this.#connection, typeof job === "string" ? job : job.id, options);
   }
 
-  /** Saves an asset at a path (Node.js), or returns its content. The SHA-256 is checked first. */
-  download(asset: Asset, path: string, signal?: AbortSignal): Promise<void>;
-  download(asset: Asset, path?: undefined, signal?: AbortSignal): Promise<Blob>;
-  download(asset: Asset, path?: string, signal?: AbortSignal): Promise<Blob | void> {
-    if (path === undefined) return downloadBlob(this.#connection, asset, signal);
-    return downloadFile(this.#connection, asset, path, signal);
+  /** Saves an asset as a file or in a folder (Node.js), or returns its content. The SHA-256 is checked first. */
+  download(asset: Asset | Output, to: string, signal?: AbortSignal): Promise<string>;
+  download(asset: Asset | Output, to?: undefined, signal?: AbortSignal): Promise<Blob>;
+  download(from: Asset | Output, to?: string, signal?: AbortSignal): Promise<Blob | string> {
+    const asset = "asset" in from ? from.asset : from;
+    if (to === undefined) return downloadBlob(this.#connection, asset, signal);
+    return downloadFile(this.#connection, asset, to, signal);
   }
 
   /** Allows a tool call that waits for a person. */

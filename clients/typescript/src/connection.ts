@@ -1,16 +1,17 @@
 /** A service, the key for it, and how requests are sent. */
 
 import createClient, { type Client } from "openapi-fetch";
+import { defaults } from "#platform";
 import { DEFAULT_TIMING, type Timing, withRetries } from "./retry.js";
 import type { paths } from "./schema.js";
 
 type Send = (request: Request) => Promise<Response>;
 
 export interface ConnectionOptions {
-  /** The address of the service, such as `http://127.0.0.1:8420`. */
-  url: string;
-  /** Without a key, a browser uses its session. */
-  apiKey?: string | undefined;
+  /** The address of the service; `SKILLET_URL`, or in a browser the page's origin, if not given. */
+  url?: string;
+  /** The key; `SKILLET_API_KEY`, or in a browser the session, if not given. */
+  apiKey?: string;
   /** In place of the global `fetch`. */
   fetch?: Send;
   timing?: Partial<Timing>;
@@ -27,7 +28,8 @@ export interface Connection {
 }
 
 export function connect(options: ConnectionOptions): Connection {
-  if (!/^https?:\/\/./.test(options.url)) throw new TypeError("url: it must begin with http:// or https://");
+  const { url: baseUrl = "", apiKey } = { ...defaults, ...options };
+  if (!/^https?:\/\/./.test(baseUrl)) throw new TypeError("url (SKILLET_URL): it must begin with http:// or https://");
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const send = options.fetch ?? ((request) => fetch(request));
   const repeat = async (request: Request, isRepeatable: boolean) => {
@@ -37,8 +39,8 @@ export function connect(options: ConnectionOptions): Connection {
   const isRepeatable = ({ method, headers }: Request) =>
     ["GET", "HEAD", "PUT", "DELETE"].includes(method) || headers.has("idempotency-key");
   const api = createClient<paths>({
-    baseUrl: options.url,
-    headers: options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` },
+    baseUrl,
+    headers: apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
     fetch: (request) => repeat(request, isRepeatable(request)),
   });
   return { api, timing, send, sendRepeatable: (request) => repeat(request, true) };

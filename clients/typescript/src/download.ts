@@ -15,9 +15,9 @@ export async function downloadBlob(connection: Connection, asset: Asset, signal?
   return blob;
 }
 
-/** Saves an asset under a temporary name, and renames it if its SHA-256 is right. */
-export function downloadFile(connection: Connection, asset: Asset, path: string, signal?: AbortSignal): Promise<void> {
-  return saveFile(path, chunks(connection, asset, signal), (sha256) => check(asset, sha256));
+/** Saves an asset under a temporary name, and renames it if its SHA-256 is right; returns its path. */
+export function downloadFile(connection: Connection, asset: Asset, to: string, signal?: AbortSignal): Promise<string> {
+  return saveFile(to, asset.name, chunks(connection, asset, signal), (sha256) => check(asset, sha256));
 }
 
 async function* chunks({ api }: Connection, asset: Asset, signal?: AbortSignal) {

@@ -8,7 +8,8 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status. */
   readonly status: number;
-  /** What is wrong, with a `code` for programs. Absent if the answer is not the service's own. */
+  /** The problem's code, for programs. Absent, like the problem, if the answer is not the service's own. */
+  readonly code: string | undefined;
   readonly problem: Problem | undefined;
   /** Milliseconds until the next attempt, if the service names them. */
   readonly retryAfterMs: number | undefined;
@@ -18,6 +19,7 @@ export class ApiError extends Error {
     const fields = problem?.errors?.map(({ pointer, detail }) => `\n  ${pointer}: ${detail}`) ?? [];
     super((problem?.detail ?? `the service answered with status ${response.status}`) + fields.join(""));
     this.status = response.status;
+    this.code = problem?.code;
     this.problem = problem;
     this.retryAfterMs = retryAfterMs(response);
   }
@@ -26,11 +28,9 @@ export class ApiError extends Error {
 /** A job failed or was cancelled. */
 export class JobFailed extends Error {
   override readonly name = "JobFailed";
-  readonly job: Job;
 
-  constructor(job: Job) {
+  constructor(readonly job: Job) {
     super(job.error ? `${job.error.code}: ${job.error.message}` : `the job is ${job.status}`);
-    this.job = job;
   }
 }
 

@@ -28,7 +28,7 @@ export async function* follow(
 ): AsyncGenerator<JobEvent, void, undefined> {
   let failures = 0;
   for (;;) {
-    const attempt = new Attempt(connection.timing.silenceMs, signal);
+    const attempt = startAttempt(connection.timing.silenceMs, signal);
     let delay: number | undefined;
     try {
       const body = await open(connection, job, { after, deltas }, attempt);
@@ -51,25 +51,17 @@ export async function* follow(
   }
 }
 
+type Attempt = ReturnType<typeof startAttempt>;
+
 /** One connection, which ends when a step of it takes too long. */
-class Attempt {
-  readonly #controller = new AbortController();
-  readonly #silenceMs: number;
-  readonly signal: AbortSignal;
-
-  constructor(silenceMs: number, signal?: AbortSignal) {
-    this.#silenceMs = silenceMs;
-    this.signal = AbortSignal.any([this.#controller.signal, ...(signal ? [signal] : [])]);
-  }
-
-  async step<T>(step: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => this.end(), this.#silenceMs);
-    return step.finally(() => clearTimeout(timer));
-  }
-
-  end(): void {
-    this.#controller.abort();
-  }
+function startAttempt(silenceMs: number, outer?: AbortSignal) {
+  const controller = new AbortController();
+  const end = () => controller.abort();
+  const step = async <T>(pending: Promise<T>): Promise<T> => {
+    const timer = setTimeout(end, silenceMs);
+    return pending.finally(() => clearTimeout(timer));
+  };
+  return { signal: AbortSignal.any([controller.signal, ...(outer ? [outer] : [])]), step, end };
 }
 
 /** The body of the stream; undefined if there is nothing more to come. */

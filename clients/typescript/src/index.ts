@@ -1,6 +1,6 @@
 /** Client of Skillet. */
 
-export { type NewJob, type RunOptions, Skillet, type SubmitOptions } from "./client.js";
+export { Client, type NewJob, type RunOptions, type SubmitOptions } from "./client.js";
 export type { ConnectionOptions } from "./connection.js";
 export { ApiError, ChecksumError, JobFailed, WebhookError } from "./errors.js";
 export type { FollowOptions } from "./follow.js";

@@ -1,5 +1,8 @@
 /** What browsers do in their own way: they have no paths, and only an XMLHttpRequest reports its progress. */
 
+/** The service that the page comes from, with its session. */
+export const defaults = { url: location.origin, apiKey: undefined };
+
 export async function openFile(_path: string): Promise<never> {
   throw new TypeError("a path works only in Node.js: pass a File");
 }

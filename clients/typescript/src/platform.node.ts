@@ -2,8 +2,11 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
-import { access, open, rename, rm } from "node:fs/promises";
+import { access, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+
+/** The service and the key of this process. */
+export const defaults = { url: process.env.SKILLET_URL, apiKey: process.env.SKILLET_API_KEY };
 
 /** A file that is read as it is sent. */
 export async function openFile(path: string): Promise<{ name: string; content: Blob }> {
@@ -12,12 +15,16 @@ export async function openFile(path: string): Promise<{ name: string; content: B
   return { name: basename(path), content: await openAsBlob(path) };
 }
 
-/** Writes to a temporary file beside `path`, and renames it if `check` accepts its SHA-256. */
+/** Writes to a temporary file beside its place, and renames it if `check` accepts its SHA-256; returns the place. */
 export async function saveFile(
-  path: string,
+  to: string,
+  name: string,
   chunks: AsyncIterable<Uint8Array>,
   check: (sha256: string) => void,
-): Promise<void> {
+): Promise<string> {
+  const isFolder = (await stat(to).catch(() => undefined))?.isDirectory();
+  // The service says that the name has no folders.
+  const path = isFolder ? join(to, basename(name)) : to;
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}`);
   const file = await open(temporary, "wx");
   try {
@@ -28,6 +35,7 @@ export async function saveFile(
     }
     check(hash.digest("hex"));
     await rename(temporary, path);
+    return path;
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;

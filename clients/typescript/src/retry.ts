@@ -58,11 +58,11 @@ export async function withRetries<T extends { response: Response }>(
     let delay = backoffMs(timing, failures);
     try {
       const result = await attempt();
-      const { status, body } = result.response;
-      delay = retryAfterMs(result.response) ?? delay;
-      const mayChange = status === 429 || (isRepeatable && isTransient(status));
+      const { response } = result;
+      delay = retryAfterMs(response) ?? delay;
+      const mayChange = response.status === 429 || (isRepeatable && isTransient(response.status));
       if (!mayChange || failures === MAX_ATTEMPTS || delay > MAX_RETRY_AFTER_MS) return result;
-      if (!result.response.bodyUsed) await body?.cancel();
+      if (!response.bodyUsed) await response.body?.cancel();
     } catch (error) {
       if (!isRepeatable || failures === MAX_ATTEMPTS) throw error;
     }

@@ -20,11 +20,11 @@ const IMPORTS = {
 
 /** Runs in the page, which is of the service's own origin. */
 const PROGRAM = `
-import { Skillet } from "skillet-client";
+import { Client } from "skillet-client";
 const { apiKey, report } = await (await fetch("/parameters")).json();
 const told = [];
 try {
-  const skillet = new Skillet({ url: location.origin, apiKey });
+  const skillet = new Client({ url: location.origin, apiKey });
   const file = new File(["rye,3\\n".repeat(500_000)], "prices.csv");
   let last;
   const asset = await skillet.upload(file, { onProgress: (progress) => (last = progress) });
@@ -35,7 +35,7 @@ try {
   } });
   told.push(job.status, await (await skillet.download(job.outputs[0].asset)).text());
   await skillet.upload("/etc/passwd").catch((error) => told.push(error.message));
-  await new Skillet({ url: location.origin, apiKey: "wrong" }).upload(file, { onProgress: () => {} })
+  await new Client({ url: location.origin, apiKey: "wrong" }).upload(file, { onProgress: () => {} })
     .catch((error) => told.push(error.status));
 } catch (error) {
   told.push(String(error));

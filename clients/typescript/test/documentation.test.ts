@@ -28,14 +28,14 @@ for (const page of ["README.md", "../../docs/clients.md"]) {
     for (const [index, program] of all.entries()) await writeFile(join(folder, `${index}.ts`), program);
     const options = {
       extends: "../../tsconfig.json",
-      compilerOptions: { rootDir: ".", outDir: ".", declaration: false },
+      compilerOptions: { rootDir: ".", outDir: "out", declaration: false },
     };
     await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ ...options, include: ["."] }));
-    await run("npx", ["tsc", "--project", folder], { cwd: root });
+    await run(join(root, "node_modules/.bin/tsc"), ["--project", folder]);
     for (const [index, program] of all.entries()) {
       // One that serves does not end.
       if (program.includes(".listen(")) continue;
-      await run(process.execPath, [`${index}.js`], { cwd: folder });
+      await run(process.execPath, [`${index}.js`], { cwd: join(folder, "out") });
     }
   });
 }
@@ -44,7 +44,7 @@ test("the example submits, follows, approves and downloads", async () => {
   const folder = await mkdtemp(join(tmpdir(), "skillet-"));
   const { stdout } = await run(process.execPath, [join(root, "example/report.mjs"), folder]);
   assert.match(stdout, /^approving \{ echo/m);
-  assert.match(stdout, /^saved prices.html, \d+ bytes$/m);
+  assert.match(stdout, /^saved .*prices.html$/m);
   assert.match(await readFile(join(folder, "prices.html"), "utf8"), /rye,3\nspelt,4/);
   await rm(folder, { recursive: true });
 });

@@ -65,7 +65,7 @@ test("a request that creates without a key is not repeated", async () => {
 test("a refusal names the field", async () => {
   await assert.rejects(client().submit({ ...shell("true"), prompt: "" }), (error) => {
     assert(error instanceof ApiError);
-    assert.deepEqual([error.status, error.problem?.code], [422, "invalid_request"]);
+    assert.deepEqual([error.status, error.code], [422, "invalid_request"]);
     assert.match(error.message, /\/prompt: /);
     return true;
   });

@@ -32,8 +32,8 @@ test("the transcript is that of every client", async () => {
 
   const folder = await mkdtemp(join(tmpdir(), "skillet-"));
   for (const output of job?.outputs ?? []) {
-    const path = join(folder, output.asset.name);
-    await skillet.download(output.asset, path);
+    const path = await skillet.download(output, folder);
+    assert.equal(path, join(folder, output.asset.name));
     const bytes = await readFile(path);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     lines.push(`downloaded ${output.asset.name} ${bytes.length} ${sha256}`);

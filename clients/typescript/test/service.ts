@@ -1,7 +1,7 @@
 /** The service that the tests use, and the scenario that all clients play. */
 
 import { readFileSync } from "node:fs";
-import { type ConnectionOptions, type CreateJob, type JobEvent, Skillet } from "skillet-client";
+import { type ConnectionOptions, type CreateJob, Client, type JobEvent } from "skillet-client";
 
 /** The tests run in `build/test`. */
 export const ROOT = new URL("../../", import.meta.url);
@@ -22,8 +22,8 @@ export const apiKey = variable("SKILLET_API_KEY");
 /** Short pauses. */
 export const QUICK = { firstDelayMs: 1, maxDelayMs: 4 };
 
-export function client(options: Partial<ConnectionOptions> = {}): Skillet {
-  return new Skillet({ url, apiKey, ...options });
+export function client(options: Partial<ConnectionOptions> = {}): Client {
+  return new Client({ url, apiKey, ...options });
 }
 
 /** A job of the offline model that runs a command. */

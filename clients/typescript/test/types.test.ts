@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type FutureEvent, isTerminal, type Job, type JobEvent } from "skillet-client";
+import { type UnknownEvent, isTerminal, type Job, type JobEvent } from "skillet-client";
 
 /** A comparison of `type` gives the data of the event, and what no branch takes is of a later version. */
 function describe(event: JobEvent): string {
@@ -35,7 +35,7 @@ function describe(event: JobEvent): string {
     case "job.retrying":
       return event.type;
     default: {
-      const future: FutureEvent = event;
+      const future: UnknownEvent = event;
       const type: string = future.type;
       return `later: ${type}`;
     }
