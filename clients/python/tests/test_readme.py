@@ -16,6 +16,15 @@ PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_has_no_type_errors(page: Path, tmp_path: Path) -> None:
+    code = tmp_path / "page.py"
+    code.write_text("\n".join(BLOCK.findall(page.read_text("utf-8"))), "utf-8")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "page.py"]
+    done = subprocess.run(mypy, check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(
     page: Path,
     service: Service,
