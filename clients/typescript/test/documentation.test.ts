@@ -15,30 +15,24 @@ const root = ROOT.pathname;
 /** The blocks of a page that are TypeScript. */
 async function programs(page: string): Promise<string[]> {
   const text = await readFile(new URL(page, ROOT), "utf8");
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, program]) => program ?? "");
+  return [...text.matchAll(/^(`{3,})ts\n(.*?)^\1$/gms)].map(([, , program]) => program ?? "");
 }
 
-for (const page of ["README.md", "../../docs/clients.md"]) {
-  test(`the programs of ${page} are compiled and run`, async () => {
-    const all = await programs(page);
-    assert(all.length > 0);
-    const folder = join(root, "build", page.replaceAll(/\W/g, "-"));
-    await rm(folder, { recursive: true, force: true });
-    await mkdir(folder);
-    for (const [index, program] of all.entries()) await writeFile(join(folder, `${index}.ts`), program);
-    const options = {
-      extends: "../../tsconfig.json",
-      compilerOptions: { rootDir: ".", outDir: "out", declaration: false },
-    };
-    await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ ...options, include: ["."] }));
-    await run(join(root, "node_modules/.bin/tsc"), ["--project", folder]);
-    for (const [index, program] of all.entries()) {
-      // One that serves does not end.
-      if (program.includes(".listen(")) continue;
-      await run(process.execPath, [`${index}.js`], { cwd: join(folder, "out") });
-    }
-  });
-}
+test("the programs of the README and of docs/clients.md are compiled and run", async () => {
+  const all = [...(await programs("README.md")), ...(await programs("../../docs/clients.md"))];
+  const folder = join(root, "build/documentation");
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+  for (const [index, program] of all.entries()) await writeFile(join(folder, `${index}.ts`), program);
+  const compilerOptions = { rootDir: ".", outDir: "out", declaration: false };
+  const config = { extends: "../../tsconfig.json", compilerOptions, include: ["."] };
+  await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
+  await run(join(root, "node_modules/.bin/tsc"), ["--project", folder]);
+  // One that serves does not end.
+  const ending = all.flatMap((program, index) => (program.includes(".listen(") ? [] : [index]));
+  for (const index of ending) await run(process.execPath, [`${index}.js`], { cwd: join(folder, "out") });
+  assert(ending.length > 4);
+});
 
 test("the example submits, follows, approves and downloads", async () => {
   const folder = await mkdtemp(join(tmpdir(), "skillet-"));
