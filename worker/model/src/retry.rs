@@ -45,7 +45,7 @@ impl Failed<'_> {
 }
 
 /// Receives each failed try, and returns whether there may be another.
-pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
+pub type TryReport<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
 /// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
 /// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
@@ -54,7 +54,7 @@ pub type Report<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 
 pub fn stream<'a>(
     model: &'a dyn Model,
     request: ModelRequest<'a>,
-    report: &'a Report<'a>,
+    report: &'a TryReport<'a>,
 ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
     let asking = Asking {
         model,
@@ -76,7 +76,7 @@ pub fn stream<'a>(
 struct Asking<'a> {
     model: &'a dyn Model,
     request: ModelRequest<'a>,
-    report: &'a Report<'a>,
+    report: &'a TryReport<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
     tries: u32,
     had_begun: bool,

@@ -17,7 +17,7 @@ use worker_tool::EventSink;
 use worker_workspace::{FileSize, Snapshots, Workspace};
 
 /// The files of a job.
-pub(super) struct Files {
+pub(super) struct JobFiles {
     pub(super) snapshots: Snapshots,
     /// The files with which its first attempt began.
     pub(super) at_first: Vec<FileSize>,
@@ -25,7 +25,7 @@ pub(super) struct Files {
     pub(super) notes: Vec<String>,
 }
 
-impl Files {
+impl JobFiles {
     /// Completes a workspace that holds the inputs and nothing else.
     pub(super) async fn prepare(
         context: &WorkerContext,

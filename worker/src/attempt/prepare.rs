@@ -12,7 +12,7 @@ use worker_tool::{EventSink, SKILL_FOLDER};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
 use super::decide::warning_line;
-use super::files::Files;
+use super::files::JobFiles;
 use crate::attempt_error::AttemptError;
 use crate::history::{History, load_earlier_jobs};
 use crate::job_profile::JobProfile;
@@ -62,7 +62,7 @@ pub(super) async fn prepare(
             .await
             .map_err(AttemptError::Internal)?,
     };
-    let files = Files::prepare(context, claimed, log, &workspace, &history).await?;
+    let files = JobFiles::prepare(context, claimed, log, &workspace, &history).await?;
     let reachable = egress.as_ref().map(Egress::allowed);
     let system = prompt::system(profile, reachable.as_deref(), &files.at_first);
     let follows_a_script = model.follows_a_script();

@@ -4,7 +4,7 @@ use shared::db::log::RunTransition;
 use shared::telemetry::trace::Span;
 use worker_tool::EventSink;
 
-use super::decide::{AttemptState, Decision, Report, ReportKind, decide};
+use super::decide::{AttemptReport, AttemptReportKind, AttemptState, Decision, decide};
 use super::outcome::AttemptOutcome;
 use super::partial_result::PartialResult;
 use crate::log::JobLog;
@@ -42,15 +42,17 @@ pub(super) async fn write_outcome(
     is_over && is_written
 }
 
-fn tell_operator(report: &Report, state: &AttemptState<'_>, log: &JobLog) {
+fn tell_operator(report: &AttemptReport, state: &AttemptState<'_>, log: &JobLog) {
     let job = state.job.id;
     let error = format!("{:#}", report.error);
     let error = log.redact(&error);
     match report.kind {
-        ReportKind::Outage(what) => tracing::warn!(%job, %error, "an attempt failed: {what}"),
-        ReportKind::Unreadable => {
+        AttemptReportKind::Outage(what) => {
+            tracing::warn!(%job, %error, "an attempt failed: {what}")
+        }
+        AttemptReportKind::Unreadable => {
             tracing::warn!(%job, %error, "another release wrote the job");
         }
-        ReportKind::Internal => tracing::error!(%job, %error, "an attempt failed"),
+        AttemptReportKind::Internal => tracing::error!(%job, %error, "an attempt failed"),
     }
 }

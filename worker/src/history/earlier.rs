@@ -74,14 +74,14 @@ pub(crate) async fn load_earlier_jobs(
 /// The jobs before a place, as far as they are told again, in their order.
 #[derive(Default)]
 struct Before {
-    segments: Vec<JobSegment>,
+    segments: Vec<EarlierJob>,
     /// Whether those before the first of them are left out although no summary covers them.
     is_cut: bool,
     /// Whether something in them could not be read.
     has_gaps: bool,
 }
 
-struct JobSegment {
+struct EarlierJob {
     job: JobId,
     prompt: String,
     inputs: Vec<Input>,
@@ -144,7 +144,7 @@ impl Before {
             let page = read_page(pool, earlier.job, after).await?;
             let Some(last) = page.last() else {
                 *room -= bytes;
-                self.segments.push(JobSegment {
+                self.segments.push(EarlierJob {
                     job: earlier.job,
                     prompt,
                     inputs,

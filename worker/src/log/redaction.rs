@@ -13,12 +13,12 @@ use worker_workspace::{Redactor, Tail};
 /// beginning of a secret, until the text goes on or ends.
 pub(super) struct EventRedactor {
     pub(super) redactor: Arc<Redactor>,
-    held: Mutex<Held>,
+    held: Mutex<HeldTails>,
 }
 
 /// The ends of texts that go on.
 #[derive(Default)]
-struct Held {
+struct HeldTails {
     message: Tail,
     reasoning: Tail,
     outputs: HashMap<(String, OutputStream), Tail>,
@@ -88,7 +88,7 @@ impl EventRedactor {
     }
 
     /// Lets out the rest of those texts that end with the event.
-    fn release(&self, held: &mut Held, event: &EventData, passed: &mut Vec<EventData>) {
+    fn release(&self, held: &mut HeldTails, event: &EventData, passed: &mut Vec<EventData>) {
         let ends_attempt = matches!(
             event,
             EventData::JobRetrying(_)

@@ -4,21 +4,20 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use shared::approval::{Answer, Approval};
+use shared::db;
 use shared::db::log::{Append, RunTransition};
 use shared::db::run::LockedRun;
-use shared::db::{self, Pool};
-use shared::event::{ApprovalStatus, EventData, JobRetrying, Progress, RetryCause};
+use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
-use shared::job::{Job, JobErrorCode, JobResult, Outcome};
+use shared::job::{JobError, JobErrorCode, JobResult, Outcome};
 
+use super::approval_expiry;
+use super::skip::skip;
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
 /// Orphans taken on in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
-/// Approvals that expire in one round. The next round has the others.
-const EXPIRED_AT_ONCE: i64 = 100;
 /// Jobs that are ended in one round after a cancellation that was missed.
 const MISSED_AT_ONCE: i64 = 100;
 /// The time for which a job that joined a conversation is checked each second. After that, cleanup does it.
@@ -35,8 +34,8 @@ pub(crate) async fn run(
 ) -> db::Result<bool> {
     let pool = &context.pool;
     let promoted = db::claim::promote(pool).await?
-        + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
-        + expire_approvals(pool).await?;
+        + db::conversation::admit_stalled(pool, Some(JOINED_LATELY)).await?
+        + approval_expiry::run(pool).await?;
     cancel_missed(context).await?;
     db::worker::stop_silent(pool, context.silence).await?;
     let mut taken_over = 0;
@@ -50,43 +49,6 @@ pub(crate) async fn run(
     // With the leases of the dead.
     db::budget::settle_abandoned(pool).await?;
     Ok(promoted > 0 || taken_over > 0)
-}
-
-/// Denies calls whose approval expired. Returns the number of jobs that can go on.
-async fn expire_approvals(pool: &Pool) -> db::Result<u64> {
-    let mut resumed = 0;
-    for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
-        match expire_approvals_of(pool, tenant, job).await {
-            Ok(goes_on) => resumed += u64::from(goes_on),
-            Err(error) => skip(job, error)?,
-        }
-    }
-    Ok(resumed)
-}
-
-/// Denies the expired calls of one job, and returns whether it can go on.
-async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
-    let mut transaction = pool.begin().await?;
-    let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
-        return Ok(false);
-    };
-    let pending = db::approval::list_pending(&mut transaction, &run).await?;
-    let is_late = |approval: &Approval| {
-        (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
-    };
-    let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
-    transaction.commit().await?;
-    Ok(goes_on)
-}
-
-/// Skips a job with an error, unless the database is out of reach for all jobs.
-fn skip(job: JobId, error: db::Error) -> db::Result<()> {
-    if db::is_outage(&error) {
-        return Err(error);
-    }
-    let error = &error as &dyn std::error::Error;
-    tracing::error!(%job, error, "maintenance skipped a job");
-    Ok(())
 }
 
 /// Ends jobs that were cancelled while their worker handed them back.
@@ -133,9 +95,19 @@ async fn take_over_orphans(
         else {
             continue;
         };
-        let progress = db::event::get_progress(&mut transaction, job.id).await?;
-        let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
-        let append = take_over(orphan, job.clone(), progress, unanswered);
+        let append = match ending(orphan) {
+            Some((outcome, error)) => {
+                let progress = db::event::get_progress(&mut transaction, job.id).await?;
+                let unanswered = db::event::list_unanswered(&mut transaction, job.id).await?;
+                let result = JobResult {
+                    error,
+                    ..progress.into_result()
+                };
+                let finish = db::log::finish(job.clone(), outcome, orphan.now, result);
+                append(orphan, unanswered, finish)
+            }
+            None => append(orphan, Vec::new(), retry(orphan)),
+        };
         closed.push((job, Close::from(&append.next)));
         batch.push(append);
     }
@@ -148,46 +120,38 @@ async fn take_over_orphans(
     Ok(orphans.len())
 }
 
-/// The next entries of an orphaned job: it ends with its `unanswered` calls, or another worker takes it.
-fn take_over(
-    orphan: &LockedRun,
-    job: Job,
-    progress: Progress,
-    unanswered: Vec<EventData>,
-) -> Append {
-    let (event, next) = if orphan.cancel_requested {
-        db::log::finish(job, Outcome::Cancelled, orphan.now, progress.into_result())
-    } else if orphan.crashes + 1 >= MAX_CRASHES {
+/// The outcome and the error of an orphaned job that ends; `None` if another worker takes it.
+fn ending(orphan: &LockedRun) -> Option<(Outcome, Option<JobError>)> {
+    if orphan.cancel_requested {
+        return Some((Outcome::Cancelled, None));
+    }
+    (orphan.crashes + 1 >= MAX_CRASHES).then(|| {
         let error = JobErrorCode::WorkerLost.with(format!(
             "{MAX_CRASHES} workers were lost while they ran this job"
         ));
-        let result = JobResult {
-            error: Some(error),
-            ..progress.into_result()
-        };
-        db::log::finish(job, Outcome::Failed, orphan.now, result)
-    } else {
-        let pause = TimeDelta::seconds(orphan.crashes.into());
-        let run_at = orphan.now + pause;
-        let message = "the worker fell silent; another takes over".to_owned();
-        let event = EventData::JobRetrying(JobRetrying {
-            cause: RetryCause::Crash,
-            message,
-            run_at,
-        });
-        (
-            event,
-            RunTransition::Requeue {
-                cause: RetryCause::Crash,
-                run_at,
-            },
-        )
-    };
-    let mut events = match next {
-        RunTransition::Finish { .. } => unanswered,
-        _ => Vec::new(),
-    };
-    events.push(event);
+        (Outcome::Failed, Some(error))
+    })
+}
+
+/// Another attempt of an orphaned job, after a pause of a second for each crash before.
+fn retry(orphan: &LockedRun) -> (EventData, RunTransition) {
+    let cause = RetryCause::Crash;
+    let run_at = orphan.now + TimeDelta::seconds(orphan.crashes.into());
+    let event = EventData::JobRetrying(JobRetrying {
+        cause,
+        message: "the worker fell silent; another takes over".to_owned(),
+        run_at,
+    });
+    (event, RunTransition::Requeue { cause, run_at })
+}
+
+/// The last entries of an orphan's lease.
+fn append(
+    orphan: &LockedRun,
+    mut events: Vec<EventData>,
+    (last, next): (EventData, RunTransition),
+) -> Append {
+    events.push(last);
     Append {
         lease: orphan.lease,
         base: orphan.last_seq,
