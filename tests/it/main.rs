@@ -16,6 +16,7 @@ mod builtin;
 mod chaos;
 mod cli;
 mod clients_python;
+mod clients_typescript;
 mod clock;
 mod command;
 mod conversations;

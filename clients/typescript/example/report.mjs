@@ -1,0 +1,37 @@
+// A report of prices: uploads a file, submits a job, follows it, approves its command and downloads the page.
+//
+//   SKILLET_URL=http://127.0.0.1:8420 SKILLET_API_KEY=sk_… node example/report.mjs [FOLDER]
+
+import { Client } from "skillet-client";
+
+const folder = process.argv[2] ?? ".";
+const client = new Client();
+
+const PROMPT = `Make a page of the prices.
+\`\`\`bash
+{ echo '<!doctype html><h1>Prices</h1><pre>'; sort prices.csv; echo '</pre>'; } > prices.html && echo done
+\`\`\`
+output html: prices.html
+`;
+
+const { id } = await client.submit({
+  skill: "html",
+  model: "script/bash",
+  prompt: PROMPT,
+  files: [new File(["rye,3\nspelt,4\n"], "prices.csv")],
+  // Every command waits for a person. Here the person is this program.
+  hooks: { confirm: ["execute_bash"] },
+});
+console.log(`submitted ${id}`);
+
+for await (const event of client.follow(id)) {
+  console.log(`${event.seq} ${event.type}`);
+  if (event.type === "approval.requested") {
+    console.log(`approving ${event.data.input.command}`);
+    await client.approve(event.data.approval_id);
+  }
+  if (event.type === "job.failed") console.error(event.data.error?.message);
+  if (event.type === "job.completed") {
+    for (const output of event.data.outputs) console.log(`saved ${await client.download(output, folder)}`);
+  }
+}

@@ -1,0 +1,37 @@
+/** Files from the service. */
+
+import { saveFile } from "#platform";
+import type { Connection } from "./connection.js";
+import { ChecksumError, unwrap } from "./errors.js";
+import type { Asset } from "./types.js";
+
+/** The content of an asset, if its SHA-256 is right. */
+export async function downloadBlob(connection: Connection, asset: Asset, signal?: AbortSignal): Promise<Blob> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for await (const chunk of chunks(connection, asset, signal)) parts.push(chunk);
+  const blob = new Blob(parts, { type: asset.content_type });
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await blob.arrayBuffer()));
+  check(asset, Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  return blob;
+}
+
+/** Saves an asset under a temporary name, and renames it if its SHA-256 is right; returns its path. */
+export function downloadFile(connection: Connection, asset: Asset, to: string, signal?: AbortSignal): Promise<string> {
+  return saveFile(to, asset.name, chunks(connection, asset, signal), (sha256) => check(asset, sha256));
+}
+
+async function* chunks({ api }: Connection, asset: Asset, signal?: AbortSignal) {
+  const params = { path: { asset_id: asset.id } };
+  const request = api.GET("/v1/assets/{asset_id}/content", { params, parseAs: "stream", signal: signal ?? null });
+  const reader = unwrap(await request)?.getReader();
+  try {
+    // Not every browser can iterate over a stream.
+    for (let read; reader && !(read = await reader.read()).done;) yield read.value;
+  } finally {
+    await reader?.cancel();
+  }
+}
+
+function check({ name, sha256 }: Asset, actual: string): void {
+  if (actual !== sha256) throw new ChecksumError(`${name} arrived with SHA-256 ${actual}, not ${sha256}`);
+}

@@ -1,0 +1,11 @@
+/** Client of Skillet. */
+
+export { Client, type NewJob, type RunOptions, type SubmitOptions } from "./client.js";
+export type { ConnectionOptions } from "./connection.js";
+export { ApiError, ChecksumError, JobFailed, WebhookError } from "./errors.js";
+export type { FollowOptions } from "./follow.js";
+export type { Timing } from "./retry.js";
+export type { components, operations, paths } from "./schema.js";
+export * from "./types.js";
+export type { Progress, UploadOptions } from "./upload.js";
+export { verifyWebhook, type VerifyOptions } from "./webhook.js";

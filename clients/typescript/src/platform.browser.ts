@@ -1,0 +1,32 @@
+/** What browsers do in their own way: they have no paths, and only an XMLHttpRequest reports its progress. */
+
+/** The service that the page comes from, with its session. */
+export const defaults = { url: location.origin, apiKey: undefined };
+
+export async function openFile(_path: string): Promise<never> {
+  throw new TypeError("a path works only in Node.js: pass a File");
+}
+
+export async function saveFile(): Promise<never> {
+  throw new TypeError("a path works only in Node.js: leave it out, and use the Blob that is returned");
+}
+
+/** Sends a form, and reports how many bytes of it have been sent. */
+export function sendForm(request: Request, form: FormData, report: (sent: number) => void): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const xhr = new XMLHttpRequest();
+    xhr.open(request.method, request.url);
+    const authorization = request.headers.get("authorization");
+    if (authorization !== null) xhr.setRequestHeader("authorization", authorization);
+    xhr.upload.onprogress = ({ loaded }) => report(loaded);
+    xhr.onload = () => {
+      const retryAfter = xhr.getResponseHeader("retry-after");
+      const headers = new Headers(retryAfter === null ? {} : { "retry-after": retryAfter });
+      resolve(new Response(xhr.responseText, { status: xhr.status, headers }));
+    };
+    xhr.onerror = () => reject(new TypeError("the connection was lost"));
+    xhr.onabort = () => reject(request.signal.reason);
+    request.signal.addEventListener("abort", () => xhr.abort(), { once: true });
+    xhr.send(form);
+  });
+}

@@ -1,0 +1,49 @@
+/** Files to the service. */
+
+import { openFile, sendForm } from "#platform";
+import type { Connection } from "./connection.js";
+import { unwrap } from "./errors.js";
+import { withRetries } from "./retry.js";
+import type { Asset } from "./types.js";
+
+/** How much of a file has been sent, in bytes. */
+export interface Progress {
+  name: string;
+  sent: number;
+  total: number;
+}
+
+export interface UploadOptions {
+  onProgress?: ((progress: Progress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Uploads a `File`, a `Blob`, or in Node.js the file at a path. It is read as it is sent. */
+export async function upload(
+  { api, send, timing }: Connection,
+  file: string | Blob,
+  { onProgress, signal }: UploadOptions = {},
+): Promise<Asset> {
+  const named = { name: file instanceof File ? file.name : "file", content: file as Blob };
+  const { name, content } = typeof file === "string" ? await openFile(file) : named;
+  const form = new FormData();
+  form.append("file", content, name);
+  const total = content.size;
+  let reported = -1;
+  const report = (sentOfForm: number) => {
+    // The form has a few bytes more than the file.
+    const sent = Math.min(sentOfForm, total);
+    if (sent > reported) onProgress?.({ name, sent: (reported = sent), total });
+  };
+  const attempt = () =>
+    api.POST("/v1/assets", {
+      body: { file: "" },
+      bodySerializer: () => form,
+      fetch: (request) => (onProgress ? sendForm(request, form, report, send) : send(request)),
+      signal: signal ?? null,
+      // To follow one, Node.js would keep the whole body in memory.
+      redirect: "error",
+    });
+  // The worst that a repetition does is an asset that nobody uses.
+  return unwrap(await withRetries(attempt, true, timing, signal));
+}

@@ -1,0 +1,49 @@
+/** What the compiler knows of events. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type UnknownEvent, isTerminal, type Job, type JobEvent } from "skillet-client";
+
+/** A comparison of `type` gives the data of the event, and what no branch takes is of a later version. */
+function describe(event: JobEvent): string {
+  if (isTerminal(event)) {
+    const job: Job = event.data;
+    return `ended ${job.status}`;
+  }
+  switch (event.type) {
+    case "tool.completed":
+      return event.data.outcome;
+    case "message.delta":
+    case "reasoning.delta":
+      return event.data.text;
+    case "job.queued":
+    case "job.started":
+    case "message.completed":
+    case "budget.reserved":
+    case "budget.settled":
+    case "tool.started":
+    case "tool.output":
+    case "approval.requested":
+    case "approval.resolved":
+    case "asset.created":
+    case "asset.rejected":
+    case "workspace.saved":
+    case "conversation.compacted":
+    case "log":
+    case "job.waiting":
+    case "job.resumed":
+    case "job.retrying":
+      return event.type;
+    default: {
+      const future: UnknownEvent = event;
+      const type: string = future.type;
+      return `later: ${type}`;
+    }
+  }
+}
+
+test("each event has its own data, and a later one is told apart", () => {
+  const base = { seq: 1, at: "2026-01-01T00:00:00Z", attempt: 1 };
+  assert.equal(describe({ ...base, type: "message.delta", data: { text: "Hi" } }), "Hi");
+  assert.equal(describe(JSON.parse('{"seq":2,"type":"future.event"}') as JobEvent), "later: future.event");
+});
