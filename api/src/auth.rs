@@ -55,9 +55,9 @@ pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // The key is in the body.
-    let is_login = request.path() == SESSION_PATH && *request.method() == Method::POST;
-    if is_login {
+    // To begin a session, the key is in the body. Other methods than these two are refused for everybody.
+    let is_public = request.path() == SESSION_PATH && *request.method() != Method::DELETE;
+    if is_public {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let (key, policy) = match find(&request).await {

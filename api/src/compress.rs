@@ -59,9 +59,13 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 fn is_compressible(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     content_type.is_some_and(|name| {
-        ["application/json", "application/problem+json", "text/javascript"]
-            .iter()
-            .any(|compressible| name.starts_with(compressible.as_bytes()))
+        [
+            "application/json",
+            "application/problem+json",
+            "text/javascript",
+        ]
+        .iter()
+        .any(|compressible| name.starts_with(compressible.as_bytes()))
     })
 }
 

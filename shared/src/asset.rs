@@ -2,13 +2,13 @@
 
 mod bucket;
 mod cleanup;
-mod content_type;
 mod failure;
 mod folder;
 mod name;
 mod output_kind;
 mod staged;
 mod store;
+mod type_detection;
 mod upload;
 mod workspace_store;
 
@@ -16,12 +16,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use content_type::{HEAD_BYTES, content_type_of, fits};
 pub use failure::StoreError;
 pub use name::file_name;
 pub(crate) use name::is_invisible;
 pub use output_kind::OutputKind;
 pub use store::{AssetStore, BlobRange};
+pub use type_detection::{HEAD_BYTES, content_type_of};
 pub use upload::{Sealed, Upload};
 pub use workspace_store::WorkspaceStore;
 

@@ -1,5 +1,6 @@
 //! One attempt at a job: from the claim to the last entry that its lease may write.
 
+mod backoff;
 mod clock;
 mod decide;
 mod execution;

@@ -3,10 +3,12 @@
 //! Each piece is a small transaction, so a worker that dies leaves the rest to the next. No step depends on another:
 //! a step that fails is tried again in the next round, and the others are done.
 
+mod approval_expiry;
 mod blob_gc;
 mod cleanup;
 pub(crate) mod reaper;
 mod retention;
+mod skip;
 mod step;
 
 use std::sync::Arc;

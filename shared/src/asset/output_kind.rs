@@ -30,4 +30,19 @@ impl OutputKind {
             Self::Html => "html",
         }
     }
+
+    /// Whether a file of this media type is an output of this kind.
+    pub fn accepts(self, content_type: &str) -> bool {
+        let (top, _) = content_type.split_once('/').unwrap_or((content_type, ""));
+        match self {
+            Self::Image => top == "image",
+            Self::Audio => top == "audio",
+            Self::Video => top == "video",
+            Self::Html => content_type == "text/html",
+            Self::Document => {
+                !matches!(top, "image" | "audio" | "video")
+                    && content_type != "application/octet-stream"
+            }
+        }
+    }
 }

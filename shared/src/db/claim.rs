@@ -84,7 +84,8 @@ pub type Claim = Result<Claimed, Box<UnreadableJob>>;
 /// the one with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than it could:
 /// repeat it until it returns none.
 ///
-/// The statement is a function of the database (`migrations/0003_claim.sql` says why).
+/// The order is that of `next_jobs` in `migrations/0004_fair_queue.sql`. The statement is a function of the database;
+/// `migrations/0003_claim.sql` says why.
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,

@@ -1,8 +1,8 @@
 //! Conversations: their jobs, in order, and their messages.
 
 mod earlier;
-mod join;
 mod message;
+mod turn;
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
@@ -17,8 +17,8 @@ use crate::id::{ConversationId, JobId, TenantId};
 use crate::stored::read_or_else;
 
 pub use earlier::{Earlier, get_before, get_first_place, get_summary};
-pub use join::{TakenPosition, join};
 pub use message::{Position, list_messages};
+pub use turn::{TakenPosition, admit_blocked, admit_stalled, join};
 
 /// Begins a conversation; `None` if another of the tenant has that reference.
 pub async fn insert(

@@ -1,14 +1,11 @@
 //! Runs: the state of unfinished jobs, cancellation requests, and runs whose worker is gone.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use super::log::Lease;
-use super::{CANCEL_CHANNEL, WORK_CHANNEL};
-use super::{Connection, Pool};
-use crate::id::{ConversationId, JobId, TenantId, WorkerId};
+use super::{CANCEL_CHANNEL, Connection, WORK_CHANNEL};
+use crate::id::{JobId, TenantId, WorkerId};
 
 /// A run that its caller has locked.
 pub struct LockedRun {
@@ -190,84 +187,4 @@ pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
         .fetch_one(db)
         .await?;
     Ok(())
-}
-
-/// Up to 1,000 conversations with a blocked job and no unfinished job before it. This happens when a job joins at the
-/// moment at which the job before it ends, and the API is killed before it admits the job.
-///
-/// With `accepted_within`, reads only jobs that were accepted within that time, and of these the newest 1,000. So the
-/// cost does not grow with the number of jobs that wait.
-async fn list_stalled(
-    db: impl PgExecutor<'_>,
-    accepted_within: Option<Duration>,
-) -> sqlx::Result<Vec<ConversationId>> {
-    sqlx::query_scalar!(
-        r#"select distinct conversation_id as "id!: ConversationId"
-           from (
-               select conversation_id
-               from run
-               where state = 'blocked'
-                 and job_id >= first_job_id(coalesce(now() - $1 * interval '1 second', 'epoch'))
-               order by job_id desc
-               limit case when $1 is not null then 1000 end
-           ) as blocked
-           where not exists (
-               select from run as before
-               where before.conversation_id = blocked.conversation_id
-                 and before.state in ('scheduled', 'ready', 'running', 'waiting')
-           )
-           limit 1000"#,
-        accepted_within.map(|age| age.as_secs_f64()),
-    )
-    .fetch_all(db)
-    .await
-}
-
-/// Makes blocked jobs ready that have no unfinished job before them in their conversation. With `accepted_within`,
-/// reads only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready;
-/// bounded, so call it again while it is not 0.
-pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
-    let stalled = list_stalled(db, accepted_within).await?;
-    if stalled.is_empty() {
-        return Ok(0);
-    }
-    admit_blocked(db, &stalled).await
-}
-
-/// Makes the next job of each of these conversations ready if it is blocked although no job before it is unfinished.
-/// Returns how many there were.
-pub async fn admit_blocked(
-    db: impl PgExecutor<'_>,
-    conversations: &[ConversationId],
-) -> sqlx::Result<u64> {
-    let conversations: Vec<_> = conversations.iter().map(|id| id.0).collect();
-    let admitted = sqlx::query_scalar!(
-        r#"
-        with admitted as (
-            update run set state = case when run_at <= now() then 'ready'::run_state else 'scheduled' end
-            where job_id in (
-                select run.job_id
-                from (select distinct unnest($1::uuid[]) as id) as conversation
-                cross join lateral (
-                    select job_id from run
-                    where conversation_id = conversation.id
-                    order by position
-                    limit 1
-                ) as head
-                join run on run.job_id = head.job_id
-                where run.state = 'blocked'
-                for update of run skip locked
-            )
-            returning tenant_id, state
-        ),
-        opened as (
-            select mark_lanes_ready(array_agg(distinct tenant_id) filter (where state = 'ready'), null) from admitted
-        )
-        select (select count(*) from admitted) as "count!" from opened
-        "#,
-        &conversations,
-    )
-    .fetch_one(db)
-    .await?;
-    Ok(admitted.unsigned_abs())
 }

@@ -230,7 +230,7 @@ async fn a_job_that_nobody_admitted_is_found_however_long_ago_it_came() {
     sqlx::query(waits).execute(&service.pool).await.unwrap();
     let lately = Some(Duration::from_secs(60));
     for (within, admitted) in [(lately, 0), (None, 1), (None, 0)] {
-        let found = db::run::admit_stalled(&service.pool, within).await;
+        let found = db::conversation::admit_stalled(&service.pool, within).await;
         assert_eq!(found.unwrap(), admitted);
     }
     let state = sqlx::query_scalar::<_, String>("select state::text from run");

@@ -122,7 +122,12 @@ async fn looking_for_stalled_conversations_costs_no_more_with_many_jobs_that_wai
         vacuum(&pool).await;
         let lately = Some(Duration::from_secs(60));
         let before = pages_so_far(&pool).await;
-        assert_eq!(db::run::admit_stalled(&pool, lately).await.unwrap(), 0);
+        assert_eq!(
+            db::conversation::admit_stalled(&pool, lately)
+                .await
+                .unwrap(),
+            0
+        );
         let read = pages_so_far(&pool).await - before;
         assert!(read <= bound, "{read} pages for jobs of {age} ago");
     }

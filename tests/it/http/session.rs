@@ -185,3 +185,14 @@ async fn behind_tls_the_cookie_is_secure_and_the_public_origin_is_the_own_one() 
     assert_eq!(post("https://skillet.example").await, 422);
     assert_eq!(post(&service.url).await, 403);
 }
+
+#[tokio::test]
+async fn a_session_has_no_other_methods_for_anybody() {
+    let service = Service::without_worker().await;
+    for method in [Method::GET, Method::PUT, Method::TRACE] {
+        let request = service.anonymous(method.clone(), "/v1/session");
+        assert_eq!(status(request).await, 405, "{method}");
+    }
+    let end = service.anonymous(Method::DELETE, "/v1/session");
+    assert_eq!(status(end).await, 401);
+}

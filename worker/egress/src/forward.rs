@@ -6,8 +6,8 @@ use shared::host::HostName;
 use shared::skill::HostPattern;
 use tokio::net::TcpStream;
 
+use super::host_rule::Rules;
 use super::policy::Policy;
-use super::rule::Rules;
 use super::tunnel::Tunnel;
 
 /// Connections to the address, at the port, go to the host at the same port.

@@ -6,12 +6,12 @@
 //! that was judged too.
 
 mod forward;
+mod host_rule;
 mod http;
 pub mod net;
 mod policy;
 mod relay;
 mod request;
-mod rule;
 mod sni;
 mod socks;
 mod source;

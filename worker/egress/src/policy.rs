@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::rule::Rules;
+use super::host_rule::Rules;
 use crate::net::AddressPolicy;
 
 /// Addresses of a name that are tried; a name has one or two of each kind as a rule.

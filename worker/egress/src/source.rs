@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use shared::skill::network::{MAX_HOSTS, ParameterError, ValueError};
 use shared::skill::{HostRule, HostSource, Network};
 
-use super::rule::Rules;
+use super::host_rule::Rules;
 
 /// The reason why a job cannot have the network that its skill declares. No value is repeated: it may be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

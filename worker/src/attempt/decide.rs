@@ -18,23 +18,15 @@ use shared::job::{Job, JobError, JobErrorCode, JobResult, LoopStop, Outcome};
 use shared::limits::Limits;
 use shared::message::ToolCall;
 
+use super::backoff;
 use super::outcome::AttemptOutcome;
 use super::partial_result::PartialResult;
 use super::unreadable::{is_unreadable, retry_or_fail};
 
 /// Attempts that an outage of the provider may end before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
-/// The pause after the first of them, doubled each time.
-const OUTAGE_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause that a provider may ask for: it may be wrong by years. The job's time does not run meanwhile.
-const MAX_OUTAGE_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// Attempts after which an outage of the database or the asset store counts as an internal error.
 const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
-/// The most doublings of the pause after such an attempt.
-const MAX_OUTAGE_DOUBLINGS: i16 = 5;
-/// The pause after an internal error, doubled each time.
-const FAILURE_PAUSE: Duration = Duration::from_secs(1);
-
 /// The state of the job that a decision depends on.
 pub(super) struct AttemptState<'a> {
     pub(super) job: &'a Job,
@@ -200,7 +192,7 @@ fn model_outage(
     if state.model_outages + 1 >= MAX_MODEL_OUTAGES {
         return fail(state, result, JobErrorCode::ModelUnavailable.with(message));
     }
-    let pause = outage_pause(state.model_outages, retry_after);
+    let pause = backoff::after_model_outage(state.model_outages, retry_after);
     retry(state, RetryCause::ModelOutage, message, pause)
 }
 
@@ -213,7 +205,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
             _ => "the database was out of reach",
         };
         let earlier = i16::try_from(state.job.attempt - 1).unwrap_or(i16::MAX);
-        let pause = doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS));
+        let pause = backoff::after_outage(earlier);
         let decision = retry(state, cause, message.to_owned(), pause);
         (decision, AttemptReportKind::Outage(message))
     } else if is_unreadable(&error) {
@@ -228,7 +220,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
         let error = JobErrorCode::Internal.with("internal error");
         (fail(state, result, error), AttemptReportKind::Internal)
     } else {
-        let pause = doubled(FAILURE_PAUSE, state.failures);
+        let pause = backoff::after_failure(state.failures);
         let message = "internal error".to_owned();
         let decision = retry(state, RetryCause::Failure, message, pause);
         (decision, AttemptReportKind::Internal)
@@ -250,18 +242,6 @@ fn outage(error: &anyhow::Error) -> Option<RetryCause> {
             None
         }
     })
-}
-
-/// The pause after so many outages before: what the provider asked for, if it is longer than ours.
-fn outage_pause(earlier: i16, retry_after: Option<Duration>) -> Duration {
-    let asked = retry_after.unwrap_or_default();
-    doubled(OUTAGE_PAUSE, earlier)
-        .max(asked)
-        .min(MAX_OUTAGE_PAUSE)
-}
-
-fn doubled(pause: Duration, times: i16) -> Duration {
-    pause.saturating_mul(1 << times.clamp(0, 10))
 }
 
 fn warnings(stop: LoopStop, limits: &Limits) -> Vec<String> {

@@ -34,7 +34,7 @@ async fn reopen_lanes(pool: &Pool) -> db::Result<()> {
 
 /// Admits jobs of conversations that were stalled for more than a minute.
 async fn admit_stalled(pool: &Pool) -> db::Result<()> {
-    while db::run::admit_stalled(pool, None).await? > 0 {
+    while db::conversation::admit_stalled(pool, None).await? > 0 {
         db::run::notify_work(pool).await?;
     }
     Ok(())

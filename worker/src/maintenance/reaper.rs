@@ -4,21 +4,20 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use shared::approval::{Answer, Approval};
+use shared::db;
 use shared::db::log::{Append, RunTransition};
 use shared::db::run::LockedRun;
-use shared::db::{self, Pool};
-use shared::event::{ApprovalStatus, EventData, JobRetrying, RetryCause};
+use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobError, JobErrorCode, JobResult, Outcome};
 
+use super::approval_expiry;
+use super::skip::skip;
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
 /// Orphans taken on in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
-/// Approvals that expire in one round. The next round has the others.
-const EXPIRED_AT_ONCE: i64 = 100;
 /// Jobs that are ended in one round after a cancellation that was missed.
 const MISSED_AT_ONCE: i64 = 100;
 /// The time for which a job that joined a conversation is checked each second. After that, cleanup does it.
@@ -35,8 +34,8 @@ pub(crate) async fn run(
 ) -> db::Result<bool> {
     let pool = &context.pool;
     let promoted = db::claim::promote(pool).await?
-        + db::run::admit_stalled(pool, Some(JOINED_LATELY)).await?
-        + expire_approvals(pool).await?;
+        + db::conversation::admit_stalled(pool, Some(JOINED_LATELY)).await?
+        + approval_expiry::run(pool).await?;
     cancel_missed(context).await?;
     db::worker::stop_silent(pool, context.silence).await?;
     let mut taken_over = 0;
@@ -50,43 +49,6 @@ pub(crate) async fn run(
     // With the leases of the dead.
     db::budget::settle_abandoned(pool).await?;
     Ok(promoted > 0 || taken_over > 0)
-}
-
-/// Denies calls whose approval expired. Returns the number of jobs that can go on.
-async fn expire_approvals(pool: &Pool) -> db::Result<u64> {
-    let mut resumed = 0;
-    for (tenant, job) in db::approval::list_expired(pool, EXPIRED_AT_ONCE).await? {
-        match expire_approvals_of(pool, tenant, job).await {
-            Ok(goes_on) => resumed += u64::from(goes_on),
-            Err(error) => skip(job, error)?,
-        }
-    }
-    Ok(resumed)
-}
-
-/// Denies the expired calls of one job, and returns whether it can go on.
-async fn expire_approvals_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
-    let mut transaction = pool.begin().await?;
-    let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {
-        return Ok(false);
-    };
-    let pending = db::approval::list_pending(&mut transaction, &run).await?;
-    let is_late = |approval: &Approval| {
-        (approval.expires_at <= run.now).then(|| Answer::unasked(ApprovalStatus::Expired))
-    };
-    let goes_on = db::approval::answer(&mut transaction, &run, &pending, is_late).await?;
-    transaction.commit().await?;
-    Ok(goes_on)
-}
-
-/// Skips a job with an error, unless the database is out of reach for all jobs.
-fn skip(job: JobId, error: db::Error) -> db::Result<()> {
-    if db::is_outage(&error) {
-        return Err(error);
-    }
-    let error = &error as &dyn std::error::Error;
-    tracing::error!(%job, error, "maintenance skipped a job");
-    Ok(())
 }
 
 /// Ends jobs that were cancelled while their worker handed them back.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
-use shared::asset::{HEAD_BYTES, OutputKind, content_type_of, file_name, fits};
+use shared::asset::{HEAD_BYTES, OutputKind, content_type_of, file_name};
 use shared::db::asset::NewAsset;
 use shared::event::{AssetCreated, AssetRejected, AssetRejection, EventData};
 
@@ -130,7 +130,7 @@ async fn store(
     if upload.size() == 0 {
         return Ok(Err(AssetRejection::Empty.into()));
     }
-    if !fits(kind, &content_type) {
+    if !kind.accepts(&content_type) {
         return Ok(Err(AssetRejection::WrongType.into()));
     }
     // It may have grown since it was looked at.

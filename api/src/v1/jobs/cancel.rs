@@ -43,7 +43,7 @@ pub(crate) async fn cancel_job(
     let job = find(&pool, caller.tenant, *job).await?;
     if let (Some(_), Some(conversation)) = (run, job.conversation_id) {
         // The job before it may have ended meanwhile and made this one the next.
-        db::run::admit_blocked(&**pool, &[conversation]).await?;
+        db::conversation::admit_blocked(&**pool, &[conversation]).await?;
     }
     Ok(Json(job))
 }

@@ -1,12 +1,11 @@
 //! The submit path: requests are looked up, validated and stored together, all of them or none.
 
 mod check;
+mod idempotency;
 mod store;
 
 use std::collections::BTreeSet;
 
-use actix_web::HttpRequest;
-use sha2::{Digest, Sha256};
 use shared::asset::AssetStore;
 use shared::db::job::NewJob;
 use shared::db::{self, Pool};
@@ -16,8 +15,8 @@ use shared::provider::Providers;
 use shared::skill::{Catalog, is_name};
 use shared::submit_limit::{RateState, Refusal};
 
+pub(super) use self::idempotency::{Key, digest};
 use super::budget::check_budget;
-use super::header;
 use super::request::{CreateJob, Parsed, References};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
@@ -35,28 +34,6 @@ pub(super) struct Submitter<'a> {
     pub(super) assets: &'a AssetStore,
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,
-}
-
-/// The `Idempotency-Key` of a request.
-pub(super) struct Key {
-    /// Its text.
-    pub(super) text: String,
-    /// SHA-256 of all that was sent with it.
-    pub(super) digest: [u8; 32],
-}
-
-impl Key {
-    /// The key of a request that sends this, if it has one.
-    pub(super) fn of(
-        http: &HttpRequest,
-        sent: &impl serde::Serialize,
-    ) -> Result<Option<Self>, ApiError> {
-        let Some(text) = header::key(http)? else {
-            return Ok(None);
-        };
-        let digest = digest(sent)?;
-        Ok(Some(Self { text, digest }))
-    }
 }
 
 /// Where in the body the requests are.
@@ -199,15 +176,6 @@ impl Submitter<'_> {
         }
     }
 
-    /// The jobs of an earlier request with the key.
-    async fn submitted_before(&self, key: &Key) -> Result<Option<Submitted>, ApiError> {
-        let used = db::idempotency::get(self.pool, self.caller.tenant, &key.text).await?;
-        match used {
-            Some(used) if used.digest != key.digest => Err(ApiError::IdempotencyMismatch),
-            used => Ok(used.map(|used| Submitted::Replayed(used.jobs))),
-        }
-    }
-
     /// Looks up everything that the requests name, each thing once.
     async fn look_up(&self, requests: &[(JobId, CreateJob)]) -> Result<References<'_>, ApiError> {
         let requests = || requests.iter().map(|(_, request)| request);
@@ -259,12 +227,6 @@ enum StoreOutcome {
     Refused(Refusal),
     /// Another request used the key meanwhile.
     UsedKey,
-}
-
-/// SHA-256 of what was sent as it was understood: white space and the order of fields do not matter.
-pub(super) fn digest(sent: &impl serde::Serialize) -> Result<[u8; 32], ApiError> {
-    let json = serde_json::to_vec(sent).map_err(|error| ApiError::Internal(error.into()))?;
-    Ok(Sha256::digest(json).into())
 }
 
 fn distinct<T: Ord>(named: impl Iterator<Item = T>) -> Vec<T> {

@@ -179,7 +179,7 @@ fn an_outage_of_the_database_is_retried_without_counting_as_a_failure() {
 
 #[test]
 fn a_provider_may_ask_for_an_hour_and_no_more() {
-    let seconds = |earlier, asked| outage_pause(earlier, asked).as_secs();
+    let seconds = |earlier, asked| backoff::after_model_outage(earlier, asked).as_secs();
     assert_eq!(seconds(0, None), 10);
     assert_eq!(seconds(2, Some(Duration::from_secs(30))), 40);
     assert_eq!(seconds(2, Some(Duration::from_secs(90))), 90);
@@ -188,6 +188,6 @@ fn a_provider_may_ask_for_an_hour_and_no_more() {
         let asked = Some(Duration::from_secs_f64(asked));
         assert_eq!(seconds(0, asked), 3600);
         // A date that exists.
-        let _ = Utc::now() + outage_pause(0, asked);
+        let _ = Utc::now() + backoff::after_model_outage(0, asked);
     }
 }

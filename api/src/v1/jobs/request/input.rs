@@ -122,10 +122,7 @@ pub(super) fn check_kind(skill: &Skill, place: usize, content_type: &str) -> Opt
     let Inputs::Only(kinds) = &skill.inputs else {
         return None;
     };
-    if kinds
-        .iter()
-        .any(|kind| shared::asset::fits(*kind, content_type))
-    {
+    if kinds.iter().any(|kind| kind.accepts(content_type)) {
         return None;
     }
     let kinds: Vec<_> = kinds.iter().map(|kind| OutputKind::as_str(*kind)).collect();

@@ -148,7 +148,7 @@ impl Submitter<'_> {
     async fn admit(&self, jobs: &[Job]) -> db::Result<()> {
         let joined: Vec<_> = jobs.iter().filter_map(|job| job.conversation_id).collect();
         if !joined.is_empty() {
-            db::run::admit_blocked(self.pool, &joined).await?;
+            db::conversation::admit_blocked(self.pool, &joined).await?;
         }
         Ok(())
     }

@@ -1,6 +1,4 @@
-//! Detection of content types, and the kind of an output.
-
-use super::OutputKind;
+//! Detection of media types, from which the kind of an output follows.
 
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
@@ -73,20 +71,6 @@ fn prologue_end(text: &str) -> Option<usize> {
         _ => return None,
     };
     text.find(close).map(|start| start + close.len())
-}
-
-/// Whether a file of this media type is an output of this kind.
-pub fn fits(kind: OutputKind, content_type: &str) -> bool {
-    let (top, _) = content_type.split_once('/').unwrap_or((content_type, ""));
-    match kind {
-        OutputKind::Image => top == "image",
-        OutputKind::Audio => top == "audio",
-        OutputKind::Video => top == "video",
-        OutputKind::Html => content_type == "text/html",
-        OutputKind::Document => {
-            !matches!(top, "image" | "audio" | "video") && content_type != BYTES
-        }
-    }
 }
 
 fn is_text(head: &[u8]) -> bool {
