@@ -3,6 +3,7 @@
 mod block;
 mod link;
 mod message;
+mod model;
 mod page;
 mod reference;
 mod session;

@@ -16,13 +16,15 @@ pub(super) enum Said {
     Nothing,
 }
 
-/// Reads an answer: yes, no, or the reason for a no. An empty line is none.
+/// Reads an answer: yes, no, or the reason for a no. A single other word is none: it may be a mistyped `yes`, and a
+/// denial cannot be taken back.
 pub(super) fn understand(line: &str) -> Said {
     let line = line.trim();
     match line.to_lowercase().as_str() {
         "" => Said::Nothing,
         "y" | "yes" => Said::Yes,
         "n" | "no" => Said::No(None),
+        _ if !line.contains(char::is_whitespace) => Said::Nothing,
         _ => Said::No(Some(line.to_owned())),
     }
 }
@@ -118,11 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn yes_has_to_be_said_and_any_other_word_is_a_reason_against() {
+    fn a_yes_is_one_word_and_a_reason_against_is_several() {
         assert_eq!(understand(" Y\n"), Said::Yes);
         assert_eq!(understand("yes\n"), Said::Yes);
         assert_eq!(understand("no\n"), Said::No(None));
         assert_eq!(understand("\n"), Said::Nothing);
+        assert_eq!(understand("yess\n"), Said::Nothing);
         assert_eq!(
             understand("yes, but not there\n"),
             Said::No(Some("yes, but not there".into()))
