@@ -619,6 +619,66 @@ CREATE TABLE paused_skill (
     paused_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
+CREATE TABLE skill (
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    deleted_at timestamp with time zone
+);
+
+CREATE TABLE submit_limit (
+    tenant_id uuid NOT NULL,
+    max_queued integer,
+    per_minute integer,
+    burst integer,
+    burst_full_at timestamp with time zone DEFAULT now() NOT NULL,
+    room integer DEFAULT 0 NOT NULL,
+    no_room_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    CONSTRAINT submit_limit_burst_check CHECK ((burst > 0)),
+    CONSTRAINT submit_limit_max_queued_check CHECK ((max_queued > 0)),
+    CONSTRAINT submit_limit_per_minute_check CHECK ((per_minute > 0)),
+    CONSTRAINT submit_limit_rate CHECK (((per_minute IS NULL) = (burst IS NULL))),
+    CONSTRAINT submit_limit_room_check CHECK ((room >= 0))
+)
+WITH (fillfactor='50');
+
+CREATE TABLE tenant_budget (
+    tenant_id uuid NOT NULL,
+    max_total_tokens bigint,
+    max_cost bigint,
+    month date NOT NULL,
+    spent_tokens bigint DEFAULT 0 NOT NULL,
+    spent_cost bigint DEFAULT 0 NOT NULL,
+    reserved_tokens bigint DEFAULT 0 NOT NULL,
+    reserved_cost bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT tenant_budget_max_cost_check CHECK ((max_cost >= 0)),
+    CONSTRAINT tenant_budget_max_total_tokens_check CHECK ((max_total_tokens >= 0)),
+    CONSTRAINT tenant_budget_reserved_cost_check CHECK ((reserved_cost >= 0)),
+    CONSTRAINT tenant_budget_reserved_tokens_check CHECK ((reserved_tokens >= 0)),
+    CONSTRAINT tenant_budget_spent_cost_check CHECK ((spent_cost >= 0)),
+    CONSTRAINT tenant_budget_spent_tokens_check CHECK ((spent_tokens >= 0))
+)
+WITH (fillfactor='50');
+
+CREATE VIEW presented_key AS
+ SELECT api_key.id,
+    api_key.hash,
+    api_key.tenant_id,
+    api_key.name,
+    api_key.scopes,
+    (EXISTS ( SELECT
+           FROM tenant_budget budget
+          WHERE ((budget.tenant_id = api_key.tenant_id) AND ((budget.max_total_tokens IS NOT NULL) OR (budget.max_cost IS NOT NULL))))) AS has_budget,
+    (EXISTS ( SELECT
+           FROM submit_limit own
+          WHERE ((own.tenant_id = api_key.tenant_id) AND ((own.max_queued IS NOT NULL) OR (own.per_minute IS NOT NULL))))) AS has_submit_limit,
+    (EXISTS ( SELECT
+           FROM skill
+          WHERE (skill.tenant_id = api_key.tenant_id))) AS has_skills
+   FROM api_key
+  WHERE (api_key.revoked_at IS NULL);
+
 CREATE TABLE queue (
     id boolean DEFAULT true NOT NULL,
     paused boolean DEFAULT false NOT NULL,
@@ -644,14 +704,6 @@ CREATE TABLE session (
     CONSTRAINT session_hash_check CHECK ((octet_length(hash) = 32))
 );
 
-CREATE TABLE skill (
-    tenant_id uuid NOT NULL,
-    name text NOT NULL,
-    version integer NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    deleted_at timestamp with time zone
-);
-
 CREATE TABLE skill_version (
     tenant_id uuid NOT NULL,
     name text NOT NULL,
@@ -675,22 +727,6 @@ ALTER TABLE skill_version ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
-CREATE TABLE submit_limit (
-    tenant_id uuid NOT NULL,
-    max_queued integer,
-    per_minute integer,
-    burst integer,
-    burst_full_at timestamp with time zone DEFAULT now() NOT NULL,
-    room integer DEFAULT 0 NOT NULL,
-    no_room_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
-    CONSTRAINT submit_limit_burst_check CHECK ((burst > 0)),
-    CONSTRAINT submit_limit_max_queued_check CHECK ((max_queued > 0)),
-    CONSTRAINT submit_limit_per_minute_check CHECK ((per_minute > 0)),
-    CONSTRAINT submit_limit_rate CHECK (((per_minute IS NULL) = (burst IS NULL))),
-    CONSTRAINT submit_limit_room_check CHECK ((room >= 0))
-)
-WITH (fillfactor='50');
-
 CREATE TABLE tenant (
     id uuid NOT NULL,
     name text NOT NULL,
@@ -704,24 +740,6 @@ CREATE TABLE tenant (
     CONSTRAINT tenant_weight CHECK (((weight >= 1) AND (weight <= 1000)))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_cost_delay='0');
-
-CREATE TABLE tenant_budget (
-    tenant_id uuid NOT NULL,
-    max_total_tokens bigint,
-    max_cost bigint,
-    month date NOT NULL,
-    spent_tokens bigint DEFAULT 0 NOT NULL,
-    spent_cost bigint DEFAULT 0 NOT NULL,
-    reserved_tokens bigint DEFAULT 0 NOT NULL,
-    reserved_cost bigint DEFAULT 0 NOT NULL,
-    CONSTRAINT tenant_budget_max_cost_check CHECK ((max_cost >= 0)),
-    CONSTRAINT tenant_budget_max_total_tokens_check CHECK ((max_total_tokens >= 0)),
-    CONSTRAINT tenant_budget_reserved_cost_check CHECK ((reserved_cost >= 0)),
-    CONSTRAINT tenant_budget_reserved_tokens_check CHECK ((reserved_tokens >= 0)),
-    CONSTRAINT tenant_budget_spent_cost_check CHECK ((spent_cost >= 0)),
-    CONSTRAINT tenant_budget_spent_tokens_check CHECK ((spent_tokens >= 0))
-)
-WITH (fillfactor='50');
 
 CREATE TABLE worker (
     id uuid NOT NULL,

@@ -1,6 +1,6 @@
 //! Entity tags (RFC 9110, section 8.8.3).
 
-use actix_web::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use actix_web::http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::problem::ApiError;
 
 /// Only a private cache may store the response, and it must revalidate it for each use.
-const REVALIDATE: &str = "private, no-cache";
+pub(crate) const REVALIDATE: &str = "private, no-cache";
 /// Bytes of the hash that a tag shows.
 const TAG_BYTES: usize = 16;
 
@@ -29,7 +29,8 @@ pub(crate) fn json(request: &HttpRequest, body: &impl Serialize) -> Result<HttpR
         .insert_header((ETAG, tag))
         .insert_header((CACHE_CONTROL, REVALIDATE));
     Ok(if is_known {
-        answer.finish()
+        // `compress` sends it with every answer that has a body.
+        answer.insert_header((VARY, "Accept-Encoding")).finish()
     } else {
         answer.content_type("application/json").body(json)
     })

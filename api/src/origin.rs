@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use url::Url;
+
 /// The origin of a page (RFC 6454): scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin(String);
@@ -17,16 +19,18 @@ impl FromStr for Origin {
     type Err = NotAnOrigin;
 
     fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
-        let text = text.trim().trim_end_matches('/').to_ascii_lowercase();
-        let host = text
-            .strip_prefix("https://")
-            .or_else(|| text.strip_prefix("http://"))
-            .ok_or(NotAnOrigin)?;
-        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
-        if host.is_empty() || !host.bytes().all(is_host) {
+        let url = Url::parse(text).map_err(|_| NotAnOrigin)?;
+        let is_bare = url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        let is_host = url.host_str().is_some_and(|host| !host.contains('*'));
+        if !is_bare || !is_host || !matches!(url.scheme(), "http" | "https") {
             return Err(NotAnOrigin);
         }
-        Ok(Self(text))
+        // As browsers write it: in lower case, and without the port that the scheme implies.
+        Ok(Self(url.origin().ascii_serialization()))
     }
 }
 
@@ -88,10 +92,23 @@ mod tests {
             "example.com",
             "https://",
             "https://a/b",
+            "https://a?b",
+            "https://user@a",
             "ftp://a",
             "null",
         ] {
             assert!(text.parse::<Origin>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_compared_as_browsers_write_it() {
+        for (text, origin) in [
+            ("https://Skillet.Example:443/", "https://skillet.example"),
+            ("http://localhost:80", "http://localhost"),
+            ("https://skillet.example:8443", "https://skillet.example:8443"),
+        ] {
+            assert_eq!(text.parse::<Origin>().unwrap().0, origin);
         }
     }
 

@@ -1,9 +1,12 @@
 //! `/v1/session`: browser sessions, with a cookie in place of a key.
 
+use std::time::Duration;
+
 use actix_web::http::header::SET_COOKIE;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, delete, post};
 use serde::Deserialize;
+use shared::db::browser_session::LIFETIME;
 use shared::db::{self, Pool};
 use shared::key::random_token;
 use utoipa::ToSchema;
@@ -12,9 +15,6 @@ use crate::auth::{AnyCaller, cookie_name, session_cookie};
 use crate::body::Json;
 use crate::origin::Origins;
 use crate::problem::{ApiError, Problem};
-
-/// The lifetime of the cookie in seconds. `db::browser_session` ends sessions after the same time.
-const MAX_AGE: u32 = 7 * 24 * 3600;
 
 /// The key of a new session.
 #[derive(Deserialize, ToSchema)]
@@ -28,7 +28,8 @@ pub(crate) struct CreateSession {
 /// Begins a session of a browser: the answer sets a cookie with which pages of this service call the API.
 ///
 /// The cookie is `HttpOnly` and `SameSite=Strict`. It ends 12 hours after its last use, 7 days after it was set, and
-/// when the key is revoked. Requests with it are refused unless a page of this service's own origin sent them.
+/// when the key is revoked. A new session ends the one of the cookie before. Requests with it are refused unless a
+/// page of this service's own origin sent them.
 #[utoipa::path(tag = "session", security(()), request_body(content = CreateSession, example = json!({"key": "sk_…"})), responses(
     (status = 204, description = "The session has begun",
         headers(("Set-Cookie" = String, description = "The cookie"))),
@@ -45,10 +46,13 @@ pub(crate) async fn create_session(
     let key = key.ok_or(ApiError::UnknownKey)?;
     let cookie = random_token();
     let mut transaction = pool.begin().await?;
+    if let Some(previous) = session_cookie(&request, &origins) {
+        db::browser_session::delete(&mut *transaction, &previous).await?;
+    }
     db::browser_session::insert(&mut transaction, key.id, &cookie).await?;
     transaction.commit().await?;
     Ok(HttpResponse::NoContent()
-        .insert_header((SET_COOKIE, set_cookie(&request, &origins, &cookie, MAX_AGE)))
+        .insert_header((SET_COOKIE, set_cookie(&request, &origins, &cookie, LIFETIME)))
         .finish())
 }
 
@@ -68,11 +72,12 @@ pub(crate) async fn delete_session(
         db::browser_session::delete(&**pool, &cookie).await?;
     }
     Ok(HttpResponse::NoContent()
-        .insert_header((SET_COOKIE, set_cookie(&request, &origins, "", 0)))
+        .insert_header((SET_COOKIE, set_cookie(&request, &origins, "", Duration::ZERO)))
         .finish())
 }
 
-fn set_cookie(request: &HttpRequest, origins: &Origins, value: &str, max_age: u32) -> String {
+fn set_cookie(request: &HttpRequest, origins: &Origins, value: &str, age: Duration) -> String {
+    let max_age = age.as_secs();
     let port = request.app_config().local_addr().port();
     let name = cookie_name(port, origins.is_secure());
     let secure = if origins.is_secure() { "; Secure" } else { "" };

@@ -1,5 +1,7 @@
 //! Sessions of browsers, which hold a cookie in place of a key.
 
+use std::time::Duration;
+
 use sqlx::PgExecutor;
 
 use super::Connection;
@@ -7,14 +9,18 @@ use super::key::Presented;
 use crate::id::{KeyId, TenantId};
 use crate::key::{Scope, hash};
 
+/// The longest life of a session.
+pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// Stores a session of the key, and removes up to 100 that are over.
 pub async fn insert(db: &mut Connection, key: KeyId, cookie: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from session where hash in (
              select hash from session
-             where used_at < now() - interval '12 hours' or created_at < now() - interval '7 days'
+             where used_at < now() - interval '12 hours' or created_at < now() - make_interval(secs => $1)
              limit 100
-         )"
+         )",
+        LIFETIME.as_secs_f64(),
     )
     .execute(&mut *db)
     .await?;
@@ -36,7 +42,7 @@ pub async fn get_key(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<Opti
                select hash, key_id, used_at from session
                where hash = $1
                  and used_at > now() - interval '12 hours'
-                 and created_at > now() - interval '7 days'
+                 and created_at > now() - make_interval(secs => $2)
            ),
            used as (
                update session as stored set used_at = now()
@@ -54,6 +60,7 @@ pub async fn get_key(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<Opti
            from presented_key
            join session on session.key_id = presented_key.id"#,
         &hash(cookie),
+        LIFETIME.as_secs_f64(),
     )
     .fetch_optional(db)
     .await

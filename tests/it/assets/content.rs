@@ -54,7 +54,7 @@ async fn a_download_says_what_it_is_and_how_to_show_it() {
         assert_eq!(header("etag"), tag(&asset));
         assert_eq!(header("accept-ranges"), "bytes");
         assert!(header("content-security-policy").contains("sandbox"));
-        assert!(header("cache-control").starts_with("private"));
+        assert_eq!(header("cache-control"), "private, no-cache");
         assert_eq!(response.bytes().await.unwrap(), content);
     }
 }

@@ -73,6 +73,7 @@ async fn a_polled_job_is_sent_again_only_when_it_has_changed() {
     let same = again().await;
     assert_eq!(same.status(), StatusCode::NOT_MODIFIED);
     assert_eq!(same.headers()["etag"], *tag);
+    assert_eq!(same.headers()["vary"], first.headers()["vary"]);
     assert_eq!(same.bytes().await.unwrap(), "");
     service.post(&format!("{path}/cancel"), &Value::Null).await;
     let changed = again().await;

@@ -25,10 +25,13 @@ async fn log_in(service: &Service) -> String {
         assert!(cookie.contains(attribute), "{cookie}");
     }
     let port = service.url.rsplit(':').next().unwrap();
-    assert!(
-        cookie.starts_with(&format!("skillet_session_{port}=")),
-        "{cookie}"
-    );
+    let (name, value) = cookie.split_once('=').unwrap();
+    let plain = format!("skillet_session_{port}");
+    if value.contains("; Secure") {
+        assert_eq!(name, format!("__Secure-{plain}"));
+    } else {
+        assert_eq!(name, plain);
+    }
     cookie.split(';').next().unwrap().to_owned()
 }
 
@@ -154,4 +157,31 @@ async fn a_session_ends_with_its_key_and_with_time() {
     let refused = Problem::of(empty.json(&json!({}))).await;
     assert_eq!(refused.kind(), (422, "invalid_request"));
     assert_eq!(refused.errors(), [("/key", "is required")]);
+}
+
+#[tokio::test]
+async fn a_new_session_ends_the_one_before() {
+    let service = Service::without_worker().await;
+    let first = log_in(&service).await;
+    let request = service.anonymous(Method::POST, "/v1/session");
+    let request = request.header("Cookie", &first);
+    let again = request.json(&json!({"key": service.key}));
+    assert_eq!(status(again).await, 204);
+    let request = service.anonymous(Method::GET, "/v1/jobs");
+    assert_eq!(status(request.header("Cookie", &first)).await, 401);
+}
+
+#[tokio::test]
+async fn behind_tls_the_cookie_is_secure_and_the_public_origin_is_the_own_one() {
+    let environment = [("SKILLET_PUBLIC_URL", "https://Skillet.Example:443/")];
+    let service = Service::with_environment(&environment).await;
+    let cookie = log_in(&service).await;
+    assert!(cookie.starts_with("__Secure-"), "{cookie}");
+    let post = async |origin: &str| {
+        let request = service.anonymous(Method::POST, "/v1/jobs");
+        let request = request.header("Cookie", &cookie).header("Origin", origin);
+        status(request.json(&json!({"prompt": "x"}))).await
+    };
+    assert_eq!(post("https://skillet.example").await, 422);
+    assert_eq!(post(&service.url).await, 403);
 }

@@ -18,9 +18,6 @@ use crate::etag;
 use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
-/// An asset's content never changes.
-const CACHE: &str = "private, max-age=31536000, immutable";
-
 /// Downloads a file, or a range of it.
 #[utoipa::path(tag = "assets",
     params(
@@ -67,7 +64,7 @@ pub(crate) async fn get_asset_content(
     if header(IF_NONE_MATCH).is_some_and(|tags| etag::any(tags, |tag| etag::is_same(tag, &etag))) {
         return Ok(HttpResponse::NotModified()
             .insert_header((ETAG, etag))
-            .insert_header((CACHE_CONTROL, CACHE))
+            .insert_header((CACHE_CONTROL, etag::REVALIDATE))
             .finish());
     }
     let size = asset.size.unsigned_abs();
@@ -113,7 +110,8 @@ fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
         .content_type(asset.content_type.as_str())
         .insert_header((ETAG, etag))
         .insert_header((ACCEPT_RANGES, "bytes"))
-        .insert_header((CACHE_CONTROL, CACHE))
+        // A browser that has logged out, or whose token is over, shows it no more.
+        .insert_header((CACHE_CONTROL, etag::REVALIDATE))
         // What a model made is shown without scripts and without our origin, whatever it is.
         .insert_header((
             CONTENT_SECURITY_POLICY,
