@@ -106,7 +106,10 @@ mod tests {
         for (text, origin) in [
             ("https://Skillet.Example:443/", "https://skillet.example"),
             ("http://localhost:80", "http://localhost"),
-            ("https://skillet.example:8443", "https://skillet.example:8443"),
+            (
+                "https://skillet.example:8443",
+                "https://skillet.example:8443",
+            ),
         ] {
             assert_eq!(text.parse::<Origin>().unwrap().0, origin);
         }

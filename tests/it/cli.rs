@@ -4,6 +4,7 @@ mod agents;
 mod doctor;
 mod jobs;
 mod login;
+mod nouns;
 mod output;
 mod run;
 mod setup;

@@ -52,7 +52,10 @@ pub(crate) async fn create_session(
     db::browser_session::insert(&mut transaction, key.id, &cookie).await?;
     transaction.commit().await?;
     Ok(HttpResponse::NoContent()
-        .insert_header((SET_COOKIE, set_cookie(&request, &origins, &cookie, LIFETIME)))
+        .insert_header((
+            SET_COOKIE,
+            set_cookie(&request, &origins, &cookie, LIFETIME),
+        ))
         .finish())
 }
 
@@ -72,7 +75,10 @@ pub(crate) async fn delete_session(
         db::browser_session::delete(&**pool, &cookie).await?;
     }
     Ok(HttpResponse::NoContent()
-        .insert_header((SET_COOKIE, set_cookie(&request, &origins, "", Duration::ZERO)))
+        .insert_header((
+            SET_COOKIE,
+            set_cookie(&request, &origins, "", Duration::ZERO),
+        ))
         .finish())
 }
 

@@ -93,8 +93,7 @@ impl Verb for Conversations {
                 )?;
             }
             Self::Get(One { conversation }) => {
-                let path = format!("/v1/conversations/{conversation}");
-                let conversation: Value = client.get(&path, &[("limit", "100".to_owned())]).await?;
+                let conversation = fetch(client, *conversation).await?;
                 let id = text_of(&conversation["id"]);
                 output.one(&id, &conversation, || show(&conversation))?;
             }
@@ -124,6 +123,26 @@ impl Create {
         }
         body
     }
+}
+
+/// A conversation with all of its messages.
+async fn fetch(client: &Client, id: ConversationId) -> anyhow::Result<Value> {
+    let path = format!("/v1/conversations/{id}");
+    let mut query = vec![("limit", "100".to_owned())];
+    let mut conversation: Value = client.get(&path, &query).await?;
+    while let Some(cursor) = conversation["messages"]["next_cursor"].as_str() {
+        query.truncate(1);
+        query.push(("cursor", cursor.to_owned()));
+        let mut page: Value = client.get(&path, &query).await?;
+        let more = page["messages"]["data"].take();
+        conversation["messages"]["next_cursor"] = page["messages"]["next_cursor"].take();
+        if let (Some(all), Value::Array(more)) =
+            (conversation["messages"]["data"].as_array_mut(), more)
+        {
+            all.extend(more);
+        }
+    }
+    Ok(conversation)
 }
 
 /// The fields, then who said what.
