@@ -11,6 +11,7 @@ use crate::output::text_of;
 use crate::runtime;
 use crate::service::Place;
 use crate::session::{Choice, Target};
+use crate::terminal::without_controls;
 
 /// A shell that waits longer is worse than one without candidates.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -78,7 +79,8 @@ fn candidates(
     let candidates = entries.iter().map(|entry| (text_of(&entry[value]), entry));
     let fitting = candidates.filter(|(candidate, _)| candidate.starts_with(&*prefix));
     let candidates = fitting.map(|(candidate, entry)| {
-        let help = help(entry);
+        // A title may come from a model.
+        let help = without_controls(&help(entry)).replace('\n', " ");
         CompletionCandidate::new(candidate).help((!help.is_empty()).then(|| help.into()))
     });
     candidates.collect()

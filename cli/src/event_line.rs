@@ -6,6 +6,7 @@ use serde_json::Value;
 use shared::event::{AssetCreated, Event, EventData, ToolCompleted, ToolOutcome, ToolStarted};
 
 use crate::output::seconds;
+use crate::terminal::without_controls;
 
 /// The longest line about a call.
 const MAX_CHARS: usize = 100;
@@ -29,8 +30,10 @@ impl EventLines {
             }
             EventData::ToolCompleted(completed) => Some(self.tool_completed(completed)),
             EventData::AssetCreated(created) => Some(asset_created(created)),
-            EventData::Log(line) => Some(format!("! {}", visible(&line.message))),
-            EventData::JobRetrying(retrying) => Some(format!("↻ {}", visible(&retrying.message))),
+            EventData::Log(line) => Some(format!("! {}", without_controls(&line.message))),
+            EventData::JobRetrying(retrying) => {
+                Some(format!("↻ {}", without_controls(&retrying.message)))
+            }
             _ => None,
         }
     }
@@ -44,7 +47,7 @@ impl EventLines {
         let lines = match &data {
             EventData::MessageCompleted(message) => {
                 let text = message.text();
-                text.lines().map(visible).collect()
+                text.lines().map(without_controls).collect()
             }
             EventData::JobQueued(_)
             | EventData::JobStarted(_)
@@ -85,20 +88,17 @@ fn tool_started(started: &ToolStarted) -> String {
 
 /// A call with its most telling argument.
 pub(crate) fn call(started: &ToolStarted) -> String {
-    format!("{}: {}", visible(&started.tool), summary(&started.input))
+    format!(
+        "{}: {}",
+        without_controls(&started.tool),
+        summary(&started.input)
+    )
 }
 
 fn asset_created(created: &AssetCreated) -> String {
     let asset = &created.asset;
-    let (name, size) = (visible(&asset.name), asset.size);
+    let (name, size) = (without_controls(&asset.name), asset.size);
     format!("  ⬇ {name} ({}, {size} bytes)", asset.content_type)
-}
-
-/// The text without control characters: it comes from a model.
-fn visible(text: &str) -> String {
-    text.chars()
-        .filter(|char| !char.is_control() || *char == '\t')
-        .collect()
 }
 
 /// The one argument that says most.

@@ -1,5 +1,6 @@
-//! Why a queued job does not run, in words.
+//! Reasons why a queued job does not run, in words.
 
+use chrono::SecondsFormat;
 use shared::job::QueuePlace;
 
 /// The reason, and what to do about it.
@@ -9,7 +10,10 @@ pub(crate) fn describe(place: &QueuePlace) -> String {
         QueuePlace::Position { position: 1000.. } => "1000 jobs or more are before it".to_owned(),
         QueuePlace::Position { position: 1 } => "1 job is before it".to_owned(),
         QueuePlace::Position { position } => format!("{position} jobs are before it"),
-        QueuePlace::Scheduled { run_at } => format!("it starts at {}", run_at.to_rfc3339()),
+        QueuePlace::Scheduled { run_at } => format!(
+            "it starts at {}",
+            run_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+        ),
         QueuePlace::EarlierJob { job_id } => format!("{job_id} of its conversation has not ended"),
         QueuePlace::QueuePaused => {
             "the queue is paused; `skillet queue resume` ends that".to_owned()

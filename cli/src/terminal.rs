@@ -1,6 +1,6 @@
 //! Lines on standard output and standard error.
 
-use std::io::{ErrorKind, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 
 use serde::Serialize;
 
@@ -16,6 +16,20 @@ pub(crate) fn print(line: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(OutputClosed.into()),
         Err(error) => Err(anyhow::Error::new(error).context("cannot write to standard output")),
     }
+}
+
+/// Prints text that came from a model: at a terminal without control characters, which could change what it shows.
+pub(crate) fn print_foreign(text: &str) -> anyhow::Result<()> {
+    if !stdout().is_terminal() {
+        return print(text);
+    }
+    print(&without_controls(text))
+}
+
+/// The text without control characters, other than tabs and line breaks.
+pub(crate) fn without_controls(text: &str) -> String {
+    let is_harmless = |char: &char| !char.is_control() || matches!(char, '\n' | '\t');
+    text.chars().filter(is_harmless).collect()
 }
 
 /// Prints a value as JSON on one line.

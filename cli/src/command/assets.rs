@@ -61,7 +61,7 @@ pub(crate) struct One {
 pub(crate) struct Many {
     /// The ids of the files
     #[arg(required = true, value_name = "ASSET", value_parser = parse_id::<AssetId>, add = complete::assets())]
-    assets: Vec<AssetId>,
+    ids: Vec<AssetId>,
 }
 
 #[derive(Args)]
@@ -113,8 +113,8 @@ impl Verb for Assets {
                 }
             }
             Self::Download(options) => options.run(client, output).await?,
-            Self::Delete(Many { assets }) => {
-                for asset in assets {
+            Self::Delete(Many { ids }) => {
+                for asset in ids {
                     client.delete(&format!("/v1/assets/{asset}")).await?;
                     output.done(&KIND, "deleted", &asset.to_string())?;
                 }
@@ -126,7 +126,7 @@ impl Verb for Assets {
 
 impl Download {
     async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
-        for id in &self.which.assets {
+        for id in &self.which.ids {
             let asset: Asset = client.get(&format!("/v1/assets/{id}"), &[]).await?;
             let existing = Existing::overwrite_if(self.force);
             let path = save_asset(client, &asset, &self.output_dir, existing).await?;

@@ -48,7 +48,7 @@ pub(super) fn with_client_options(command: Command) -> Command {
     } else {
         command
     };
-    command.mut_args(|arg| {
+    command.disable_help_subcommand(is_noun).mut_args(|arg| {
         let chooses = CHOICE.contains(&arg.get_id().as_str());
         let is_temporary = arg.get_help_heading() == Some(TEMPORARY);
         let arg = arg.global(is_noun).hide(is_temporary && !chooses);
@@ -85,6 +85,22 @@ pub(super) fn with_plain_usage(mut command: Command) -> Command {
     command
         .override_usage(usage)
         .mut_subcommands(with_plain_usage)
+}
+
+/// The options of a noun reach its verbs by their ids, so an argument of a verb must not have the id of one.
+#[test]
+fn no_argument_of_a_verb_has_the_id_of_an_option_of_its_noun() {
+    let definition = super::definition();
+    for noun in definition.get_subcommands() {
+        let options: Vec<_> = noun.get_arguments().map(clap::Arg::get_id).collect();
+        for verb in noun.get_subcommands() {
+            let own = verb.get_arguments().filter(|arg| !arg.is_global_set());
+            let mut own = own.filter(|arg| arg.get_id() != "help");
+            let clash = own.find(|arg| options.contains(&arg.get_id()));
+            let place = format!("{} {}", noun.get_name(), verb.get_name());
+            assert!(clash.is_none(), "{place}: {clash:?}");
+        }
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::follow::{Followed, follow};
 use crate::queue_reason;
 use crate::session::Session;
-use crate::terminal::{print, say};
+use crate::terminal::{print, print_foreign, say};
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -146,7 +146,12 @@ impl Run {
 
     /// Prints the result and saves the files.
     async fn finish(&self, client: &Client, job: &Job) -> anyhow::Result<Exit> {
-        let text = || job.result.text.as_ref().map_or(Ok(()), |text| print(text));
+        let text = || {
+            job.result
+                .text
+                .as_ref()
+                .map_or(Ok(()), |text| print_foreign(text))
+        };
         let printed = self.options.output.one(&job.id.to_string(), job, text);
         let existing = Existing::overwrite_if(self.force);
         let outputs = &job.result.outputs;

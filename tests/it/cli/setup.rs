@@ -112,4 +112,10 @@ async fn man_writes_a_page_for_each_command() {
         let text = terminal.read(&format!("pages/{page}"));
         assert!(text.contains(".SH NAME"), "{page}");
     }
+    for absent in ["skillet-help.1", "skillet-jobs-help.1", "skillet-watch.1"] {
+        assert!(
+            !terminal.folder.path().join("pages").join(absent).exists(),
+            "{absent}"
+        );
+    }
 }

@@ -1,11 +1,12 @@
 //! A job for people.
 
+use chrono::SecondsFormat;
 use shared::job::{Job, Status};
 
 use crate::exit::is_limit;
 use crate::output::{Cell, View, dollars, seconds};
 use crate::queue_reason;
-use crate::terminal::print;
+use crate::terminal::{print, print_foreign, without_controls};
 
 /// Prints the state of a job, then its text, its files and its error.
 pub(crate) fn show(job: &Job) -> anyhow::Result<()> {
@@ -16,21 +17,21 @@ pub(crate) fn show(job: &Job) -> anyhow::Result<()> {
         print(&format!("{name:<9} {value}"))?;
     }
     if let Some(text) = &job.result.text {
-        print(text)?;
+        print_foreign(text)?;
     }
     for output in &job.result.outputs {
         let asset = &output.asset;
         let (kind, name, size) = (output.kind.as_str(), &asset.name, asset.size);
-        print(&format!(
+        print_foreign(&format!(
             "{kind}: {name} ({}, {size} bytes)",
             asset.content_type
         ))?;
     }
     for warning in &job.result.warnings {
-        print(&format!("warning: {warning}"))?;
+        print_foreign(&format!("warning: {warning}"))?;
     }
     if let Some(error) = &job.result.error {
-        print(&format!("error: {error} ({})", error.code.as_str()))?;
+        print_foreign(&format!("error: {error} ({})", error.code.as_str()))?;
     }
     Ok(())
 }
@@ -41,9 +42,10 @@ fn fields(job: &Job, view: &View) -> Vec<(&'static str, String)> {
         name.as_ref()
             .map(|name| name.clone() + &version.unwrap_or_default())
     };
-    let created = Cell::Time(job.created_at.to_rfc3339()).styled(view);
+    let created =
+        Cell::Time(job.created_at.to_rfc3339_opts(SecondsFormat::Micros, true)).styled(view);
     let fields = [
-        ("title", Some(job.title.clone())),
+        ("title", Some(Cell::Text(job.title.clone()).styled(view))),
         ("skill", name(&job.skill, job.skill_version)),
         ("agent", name(&job.agent, job.agent_version)),
         ("model", Some(job.model.to_string())),
@@ -70,7 +72,9 @@ pub(crate) fn summary(job: &Job) -> String {
         _ => "✗",
     };
     let error = job.result.error.as_ref();
-    let error = error.map(|error| format!(": {error}")).unwrap_or_default();
+    let error = error
+        .map(|error| format!(": {}", without_controls(&error.message)))
+        .unwrap_or_default();
     format!(
         "{mark} {} {}{stop}{error} ({})",
         job.id,
