@@ -16,10 +16,9 @@ up *options:
 test *options:
     scripts/test {{ options }}
 
-# Checks what must hold beside the tests: format, lints, documentation, dependencies, generated files.
+# Checks what must hold beside the tests: format, lints, documentation, dependencies, .sqlx, Python scripts.
 check:
     scripts/check
-    cargo test -p tests --test it openapi
 
 # Does what CI does.
 ci:

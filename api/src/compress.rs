@@ -1,4 +1,4 @@
-//! Compression of JSON answers. Streams and files are sent as they are.
+//! Compression of JSON and of the program of `/docs/`. Streams and files are sent as they are.
 
 use std::io::Write;
 
@@ -17,14 +17,14 @@ const MIN_BYTES: u64 = 1024;
 /// The largest compressed response. Larger ones would delay other requests of the thread.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Compresses JSON for clients that accept gzip.
+/// Compresses for clients that accept gzip.
 pub(crate) async fn gzip(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let is_accepted = accepts_gzip(request.headers());
     let mut response = next.call(request).await?.map_into_boxed_body();
-    if !is_json(response.headers()) || response.headers().contains_key(CONTENT_ENCODING) {
+    if !is_compressible(response.headers()) || response.headers().contains_key(CONTENT_ENCODING) {
         return Ok(response);
     }
     let vary = HeaderValue::from_static("Accept-Encoding");
@@ -56,10 +56,16 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
     written.expect("a vector takes all bytes")
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+fn is_compressible(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     content_type.is_some_and(|name| {
-        name.starts_with(b"application/json") || name.starts_with(b"application/problem+json")
+        [
+            "application/json",
+            "application/problem+json",
+            "text/javascript",
+        ]
+        .iter()
+        .any(|compressible| name.starts_with(compressible.as_bytes()))
     })
 }
 

@@ -16,6 +16,14 @@ use crate::problem::ApiError;
 const MAX_LIMIT: i64 = 100;
 const DEFAULT_LIMIT: i64 = 20;
 
+/// The number of the event in a log after which to read: that of the parameter `after`, or 0.
+pub(crate) fn after(seq: Option<i64>) -> Result<i64, ApiError> {
+    match seq.unwrap_or(0) {
+        seq @ 0.. => Ok(seq),
+        _ => Err(ApiError::Malformed("`after` must not be negative".into())),
+    }
+}
+
 /// A page of a list.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Page<T> {

@@ -28,7 +28,7 @@ const PAGE: i64 = 500;
 pub(crate) enum FollowError {
     /// The database failed.
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[from] db::Error),
     /// The job was deleted, or the database has lost what it had shown.
     #[error("the job's log is not there any more")]
     LogGone,
@@ -39,7 +39,7 @@ pub(crate) enum FollowError {
 
 /// What of the events a client wants.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown {
+pub(crate) struct StreamFilter {
     /// Whether live text and output are sent.
     pub(crate) deltas: bool,
     /// Whether events have names.
@@ -154,7 +154,7 @@ impl Follower {
     /// comes back with the last id it has.
     pub(crate) fn into_body(
         self,
-        shown: Shown,
+        shown: StreamFilter,
         revoked: Arc<CancellationToken>,
     ) -> impl Stream<Item = Result<Bytes, FollowError>> {
         try_unfold((self, revoked), move |(mut follower, revoked)| async move {
@@ -174,7 +174,7 @@ impl Follower {
         })
     }
 
-    async fn next_shown(&mut self, shown: Shown) -> Result<Option<Bytes>, FollowError> {
+    async fn next_shown(&mut self, shown: StreamFilter) -> Result<Option<Bytes>, FollowError> {
         loop {
             match self.next().await? {
                 Some(frame) if frame.is_delta && !shown.deltas => {}

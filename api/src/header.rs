@@ -5,8 +5,10 @@ use actix_web::middleware::DefaultHeaders;
 
 /// The content security policy of responses that are not pages: browsers load and run nothing in them.
 pub(crate) const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
-/// What the pages of `/docs/` need: what is served beside them, and the styles that their scripts write.
+/// What the pages of `/docs/` need: what is served beside them, the styles that their scripts write, and the worker
+/// that searches.
 pub(crate) const DOCS: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                               worker-src blob:; \
                                object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Headers of each response that does not set its own. Responses may hold keys and private data of a tenant.

@@ -117,7 +117,7 @@ impl Hub {
         }
     }
 
-    async fn listen_once(&self, pool: &Pool) -> sqlx::Result<()> {
+    async fn listen_once(&self, pool: &Pool) -> db::Result<()> {
         let mut listener = Listener::open(pool, &[EVENTS_CHANNEL]).await?;
         // What was said before we listened, nobody heard.
         self.mark_all();
@@ -174,7 +174,7 @@ impl Hub {
     }
 
     /// Passes on what is new; in a scan, of all jobs.
-    async fn publish_once(&self, db: &mut DedicatedConnection, is_scan: bool) -> sqlx::Result<()> {
+    async fn publish_once(&self, db: &mut DedicatedConnection, is_scan: bool) -> db::Result<()> {
         if is_scan {
             self.mark_all();
         }

@@ -22,11 +22,11 @@ pub struct JobWriter {
 }
 
 /// Asks the writer whether it could write.
-type Probe = oneshot::Sender<sqlx::Result<()>>;
+type Probe = oneshot::Sender<db::Result<()>>;
 
 struct Waiting {
     job: NewJob,
-    accepted: oneshot::Sender<sqlx::Result<Job>>,
+    accepted: oneshot::Sender<db::Result<Job>>,
 }
 
 impl JobWriter {
@@ -40,20 +40,20 @@ impl JobWriter {
 
     /// Inserts a job that needs no other write; it is committed on return. Errors are those of
     /// `db::job::insert`.
-    pub async fn insert(&self, job: NewJob) -> sqlx::Result<Job> {
+    pub async fn insert(&self, job: NewJob) -> db::Result<Job> {
         let (accepted, answer) = oneshot::channel();
         let sent = self.waiting.send(Waiting { job, accepted }).await;
-        sent.map_err(|_| sqlx::Error::PoolClosed)?;
-        answer.await.map_err(|_| sqlx::Error::PoolClosed)?
+        sent.map_err(|_| db::Error::PoolClosed)?;
+        answer.await.map_err(|_| db::Error::PoolClosed)?
     }
 
     /// Returns when the writer could accept a job, or with why it cannot. There is no answer while it waits for the
     /// database.
-    pub async fn probe(&self) -> sqlx::Result<()> {
+    pub async fn probe(&self) -> db::Result<()> {
         let (probe, answer) = oneshot::channel();
         let sent = self.probes.send(probe).await;
-        sent.map_err(|_| sqlx::Error::PoolClosed)?;
-        answer.await.map_err(|_| sqlx::Error::PoolClosed)?
+        sent.map_err(|_| db::Error::PoolClosed)?;
+        answer.await.map_err(|_| db::Error::PoolClosed)?
     }
 }
 
@@ -77,17 +77,17 @@ async fn write(
                 continue;
             }
         }
-        let (jobs, askers): (Vec<_>, Vec<_>) =
+        let (jobs, reply_senders): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|it| (it.job, it.accepted)).unzip();
-        for (answer, asker) in accept(&mut db, jobs).await.into_iter().zip(askers) {
+        for (answer, reply_sender) in accept(&mut db, jobs).await.into_iter().zip(reply_senders) {
             // Who asked may have gone meanwhile.
-            let _ = asker.send(answer);
+            let _ = reply_sender.send(answer);
         }
     }
 }
 
 /// What became of each of them.
-async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<sqlx::Result<Job>> {
+async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<db::Result<Job>> {
     match insert(db, &jobs).await {
         Ok(created_at) => jobs
             .into_iter()
@@ -95,7 +95,7 @@ async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<sqlx::Re
             .collect(),
         Err(error) if jobs.len() == 1 => vec![Err(error)],
         Err(error) if db::is_outage(&error) => {
-            let outage = |_| Err(sqlx::Error::PoolTimedOut);
+            let outage = |_| Err(db::Error::PoolTimedOut);
             jobs.iter().map(outage).collect()
         }
         // There is something wrong with one of them, for which the others cannot help.
@@ -110,7 +110,7 @@ async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<sqlx::Re
     }
 }
 
-async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> sqlx::Result<DateTime<Utc>> {
+async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> db::Result<DateTime<Utc>> {
     let inserted = db::job::insert(db.get().await?, false, jobs).await;
     if inserted.is_err() {
         db.reset();
@@ -118,7 +118,7 @@ async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> sqlx::Result<D
     inserted
 }
 
-async fn ping(db: &mut DedicatedConnection) -> sqlx::Result<()> {
+async fn ping(db: &mut DedicatedConnection) -> db::Result<()> {
     let pinged = db::ping(db.get().await?).await;
     if pinged.is_err() {
         db.reset();

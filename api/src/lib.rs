@@ -6,6 +6,7 @@ mod compress;
 mod connection;
 mod cors;
 mod cursor;
+mod docs;
 mod etag;
 mod event_schema;
 mod fallback;

@@ -3,6 +3,7 @@
 mod answer;
 mod enumeration;
 mod parameter;
+mod stream;
 mod union;
 
 use actix_web::web::{Bytes, Data};
@@ -104,19 +105,36 @@ pub fn document() -> OpenApi {
     document
 }
 
-/// The document as text.
-pub(crate) struct Rendered(Bytes);
+/// The document as text, in two versions of OpenAPI.
+pub(crate) struct Rendered {
+    version_3_1: Bytes,
+    version_3_2: Bytes,
+}
 
 impl Rendered {
     /// Rendered once, for all who ask.
     pub(crate) fn of(document: &OpenApi) -> serde_json::Result<Self> {
-        Ok(Self(document.to_pretty_json()?.into()))
+        Ok(Self {
+            version_3_1: document.to_pretty_json()?.into(),
+            version_3_2: stream::in_version_3_2(document.clone())
+                .to_pretty_json()?
+                .into(),
+        })
     }
 }
 
 /// `/openapi.json`
 pub(crate) async fn get_document(document: Data<Rendered>) -> HttpResponse {
+    json(document.version_3_1.clone())
+}
+
+/// `/openapi-3.2.json`
+pub(crate) async fn get_document_3_2(document: Data<Rendered>) -> HttpResponse {
+    json(document.version_3_2.clone())
+}
+
+fn json(text: Bytes) -> HttpResponse {
     HttpResponse::Ok()
         .content_type("application/json")
-        .body(document.0.clone())
+        .body(text)
 }

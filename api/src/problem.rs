@@ -14,6 +14,7 @@ use actix_web::ResponseError;
 use actix_web::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use shared::db;
 use shared::id::InvalidId;
 use utoipa::ToSchema;
 
@@ -221,22 +222,22 @@ pub struct Problem {
     pub retryable: bool,
 }
 
-impl From<sqlx::Error> for ApiError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<db::Error> for ApiError {
+    fn from(error: db::Error) -> Self {
         match error {
-            error if shared::db::skill::is_held(&error) => Self::SkillReplaced,
-            error if shared::db::is_outage(&error) => Self::Unavailable(error.into()),
-            error if shared::db::job::is_of_another_time(&error) => Self::Unavailable(error.into()),
+            error if db::skill::is_held(&error) => Self::SkillReplaced,
+            error if db::is_outage(&error) => Self::Unavailable(error.into()),
+            error if db::job::is_of_another_time(&error) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
     }
 }
 
-impl From<shared::db::asset::StoreAssetError> for ApiError {
-    fn from(error: shared::db::asset::StoreAssetError) -> Self {
+impl From<db::asset::StoreAssetError> for ApiError {
+    fn from(error: db::asset::StoreAssetError) -> Self {
         match error {
-            shared::db::asset::StoreAssetError::Database(error) => error.into(),
-            shared::db::asset::StoreAssetError::Store(error) => error.into(),
+            db::asset::StoreAssetError::Database(error) => error.into(),
+            db::asset::StoreAssetError::Store(error) => error.into(),
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, ServiceConfig};
-use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::problem::pages;
-use crate::{auth, fallback, header, health, metrics, openapi};
+use crate::{auth, docs, fallback, header, health, metrics, openapi};
 
 /// Adds these routes.
 pub(crate) fn configure(config: &mut ServiceConfig) {
@@ -17,20 +16,18 @@ pub(crate) fn configure(config: &mut ServiceConfig) {
         .wrap(header::defaults(header::DOCS))
         .service(pages::list_error_pages)
         .service(pages::get_error_page)
-        .service(docs());
+        .service(docs::get_page)
+        .service(docs::get_redoc);
     config
         .service(health::healthz)
         .service(health::readyz)
         .service(metrics)
         .route("/openapi.json", web::get().to(openapi::get_document))
+        .route(
+            "/openapi-3.2.json",
+            web::get().to(openapi::get_document_3_2),
+        )
         .service(web::redirect("/", "/docs/"))
         .service(web::redirect("/docs", "/docs/"))
         .service(docs);
-}
-
-/// The document for people, all of it served from here.
-fn docs() -> SwaggerUi {
-    // Otherwise the page sends the document's address to swagger.io to have it checked.
-    let config = Config::new(["/openapi.json"]).validator_url("none");
-    SwaggerUi::new("/{_:.*}").config(config)
 }

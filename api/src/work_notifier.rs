@@ -39,6 +39,6 @@ impl WorkNotifier {
     }
 }
 
-async fn send(db: &mut DedicatedConnection) -> sqlx::Result<()> {
+async fn send(db: &mut DedicatedConnection) -> db::Result<()> {
     db::run::notify_work(db.get().await?).await
 }

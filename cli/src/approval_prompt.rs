@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::progress::Progress;
 use keyboard::Keyboard;
 pub(crate) use question::question;
-use question::{Said, understand};
+use question::{Answer, understand};
 
 /// Asks in the terminal about the pending approvals of a job.
 pub(crate) struct ApprovalPrompt<'a> {
@@ -82,9 +82,9 @@ impl<'a> ApprovalPrompt<'a> {
             return Ok(());
         };
         let (approved, reason) = match understand(&line) {
-            Said::Yes => (true, None),
-            Said::No(reason) => (false, reason),
-            Said::Nothing => {
+            Answer::Yes => (true, None),
+            Answer::No(reason) => (false, reason),
+            Answer::Nothing => {
                 progress.ask("  yes, no, or why not: ");
                 return Ok(());
             }

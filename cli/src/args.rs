@@ -9,7 +9,9 @@ mod value;
 
 pub(crate) use master_key::MasterKey;
 pub(crate) use remote::{ClientOptions, Remote, TEMPORARY};
-pub(crate) use service::{Api, Common, Database, Home, Listen, Own, Sandbox, Up, Worker};
+pub(crate) use service::{
+    Api, DataDir, Database, EmbeddedOptions, Listen, Sandbox, ServiceOptions, Up, Worker,
+};
 pub(crate) use slots::{KeepFor, Slots};
 pub(crate) use telemetry::{LogFormat, MetricsListen};
 pub(crate) use value::{parse_id, parse_pair, parse_parameter};

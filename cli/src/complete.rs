@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::output::text_of;
 use crate::runtime;
-use crate::service::Place;
+use crate::service::ServiceFile;
 use crate::session::{Choice, Target};
 use crate::terminal::without_controls;
 
@@ -89,7 +89,7 @@ fn candidates(
 fn list(path: &str) -> Option<Vec<Value>> {
     let (url, api_key) = match Target::of(&Choice::from_environment()).ok()? {
         Target::Service(profile) => (profile.url, profile.api_key),
-        Target::Directory(home) => Place::read(&home).map(|place| (place.url, place.api_key))?,
+        Target::Directory(home) => ServiceFile::read(&home).map(|file| (file.url, file.api_key))?,
     };
     let client = Client::new(&url, &api_key).ok()?;
     let runtime = runtime::for_client().ok()?;

@@ -1,7 +1,7 @@
 //! The components of the service, wired together.
 
 mod lock;
-mod place;
+mod service_file;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use worker::{Keep, Shutdown};
 
-use crate::args::{Common, Sandbox, Slots, Up};
+use crate::args::{Sandbox, ServiceOptions, Slots, Up};
 use crate::config::Config;
 use crate::directory;
 use crate::master_key::{self, KeyFile};
 use crate::postgres::{Postgres, Settings as PostgresSettings};
 
 pub(crate) use lock::DirectoryLock;
-pub(crate) use place::Place;
+pub(crate) use service_file::ServiceFile;
 
 /// Connections that requests and jobs share, of an API process and of a worker.
 const API_CONNECTIONS: u32 = 20;
@@ -36,7 +36,7 @@ const WORKER_CONNECTIONS: u32 = 10;
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the API and the workers share by configuration.
-pub(crate) struct Parts {
+pub(crate) struct Components {
     pub(crate) home: PathBuf,
     assets: AssetStore,
     catalog: Catalog,
@@ -45,9 +45,9 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
 }
 
-impl Parts {
+impl Components {
     /// Reads and opens what the options name. Fails where no asset can be stored.
-    pub(crate) async fn open(common: &Common, config: &Config) -> anyhow::Result<Self> {
+    pub(crate) async fn open(common: &ServiceOptions, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         directory::warn_if_writable(&home);
         let assets = match common.assets.as_deref() {
@@ -134,8 +134,8 @@ impl Parts {
 /// The whole service in this process.
 pub(crate) struct Service {
     /// Where it is and what opens it.
-    pub(crate) place: Place,
-    place_file: PathBuf,
+    pub(crate) file: ServiceFile,
+    service_path: PathBuf,
     api: AbortOnDropHandle<anyhow::Result<()>>,
     worker: AbortOnDropHandle<anyhow::Result<()>>,
     stop_api: CancellationToken,
@@ -160,19 +160,19 @@ impl Service {
             drain: shutdown.drain.child_token(),
             leave: shutdown.leave.child_token(),
         };
-        let mut parts = Parts::open(&options.own.common, config).await?;
+        let mut components = Components::open(&options.own.common, config).await?;
         // A port that is taken is said before a database is made.
         let listener = listen(options.listen.listen)?;
         let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
-        if parts.master_keys.is_none() {
-            parts.master_keys = Some(KeyFile::of(&parts.home).read_or_make()?);
+        if components.master_keys.is_none() {
+            components.master_keys = Some(KeyFile::of(&components.home).read_or_make()?);
         }
         let (postgres, database_url) =
-            open_database(&parts.home, options.own.database_url, progress).await?;
+            open_database(&components.home, options.own.database_url, progress).await?;
         let pool = db::connect(&database_url, "skillet up", 2)
             .await
             .context("cannot reach the database")?;
-        let api_key = match prepare(&pool, &parts.home).await {
+        let api_key = match prepare(&pool, &components.home).await {
             Ok(api_key) => api_key,
             Err(error) => {
                 // Before its server goes.
@@ -180,29 +180,31 @@ impl Service {
                 return Err(error);
             }
         };
-        let place = Place::new(listener.local_addr()?, api_key);
-        let place_file = Place::file(&parts.home);
+        let file = ServiceFile::new(listener.local_addr()?, api_key);
+        let service_path = ServiceFile::path(&components.home);
         let stop_api = CancellationToken::new();
-        let parts = std::sync::Arc::new(parts);
+        let components = std::sync::Arc::new(components);
         let origins = options.listen.origins();
         let api = AbortOnDropHandle::new(tokio::spawn({
-            let (parts, url, stop) = (parts.clone(), database_url.clone(), stop_api.clone());
+            let (components, url, stop) =
+                (components.clone(), database_url.clone(), stop_api.clone());
             async move {
-                parts
+                components
                     .run_api(&url, listener, origins, metrics_listener, stop)
                     .await
             }
         }));
         let worker = AbortOnDropHandle::new(tokio::spawn({
-            let (parts, url, shutdown) = (parts.clone(), database_url.clone(), shutdown.clone());
+            let (components, url, shutdown) =
+                (components.clone(), database_url.clone(), shutdown.clone());
             async move {
                 let (slots, sandbox) = (&options.slots, &options.own.sandbox);
-                parts.run_worker(&url, slots, sandbox, shutdown).await
+                components.run_worker(&url, slots, sandbox, shutdown).await
             }
         }));
         let mut service = Self {
-            place,
-            place_file,
+            file,
+            service_path,
             api,
             worker,
             stop_api,
@@ -210,7 +212,7 @@ impl Service {
             postgres,
             _lock: lock,
         };
-        let ready = service.wait_until_ready(&pool, &parts.home).await;
+        let ready = service.wait_until_ready(&pool, &components.home).await;
         pool.close().await;
         if let Err(error) = ready {
             service.stop_now();
@@ -219,7 +221,7 @@ impl Service {
             return Err(error);
         }
         // The last step: a process that finds the file can use the service.
-        service.place.write(&service.place_file)?;
+        service.file.write(&service.service_path)?;
         Ok(service)
     }
 
@@ -273,7 +275,7 @@ impl Service {
             (&mut self.api).await?
         };
         // Someone else may have begun with another place meanwhile.
-        let _ = std::fs::remove_file(&self.place_file);
+        let _ = std::fs::remove_file(&self.service_path);
         if let Some(postgres) = self.postgres.take() {
             tokio::task::spawn_blocking(|| postgres.stop()).await??;
         }

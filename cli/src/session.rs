@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
-use crate::service::{DirectoryLock, Place, Service};
+use crate::service::{DirectoryLock, Service, ServiceFile};
 use crate::shutdown::ShutdownSignals;
 use crate::terminal::say;
 
@@ -31,7 +31,7 @@ const START_POLL: Duration = Duration::from_millis(50);
 pub(crate) fn finds_service(remote: &Remote) -> bool {
     match Target::of(&Choice::from(remote)) {
         Ok(Target::Service(_)) => true,
-        Ok(Target::Directory(home)) => Place::read(&home).is_some(),
+        Ok(Target::Directory(home)) => ServiceFile::read(&home).is_some(),
         // The command says what is wrong.
         Err(_) => true,
     }
@@ -40,7 +40,7 @@ pub(crate) fn finds_service(remote: &Remote) -> bool {
 /// The state of a data directory.
 enum DirectoryState {
     /// A service runs.
-    Service(Place),
+    Service(ServiceFile),
     /// No service runs; the lock is held, so one can be started.
     Free(DirectoryLock),
 }
@@ -111,9 +111,9 @@ impl Session {
         };
         directory::create(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let lock = match find(&home).await? {
-            DirectoryState::Service(place) => {
+            DirectoryState::Service(file) => {
                 return Ok(Self {
-                    client: Client::new(&place.url, &place.api_key)?,
+                    client: Client::new(&file.url, &file.api_key)?,
                     own: None,
                 });
             }
@@ -139,7 +139,7 @@ impl Session {
             },
         };
         let service = Service::start(options, config, lock, &Shutdown::default(), say).await?;
-        let client = Client::new(&service.place.url, &service.place.api_key)?;
+        let client = Client::new(&service.file.url, &service.file.api_key)?;
         Ok(Self {
             client,
             own: Some(service),
@@ -162,8 +162,8 @@ async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
     let mut is_told = false;
     let find = async {
         loop {
-            if let Some(place) = Place::read(home) {
-                return Ok(DirectoryState::Service(place));
+            if let Some(file) = ServiceFile::read(home) {
+                return Ok(DirectoryState::Service(file));
             }
             if let Some(lock) = DirectoryLock::take_if_free(home)? {
                 return Ok(DirectoryState::Free(lock));

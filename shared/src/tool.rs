@@ -26,8 +26,10 @@ pub enum ToolName {
     WebFetch,
     /// Sends a request to an API.
     HttpRequest,
-    /// Asks a database.
+    /// Asks a SQLite file.
     SqlQuery,
+    /// Reads a table of a Supabase project.
+    ReadTable,
     /// Opens a page in a browser.
     Browser,
     /// Makes a picture of a page.
@@ -53,7 +55,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::ExecuteBash,
         Self::ShellExec,
         Self::FileRead,
@@ -63,6 +65,7 @@ impl ToolName {
         Self::WebFetch,
         Self::HttpRequest,
         Self::SqlQuery,
+        Self::ReadTable,
         Self::Browser,
         Self::TakeScreenshot,
         Self::DomSearch,
@@ -98,6 +101,7 @@ impl ToolName {
             Self::WebFetch => "web.fetch",
             Self::HttpRequest => "http_request",
             Self::SqlQuery => "sql_query",
+            Self::ReadTable => "read_table",
             Self::Browser => "browser",
             Self::TakeScreenshot => "take_screenshot",
             Self::DomSearch => "dom_search",

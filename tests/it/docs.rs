@@ -5,6 +5,7 @@ mod link;
 mod message;
 mod model;
 mod page;
+mod recipe;
 mod reference;
 mod session;
 
@@ -32,6 +33,7 @@ pages! {
     the_commands_of_agents_run: "docs/agents.md",
     the_commands_of_budgets_run: "docs/budgets.md",
     the_commands_of_cli_run: "docs/cli.md",
+    the_commands_of_clients_run: "docs/clients.md",
     the_commands_of_comparison_run: "docs/comparison.md",
     the_commands_of_configuration_run: "docs/configuration.md",
     the_commands_of_jobs_run: "docs/jobs.md",

@@ -15,6 +15,7 @@ mod budget;
 mod builtin;
 mod chaos;
 mod cli;
+mod clients_python;
 mod clock;
 mod command;
 mod conversations;

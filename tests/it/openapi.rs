@@ -1,5 +1,6 @@
 //! The OpenAPI document, and the service's conformance to it.
 
+mod check;
 mod client;
 mod docs;
 mod document;

@@ -59,13 +59,20 @@ fn the_packages_run_a_job_in_a_clean_directory() {
     run_a_job(&installed.join("usr/bin/skillet"));
 }
 
-/// Packages the program under test, and returns the paths of the packages.
+/// Packages the program under test, by paths that are relative to the folder, and returns the paths of the packages.
 fn build(folder: &Path) -> Vec<PathBuf> {
-    let out = folder.join("packages");
+    std::os::unix::fs::symlink(PROGRAM, folder.join("program")).unwrap();
     let mut script = Command::new(SCRIPT);
-    script.args(["--fast", "--binary", PROGRAM, "--out"]);
-    let printed = run(script.arg(&out));
-    printed.lines().map(PathBuf::from).collect()
+    script.args(["--fast", "--binary", "program", "--out", "packages"]);
+    let printed = run(script.current_dir(folder));
+    let packages: Vec<_> = printed.lines().map(PathBuf::from).collect();
+    for package in &packages {
+        assert_eq!(
+            package.parent(),
+            Some(&*folder.canonicalize().unwrap().join("packages"))
+        );
+    }
+    packages
 }
 
 fn with_extension<'a>(packages: &'a [PathBuf], extension: &str) -> &'a Path {

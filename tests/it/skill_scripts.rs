@@ -57,6 +57,23 @@ async fn image() {
     run("test_image", &["python3", "fc-list"]).await;
 }
 
+/// The skills ffmpeg and media, which have the same scripts.
+#[tokio::test]
+async fn media() {
+    run("test_media", &["python3", "ffmpeg", "ffprobe", "fc-list"]).await;
+}
+
+/// Without a service: how far related words and letters reach.
+#[tokio::test]
+async fn vectorstore() {
+    run("test_vectorstore", &["python3", "pdftotext", "pandoc"]).await;
+}
+
+#[tokio::test]
+async fn sqlite() {
+    run("test_sqlite", &["python3"]).await;
+}
+
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
 fn the_copies_of_office_py_are_identical() {

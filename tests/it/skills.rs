@@ -58,6 +58,20 @@ async fn the_built_in_skills_are_listed_by_name() {
 }
 
 #[tokio::test]
+async fn few_built_in_skills_restrict_their_inputs() {
+    let service = Service::without_worker().await;
+    let (_, page) = service.get("/v1/skills").await;
+    let restricted: Vec<_> = page["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|skill| !skill["inputs"].is_null())
+        .map(|skill| skill["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(restricted, ["document", "ytdlp"]);
+}
+
+#[tokio::test]
 async fn a_skill_says_what_it_takes_and_makes() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "ledger", LEDGER, "Keep the books.");

@@ -33,6 +33,7 @@ mod request;
 mod stage;
 mod stream;
 mod watcher;
+mod wire;
 
 #[cfg(test)]
 mod tests;

@@ -108,17 +108,8 @@ async fn conclude(
     outcome: AttemptOutcome,
 ) {
     let (transcript, snapshots) = state.map(|it| (it.transcript, it.snapshots)).unzip();
-    let partial = match transcript {
-        Some(transcript) => Ok(PartialResult::of(transcript)),
-        None => PartialResult::read(&context.pool, &claimed.job).await,
-    };
-    let (partial, outcome) = match partial {
-        Ok(partial) => (partial, outcome),
-        Err(error) => {
-            let outcome = AttemptOutcome::Internal(error.into());
-            (PartialResult::default(), outcome)
-        }
-    };
+    let read = || PartialResult::read(&context.pool, &claimed.job);
+    let (partial, outcome) = PartialResult::for_outcome(outcome, transcript, read).await;
     let state = AttemptState::new(claimed, clock.now());
     let is_over = write_outcome(&context.meters, span, log, &state, partial, outcome).await;
     // The snapshot of a lost attempt belongs to the next attempt, and that of a conversation's job to the next job.

@@ -5,7 +5,9 @@ mod earlier;
 use std::collections::HashMap;
 
 use shared::db::{self, Pool};
-use shared::event::{ConversationCompacted, Event, EventData, ToolCompleted, ToolOutcome};
+use shared::event::{
+    ConversationCompacted, Event, EventData, EventKind, ToolCompleted, ToolOutcome,
+};
 use shared::id::JobId;
 use shared::tool::ToolName;
 
@@ -16,17 +18,17 @@ pub(crate) use earlier::load_earlier_jobs;
 /// Events that are read at once: each may hold a whole reply.
 const PAGE: i64 = 50;
 /// The types that a transcript is made of.
-const TYPES: [&str; 10] = [
-    "message.completed",
-    "budget.reserved",
-    "budget.settled",
-    "tool.started",
-    "tool.completed",
-    "approval.resolved",
-    "job.waiting",
-    "asset.created",
-    "workspace.saved",
-    "conversation.compacted",
+const TYPES: [EventKind; 10] = [
+    EventKind::MessageCompleted,
+    EventKind::BudgetReserved,
+    EventKind::BudgetSettled,
+    EventKind::ToolStarted,
+    EventKind::ToolCompleted,
+    EventKind::ApprovalResolved,
+    EventKind::JobWaiting,
+    EventKind::AssetCreated,
+    EventKind::WorkspaceSaved,
+    EventKind::ConversationCompacted,
 ];
 
 const UNKNOWN: &str = "It is not known whether this call ran: the attempt that made it ended before its result was \
@@ -155,7 +157,7 @@ async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> 
 
 /// Some of those entries, after one.
 async fn read_page(pool: &Pool, job: JobId, after: i64) -> db::Result<Vec<Event>> {
-    db::event::list(pool, job, after, &TYPES.map(str::to_owned), PAGE).await
+    db::event::list(pool, job, after, &TYPES, PAGE).await
 }
 
 fn compacted(event: &EventData) -> Option<&ConversationCompacted> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use shared::db;
+use shared::event::EventKind;
 use shared::id::JobId;
 use shared::limits::Limits;
 use shared::message::ToolCall;
@@ -82,7 +83,7 @@ impl ReplyIndex for db::Pool {
         Box::pin(db::event::get_seq_from_end(
             self,
             job,
-            "message.completed",
+            EventKind::MessageCompleted,
             from_end,
         ))
     }

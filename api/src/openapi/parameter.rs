@@ -57,7 +57,6 @@ fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
         }
         (ParameterIn::Path, "name") => text(schema, "^[a-z0-9]+(-[a-z0-9]+)*$", 64),
         (ParameterIn::Header, "Idempotency-Key") => text(schema, "^[ -~]*[!-~][ -~]*$", 255),
-        (ParameterIn::Header, "Prefer") => text(schema, "^wait=[0-9]+$", 16),
         (ParameterIn::Header, "Last-Event-ID") => text(schema, "^[0-9]+$", 19),
         _ => {}
     }

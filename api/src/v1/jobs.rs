@@ -40,7 +40,7 @@ use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
 use shared::job::{Job, JobRequest, Status};
 use shared::skill::Catalog;
-use sqlx::PgExecutor;
+use shared::stored::UnreadableRow;
 
 use crate::auth::Caller;
 use crate::etag;
@@ -127,13 +127,8 @@ async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError
         .ok_or(ApiError::NotFound("job"))
 }
 
-/// The stored request of a job.
-async fn find_request(
-    db: impl PgExecutor<'_>,
-    tenant: TenantId,
-    job: JobId,
-) -> Result<JobRequest, ApiError> {
-    let request = db::job::get_request(db, tenant, job).await?;
+/// The stored request of a job, if this release can read it.
+fn readable(request: Option<Result<JobRequest, UnreadableRow>>) -> Result<JobRequest, ApiError> {
     let request = request.ok_or(ApiError::NotFound("job"))?;
     request.map_err(|_| ApiError::Conflict {
         code: ErrorCode::JobUnreadable,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Own;
+use super::EmbeddedOptions;
 use crate::output::Output;
 
 /// The heading of options that only matter to a service that the command starts itself.
@@ -21,7 +21,7 @@ pub(crate) struct Remote {
     #[arg(long, env = "SKILLET_PROFILE", value_name = "NAME")]
     pub(crate) profile: Option<String>,
     #[command(flatten, next_help_heading = TEMPORARY)]
-    pub(crate) own: Own,
+    pub(crate) own: EmbeddedOptions,
 }
 
 /// Options of all commands that use a service.

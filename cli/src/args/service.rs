@@ -13,7 +13,7 @@ use super::{MasterKey, MetricsListen, Slots};
 
 /// The data directory.
 #[derive(Args, Clone)]
-pub(crate) struct Home {
+pub(crate) struct DataDir {
     /// The data directory [default: $XDG_DATA_HOME/skillet, for root /var/lib/skillet]
     #[arg(long, env = "SKILLET_DATA_DIR", value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -28,9 +28,9 @@ pub(crate) struct Database {
 
 /// Settings shared by the API and the workers.
 #[derive(Args, Clone)]
-pub(crate) struct Common {
+pub(crate) struct ServiceOptions {
     #[command(flatten)]
-    pub(crate) home: Home,
+    pub(crate) home: DataDir,
     /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
     #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
     pub(crate) assets: Option<String>,
@@ -127,12 +127,12 @@ impl Listen {
 
 /// Settings of a service in one process.
 #[derive(Args, Clone)]
-pub(crate) struct Own {
+pub(crate) struct EmbeddedOptions {
     /// The URL of the database [default: a private database in the data directory]
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ServiceOptions,
     #[command(flatten)]
     pub(crate) sandbox: Sandbox,
 }
@@ -142,7 +142,7 @@ pub(crate) struct Up {
     #[command(flatten)]
     pub(crate) listen: Listen,
     #[command(flatten)]
-    pub(crate) own: Own,
+    pub(crate) own: EmbeddedOptions,
     #[command(flatten)]
     pub(crate) slots: Slots,
     #[command(flatten)]
@@ -158,7 +158,7 @@ pub(crate) struct Api {
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ServiceOptions,
 }
 
 #[derive(Args)]
@@ -166,7 +166,7 @@ pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ServiceOptions,
     #[command(flatten)]
     pub(crate) slots: Slots,
     #[command(flatten)]

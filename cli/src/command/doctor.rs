@@ -10,18 +10,18 @@ use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::Catalog;
 
-use crate::args::{Home, Sandbox};
+use crate::args::{DataDir, Sandbox};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
-use crate::service::Place;
+use crate::service::ServiceFile;
 use crate::terminal::{print, print_json};
 use report::{DoctorReport, SkillStatus};
 
 #[derive(Args)]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    home: Home,
+    home: DataDir,
     #[command(flatten)]
     sandbox: Sandbox,
     /// A folder with more skills, for all tenants
@@ -39,8 +39,8 @@ pub(crate) struct Doctor {
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);
-    let report = match Place::read(&home) {
-        Some(place) => DoctorReport::in_service(&place).await?,
+    let report = match ServiceFile::read(&home) {
+        Some(file) => DoctorReport::in_service(&file).await?,
         None => {
             let catalog = Catalog::load(options.skills_dir.as_deref())?;
             DoctorReport::here(&options.sandbox, &catalog, &providers).await?

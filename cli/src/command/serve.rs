@@ -7,19 +7,20 @@ use api::metrics::Scrape;
 use shared::db;
 use shared::provider::Providers;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::args::{Api, Database, MetricsListen, Up, Worker};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
-use crate::service::{self, DirectoryLock, Parts, Place, Service};
+use crate::service::{self, Components, DirectoryLock, Service, ServiceFile};
 use crate::shutdown;
 use crate::terminal::{print, say};
 
 /// `skillet up`
 pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
-    let signals = tokio::spawn(listening);
+    let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let lock = DirectoryLock::take(&home)?;
     let providers = config.providers(None);
@@ -28,15 +29,15 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
         started = starting => started?,
         () = shutdown.drain.cancelled() => return Ok(Exit::Interrupted),
     };
-    announce(&format!("Skillet is ready at {}", service.place.url));
+    announce(&format!("Skillet is ready at {}", service.file.url));
     announce(&format!(
         "The API is documented at {}/docs",
-        service.place.url
+        service.file.url
     ));
     announce(&format!(
         "The key is in {}, and with the URL in {}",
         home.join("api_key").display(),
-        Place::file(&home).display()
+        ServiceFile::path(&home).display()
     ));
     announce(&models(&providers));
     let ended = tokio::select! {
@@ -45,7 +46,6 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     };
     say("stopping; interrupt again to stop at once");
     let stopped = service.stop().await;
-    signals.abort();
     ended.and(stopped)?;
     Ok(Exit::Done)
 }
@@ -63,14 +63,14 @@ fn models(providers: &Providers) -> String {
 /// `skillet api`
 pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
-    let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config).await?;
+    let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
+    let components = Components::open(&options.common, config).await?;
     let listener = service::listen(options.listen.listen)?;
     db::check(&options.database.database_url).await?;
     announce(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
     let url = &options.database.database_url;
-    parts
+    components
         .run_api(
             url,
             listener,
@@ -79,29 +79,28 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
             shutdown.drain,
         )
         .await?;
-    signals.abort();
     Ok(Exit::Done)
 }
 
 /// `skillet worker`
 pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
-    let signals = tokio::spawn(listening);
-    let parts = Parts::open(&options.common, config).await?;
+    let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
+    let components = Components::open(&options.common, config).await?;
     db::check(&options.database.database_url).await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
-            let scrape = Scrape::of(parts.metrics.clone());
-            Some(tokio::spawn(api::metrics::serve(
+            let scrape = Scrape::of(components.metrics.clone());
+            Some(AbortOnDropHandle::new(tokio::spawn(api::metrics::serve(
                 scrape,
                 listener,
                 stop_metrics.clone(),
-            )))
+            ))))
         }
         None => None,
     };
-    parts
+    components
         .run_worker(
             &options.database.database_url,
             &options.slots,
@@ -114,7 +113,6 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
     if let Some(metrics) = metrics {
         metrics.await??;
     }
-    signals.abort();
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ pub async fn list(
     db: impl PgExecutor<'_>,
     job: JobId,
     after: i64,
-    types: &[String],
+    types: &[EventKind],
     limit: i64,
 ) -> sqlx::Result<Vec<Event>> {
     let rows = sqlx::query_as!(
@@ -34,7 +34,7 @@ pub async fn list(
            limit $4"#,
         job.0,
         after,
-        types,
+        types as &[EventKind],
         limit,
     )
     .fetch_all(db)
@@ -49,13 +49,13 @@ pub async fn list(
 pub async fn get_seq_from_end(
     db: impl PgExecutor<'_>,
     job: JobId,
-    kind: &str,
+    kind: EventKind,
     count: i64,
 ) -> sqlx::Result<Option<i64>> {
     sqlx::query_scalar!(
         "select seq from job_event where job_id = $1 and type = $2 order by seq desc offset $3 - 1::bigint limit 1",
         job.0,
-        kind,
+        kind as EventKind,
         count,
     )
     .fetch_optional(db)
@@ -64,11 +64,10 @@ pub async fn get_seq_from_end(
 
 /// The progress of a job, from its log. Entries that this release cannot read do not count.
 pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progress> {
-    let types = Progress::TYPES.map(|kind| kind.as_str().to_owned());
     let mut progress = Progress::default();
     let mut after = 0;
     loop {
-        let page = list(&mut *db, job, after, &types, PROGRESS_PAGE).await?;
+        let page = list(&mut *db, job, after, &Progress::TYPES, PROGRESS_PAGE).await?;
         let Some(last) = page.last() else {
             break;
         };
@@ -90,13 +89,12 @@ pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progr
 /// A result for each call of a job's last reply that has none, for a job that ends without a worker. The calls of a
 /// reply that this release cannot read are unknown.
 pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
-    let [reply, result] = [EventKind::MessageCompleted, EventKind::ToolCompleted]
-        .map(|kind| kind.as_str().to_owned());
-    let Some(last) = get_seq_from_end(&mut *db, job, &reply, 1).await? else {
+    let types = [EventKind::MessageCompleted, EventKind::ToolCompleted];
+    let Some(last) = get_seq_from_end(&mut *db, job, EventKind::MessageCompleted, 1).await? else {
         return Ok(Vec::new());
     };
     let mut calls = Vec::new();
-    let page = list(db, job, last - 1, &[reply, result], MAX_CALLS).await?;
+    let page = list(db, job, last - 1, &types, MAX_CALLS).await?;
     for event in page.iter().filter_map(|event| parse(job, event)) {
         match event {
             EventData::MessageCompleted(reply) => {

@@ -21,7 +21,7 @@ pub use update::{Change, update_queued};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
-    ($rest:literal, $($argument:expr),+ $(,)?) => {
+    ($rest:literal $(+ $more:literal)*, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
             Row,
             r#"
@@ -39,7 +39,7 @@ macro_rules! select_jobs {
             from job
             left join run on run.job_id = job.id
             left join job_end on job_end.job_id = job.id
-            "# + $rest,
+            "# + $rest $(+ $more)*,
             $($argument),+
         )
     };

@@ -38,7 +38,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates that set databases up for tests and benchmarks, with SQL of their own.
-const SQL_FOR_TESTS: [&str; 2] = ["tests", "bench"];
+const SQL_FOR_TESTS: [&str; 2] = ["bench", "tests"];
 
 /// The calls of the database driver that take SQL.
 const QUERIES: [&str; 5] = [
@@ -110,14 +110,25 @@ fn sql_is_in_the_module_of_the_database_only() {
 }
 
 #[test]
-fn no_crate_of_the_worker_uses_the_database_driver() {
+fn only_the_module_of_the_database_and_tests_use_the_database_driver() {
     let folders = CRATES.iter().map(|(folder, _)| *folder);
-    for folder in folders.filter(|folder| folder.starts_with("worker")) {
-        assert!(
-            !read(&format!("{folder}/Cargo.toml")).contains("\nsqlx"),
-            "{folder}/Cargo.toml: use `shared::db` instead of sqlx"
-        );
-    }
+    let users = folders.filter(|folder| {
+        let manifest = read(&format!("{folder}/Cargo.toml"));
+        manifest.lines().any(|line| line.starts_with("sqlx"))
+    });
+    let users: Vec<_> = users.collect();
+    let mut allowed = vec!["shared"];
+    allowed.extend(SQL_FOR_TESTS);
+    allowed.sort_unstable();
+    assert_eq!(
+        users, allowed,
+        "use `shared::db` instead of sqlx: it has `Error`, `Result`, `Pool`, `Connection` and `Transaction`"
+    );
+    let wrappers = format!("{{ crate = \"sqlx\", wrappers = {allowed:?} }}");
+    assert!(
+        read("deny.toml").contains(&wrappers),
+        "deny.toml: the crates that may depend on sqlx are those of this test: {wrappers}"
+    );
 }
 
 #[test]

@@ -51,6 +51,7 @@ async fn what_cannot_be_fetched_fails_the_job_and_says_why() {
         ("/broken", "it answered with status 500"),
         ("/to-file", "it answered with status 307"),
         ("/round", "it redirects more than 5 times"),
+        ("/to-ftp", "the scheme `ftp` is neither http nor https"),
     ] {
         let url = site.url(path);
         let job = run(&service, json!([{"url": url}])).await;
@@ -114,6 +115,7 @@ impl Site {
                     "http://169.254.169.254/latest/meta-data/",
                 ))
                 .service(moved("/to-file", "file:///etc/passwd"))
+                .service(moved("/to-ftp", "ftp://127.0.0.1/x"))
                 .service(moved("/round", "/round"))
                 .route("/broken", web::to(HttpResponse::InternalServerError))
                 .route("/", web::to(|| async { "served" }))

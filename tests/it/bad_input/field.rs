@@ -281,14 +281,14 @@ async fn an_input_has_to_be_one_file_that_the_skill_takes() {
             "must be the id of an asset (asst_…); this is the id of a job",
         ),
         (
-            input(json!({"data": STANDARD.encode(b"ID3\x04\0"), "name": "a.png"})),
+            json!({"skill": "document", "inputs": [{"data": STANDARD.encode(b"ID3\x04\0"), "name": "a.png"}]}),
             "/inputs/0",
-            "takes: image, document",
+            "takes: document, image, html",
         ),
         (
-            json!({"skill": "sqlite", "inputs": [{"data": png, "name": "a.db"}]}),
+            json!({"skill": "ytdlp", "parameters": {"url": "https://example.org/a"}, "inputs": [{"data": png, "name": "a.db"}]}),
             "/inputs/0",
-            "is image/png; the skill `sqlite` takes: document",
+            "is image/png; the skill `ytdlp` takes: document",
         ),
     ])
     .await;

@@ -17,7 +17,7 @@ const TOLD: [&str; 5] = [
 ];
 
 /// What `run` ends with where there is no registry of packages.
-const CANNOT_INSTALL: i32 = 69;
+pub(super) const CANNOT_INSTALL: i32 = 69;
 
 #[tokio::test]
 async fn a_client_in_typescript_is_generated_and_compiles_and_works() {

@@ -65,6 +65,6 @@ async fn it_takes_no_sound() {
     let detail = refusal(&service, "document", "a.mp3", b"ID3\x03\0\0\0\0\0\0").await;
     assert_eq!(
         detail,
-        "is audio/mpeg; the skill `document` takes: document, image"
+        "is audio/mpeg; the skill `document` takes: document, image, html"
     );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::made::{Made, can_run, has_module, refusal};
+use super::made::{Made, can_run, has_module};
 use crate::support::{Service, bash};
 
 const WORD: &str = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
@@ -123,15 +123,4 @@ END"#;
     let made = Made::of(&service, "docx", &prompt, &inputs, json!({})).await;
     let text = made.ask("pandoc", &["terms-april.docx", "-t", "markdown"]);
     assert_eq!(text, "Payable by **15 April 2025** at the latest.\n");
-}
-
-#[tokio::test]
-async fn it_takes_no_film() {
-    let service = Service::without_worker().await;
-    let film = b"\0\0\0\x18ftypisom\0\0\0\0isomiso2";
-    let detail = refusal(&service, "docx", "a.mp4", film).await;
-    assert_eq!(
-        detail,
-        "is video/mp4; the skill `docx` takes: document, image"
-    );
 }

@@ -1,6 +1,6 @@
 //! `media`: a film with sound, by ffprobe, and by what its pictures show.
 
-use super::made::{Made, can_run, refusal};
+use super::made::{Made, can_run};
 use crate::support::Service;
 
 #[tokio::test]
@@ -54,15 +54,5 @@ async fn a_film_grows_month_by_month_with_its_sound() {
     assert!(
         sound.contains("mean_volume: -1") || sound.contains("mean_volume: -2"),
         "{sound}"
-    );
-}
-
-#[tokio::test]
-async fn it_takes_no_page() {
-    let service = Service::without_worker().await;
-    let detail = refusal(&service, "media", "a.bin", b"\0\x01\x02\x03").await;
-    assert_eq!(
-        detail,
-        "is application/octet-stream; the skill `media` takes: audio, video, image, document"
     );
 }

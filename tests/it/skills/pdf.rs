@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::made::{Made, can_run, refusal};
+use super::made::{Made, can_run};
 use crate::support::{Service, bash};
 
 #[tokio::test]
@@ -101,14 +101,4 @@ END"#,
         &["--qdf", "--object-streams=disable", "filled.pdf", "-"],
     );
     assert!(raw.contains("/V /Yes"), "the box is not ticked");
-}
-
-#[tokio::test]
-async fn it_takes_no_sound() {
-    let service = Service::without_worker().await;
-    let detail = refusal(&service, "pdf", "a.wav", b"RIFF\x24\0\0\0WAVEfmt ").await;
-    assert_eq!(
-        detail,
-        "is audio/x-wav; the skill `pdf` takes: document, image"
-    );
 }

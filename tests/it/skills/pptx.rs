@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::made::{Made, Picture, can_run, has_module, refusal};
+use super::made::{Made, Picture, can_run, has_module};
 use crate::support::{Service, bash};
 
 const POWERPOINT: &str =
@@ -78,14 +78,4 @@ END"##;
     let slides = made.pages_of_office_file("rolls.pptx");
     let ink: Vec<_> = slides.iter().map(Picture::ink).collect();
     assert!(ink.len() == 2 && ink[0] > 0.001 && ink[1] > 0.01, "{ink:?}");
-}
-
-#[tokio::test]
-async fn it_takes_no_sound() {
-    let service = Service::without_worker().await;
-    let detail = refusal(&service, "pptx", "a.mp3", b"ID3\x03\0\0\0\0\0\0").await;
-    assert_eq!(
-        detail,
-        "is audio/mpeg; the skill `pptx` takes: document, image"
-    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::made::{Made, can_run, refusal};
+use super::made::{Made, can_run};
 use crate::support::{Service, bash};
 
 const EXCEL: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
@@ -79,21 +79,5 @@ END"##;
     assert_eq!(
         csv,
         "id,name,amount,date\n007,Müller,1234.50,2025-04-03\n008,NA,5.25,2025-12-31\n,,1239.75,\n"
-    );
-}
-
-#[tokio::test]
-async fn it_takes_no_picture() {
-    let service = Service::without_worker().await;
-    let detail = refusal(
-        &service,
-        "spreadsheet",
-        "a.png",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-    )
-    .await;
-    assert_eq!(
-        detail,
-        "is image/png; the skill `spreadsheet` takes: document"
     );
 }

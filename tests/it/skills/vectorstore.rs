@@ -4,7 +4,7 @@ use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::made::{Made, can_run, refusal};
+use super::made::{Made, can_run};
 use crate::egress::{ANY, machine};
 use crate::support::{Service, bash};
 
@@ -141,20 +141,4 @@ async fn with_an_embedding_model_the_nearest_is_the_one_that_means_the_same() {
     let job = service.run(&refused).await;
     let text = job["text"].as_str().unwrap();
     assert!(text.contains("embed: 401 Unauthorized: no"), "{text}");
-}
-
-#[tokio::test]
-async fn it_takes_no_picture() {
-    let service = Service::without_worker().await;
-    let detail = refusal(
-        &service,
-        "vectorstore",
-        "a.png",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-    )
-    .await;
-    assert_eq!(
-        detail,
-        "is image/png; the skill `vectorstore` takes: document"
-    );
 }

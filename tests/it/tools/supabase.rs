@@ -1,4 +1,4 @@
-//! `sql_query` on a project of Supabase: a server that answers as PostgREST does.
+//! `read_table` on a project of Supabase: a server that answers as PostgREST does.
 
 use std::sync::{Arc, Mutex};
 
@@ -56,10 +56,10 @@ fn project(asked: Asked) -> String {
     format!("http://{}:{port}", machine())
 }
 
-async fn run(service: &Service, marker: &str, queries: &[&str]) -> Vec<(String, String)> {
+async fn run(service: &Service, marker: &str, queries: &[Value]) -> Vec<(String, String)> {
     let mut reply = Reply::text("I ask.");
-    for sql in queries {
-        reply = reply.then_call("sql_query", json!({ "sql": sql }));
+    for query in queries {
+        reply = reply.then_call("read_table", query.clone());
     }
     reply = reply.then_call("execute_bash", json!({"command": "env"}));
     service.model.script(marker, [reply, Reply::text("Done.")]);
@@ -95,12 +95,19 @@ async fn a_project_is_read_and_never_written() {
         &service,
         "read",
         &[
-            "select id, total from orders where name ilike '%tea%' order by id desc limit 2",
-            "select count(*) from shop.orders where total > 1",
-            "select * from none",
-            "delete from orders",
-            "update orders set total = 0",
-            "select pg_sleep(9) from orders",
+            json!({
+                "table": "orders", "select": ["id", "total"], "limit": 2,
+                "filters": [{"column": "name", "operator": "ilike", "value": "%tea%"}],
+                "order": [{"column": "id", "descending": true}],
+            }),
+            json!({
+                "table": "orders", "schema": "shop", "count": true,
+                "filters": [{"column": "total", "operator": "gt", "value": 1}],
+            }),
+            json!({"table": "none"}),
+            json!({"table": "orders", "filters": [{"column": "a", "operator": "equals", "value": 1}]}),
+            json!({"table": "orders", "filters": [{"column": "a", "operator": "eq", "value": null}]}),
+            json!({"sql": "delete from orders"}),
         ],
     )
     .await;
@@ -114,34 +121,49 @@ async fn a_project_is_read_and_never_written() {
         results[2],
         (
             "error".to_owned(),
-            "the project answered with status 404: relation \"public.none\" does not exist"
+            "the project answered with status 404: relation \"public.none\" does not exist; \
+             check `table` and `schema`, in the spelling of the database"
                 .to_owned()
         )
     );
-    for refused in &results[3..5] {
+    for (refused, remedy) in results[3..6].iter().zip([
+        "- /filters/0/operator: \"equals\" is not one of \"eq\"",
+        "/filters/0/value: nothing compares with null; use the operator `is`",
+        "- /sql: is not known; there are: table, schema, select",
+    ]) {
         assert!(
-            refused.1.starts_with("only a SELECT is allowed"),
+            refused.0 != "ok" && refused.1.contains(remedy),
             "{refused:?}"
         );
     }
-    assert!(
-        results[5].1.contains("is not understood"),
-        "{:?}",
-        results[5]
-    );
     assert!(
         results[6].1.contains("there is no tool `execute_bash`"),
         "{:?}",
         results[6]
     );
-    let asked = asked.lock().unwrap().clone();
+    let mut asked = asked.lock().unwrap().clone();
+    // Reads run at the same time.
+    asked.sort();
     assert_eq!(asked.len(), 3, "{asked:#?}");
     assert!(asked.iter().all(|(method, ..)| method == "GET"));
+    let places: Vec<_> = asked
+        .iter()
+        .map(|(_, place, schema)| (place.as_str(), schema.as_deref()))
+        .collect();
     assert_eq!(
-        asked[0].1,
-        "/rest/v1/orders?select=id%2Ctotal&and=%28name.ilike.%22%25tea%25%22%29&order=id.desc&limit=2"
+        places,
+        [
+            ("/rest/v1/none?select=*&limit=1000", None),
+            (
+                "/rest/v1/orders?and=%28total.gt.%221%22%29&limit=1",
+                Some("shop")
+            ),
+            (
+                "/rest/v1/orders?select=id%2Ctotal&and=%28name.ilike.%22%25tea%25%22%29&order=id.desc&limit=2",
+                None
+            ),
+        ]
     );
-    assert_eq!(asked[1].2.as_deref(), Some("shop"));
 }
 
 #[tokio::test]
@@ -156,7 +178,7 @@ async fn a_key_that_is_wrong_and_secrets_that_are_missing_are_said() {
 
     set(&service, "SUPABASE_URL", &project(Asked::default())).await;
     set(&service, "SUPABASE_KEY", "another-key-0123456789").await;
-    let results = run(&service, "wrong", &["select * from orders"]).await;
+    let results = run(&service, "wrong", &[json!({"table": "orders"})]).await;
     assert_eq!(
         results[0].1,
         "the project answered with status 401: Invalid API key"

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::given::Given;
 use super::provider::Provider;
 use super::reply::Ending;
+use super::wire;
 
 /// What requests may do that an earlier one did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Node {
         let candidates = self.replies.iter();
         candidates
             .filter(|given| id.is_none_or(|id| id == given.id))
-            .any(|given| provider.is_given(message, given))
+            .any(|given| wire::is_given(provider, message, given))
     }
 }
 

@@ -16,7 +16,7 @@ use super::provider::Provider;
 use super::reply::Failure;
 use super::request::Request;
 use super::stage::{Cue, Line, Stage};
-use super::stream;
+use super::{stream, wire};
 
 /// The largest request. Anthropic's limit; a larger one is answered with 413.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
@@ -150,7 +150,7 @@ async fn follow(cue: Cue, request: &Request) -> HttpResponse {
     }
     match cue.line {
         Line::Message(given) => {
-            let events = provider.events(&given, &request.body);
+            let events = wire::events(&given, request);
             HttpResponse::Ok()
                 .content_type("text/event-stream; charset=utf-8")
                 .insert_header(("request-id", format!("req_{}", given.id.simple())))

@@ -14,6 +14,7 @@ use super::history::Freedom;
 use super::reply::{Answer, Failure, Reply};
 use super::request::Request;
 use super::watcher::Watcher;
+use super::wire;
 
 /// What the server's threads and the test share.
 #[derive(Default)]
@@ -142,13 +143,13 @@ impl Stage {
         let mut inner = self.lock();
         let Some(marker) = inner.marker(&request.prompt()) else {
             faults.add("No marker of a script stands in the first user text.");
-            request.provider.check(request, &[], &mut faults);
+            wire::check(request, &[], &mut faults);
             return Err(inner.violate("A request", faults.into_vec()));
         };
         let conversation = inner.conversation(&marker);
         let number = conversation.receive(request.clone());
         let called_tools: Vec<String> = conversation.called_tools.iter().cloned().collect();
-        request.provider.check(request, &called_tools, &mut faults);
+        wire::check(request, &called_tools, &mut faults);
         let freedom = match conversation.script {
             _ if conversation.begins_anew => Freedom::ToBeginAnew,
             Script::Rule(_) => Freedom::ToDiffer,

@@ -16,11 +16,11 @@ const CHUNK_BYTES: usize = 16 * 1024;
 pub(super) struct Relayed {
     pub(super) sent: u64,
     pub(super) received: u64,
-    pub(super) end: End,
+    pub(super) end: RelayEnd,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum RelayEnd {
     /// Both sides said all they had to say.
     Closed,
     /// Neither side said anything for too long.
@@ -57,12 +57,12 @@ pub(super) async fn relay(
     );
     let end = tokio::select! {
         ended = async { tokio::try_join!(up, down) } => match ended {
-            Ok(_) => End::Closed,
-            Err(_) => End::Broken,
+            Ok(_) => RelayEnd::Closed,
+            Err(_) => RelayEnd::Broken,
         },
-        () = traffic.silence(idle) => End::Idle,
+        () = traffic.silence(idle) => RelayEnd::Idle,
     };
-    if end != End::Closed {
+    if end != RelayEnd::Closed {
         // What was cut must not look like the end.
         let _ = client.set_zero_linger();
         let _ = server.set_zero_linger();

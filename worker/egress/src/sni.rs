@@ -1,168 +1,59 @@
-//! The host that the first message of TLS names (RFC 8446, RFC 6066): the server answers for that one.
+//! The host name in the first message of a TLS connection.
 
-/// The most that a client's first message may take; a larger one is refused.
+use rustls::server::Acceptor;
+
+/// The limit of a client's first message. A larger one is refused.
 pub(super) const MAX_HELLO_BYTES: usize = 16 * 1024;
 
-const HANDSHAKE: u8 = 22;
-const MAJOR_VERSION: u8 = 3;
-const CLIENT_HELLO: u8 = 1;
-const SERVER_NAME: u16 = 0;
-const HOST_NAME: u8 = 0;
-/// The largest content of a record.
-const MAX_RECORD_BYTES: usize = 1 << 14;
+/// The first bytes of a ClientHello: a handshake record of TLS, of any version and length, that begins with message 1.
+const BEGINNING: [Option<u8>; 6] = [Some(22), Some(3), None, None, None, Some(1)];
 
-/// What a client's first bytes are.
+/// The first bytes of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Hello {
     /// The beginning of a ClientHello.
     Partial,
-    /// A whole one, and the host that it names.
-    Whole(Option<Vec<u8>>),
-    /// Something else, or what could be read in two ways.
+    /// A complete ClientHello with the host that it names.
+    Whole(Option<String>),
+    /// Not a ClientHello, or one that the standard forbids.
     Invalid,
 }
 
-/// Reads a ClientHello from the first bytes of a connection.
-pub(super) fn read(bytes: &[u8]) -> Hello {
-    let read = || {
-        let Some(message) = first_message(bytes)? else {
-            return Ok(Hello::Partial);
-        };
-        let name = server_name(&message)?;
-        Ok(Hello::Whole(name.map(<[u8]>::to_vec)))
-    };
-    match read() {
-        Ok(Hello::Partial) if bytes.len() >= MAX_HELLO_BYTES => Hello::Invalid,
-        Ok(hello) => hello,
-        Err(Wrong) => Hello::Invalid,
-    }
+/// Reads a ClientHello as it arrives. Each byte is looked at once.
+#[derive(Default)]
+pub(super) struct HelloReader {
+    acceptor: Acceptor,
+    /// How many bytes the acceptor has.
+    read: usize,
 }
 
-/// The bytes are not what they must be.
-struct Wrong;
-
-/// The body of the first handshake message, put together from the records that carry it.
-fn first_message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Wrong> {
-    let mut records = Reader(bytes);
-    let mut message = Vec::new();
-    // Each record takes six bytes or more.
-    while let Some(record) = next_record(&mut records)? {
-        message.extend_from_slice(record);
-        if message.first() != Some(&CLIENT_HELLO) {
-            return Err(Wrong);
+impl HelloReader {
+    /// Takes all bytes of the connection so far. After another result than `Partial` it is of no more use.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Hello {
+        // The acceptor waits for a whole record header. This refuses other protocols without a wait.
+        let is_beginning = |(byte, wanted): (&u8, Option<u8>)| wanted.is_none_or(|it| it == *byte);
+        if !bytes.iter().zip(BEGINNING).all(is_beginning) {
+            return Hello::Invalid;
         }
-        let Some([_, high, middle, low]) = message.first_chunk() else {
-            continue;
-        };
-        let length = u32::from_be_bytes([0, *high, *middle, *low]) as usize;
-        if length > MAX_HELLO_BYTES {
-            return Err(Wrong);
+        let mut rest = &bytes[self.read..];
+        self.read = bytes.len();
+        while !rest.is_empty() {
+            if self.acceptor.read_tls(&mut rest).is_err() {
+                return Hello::Invalid;
+            }
+            match self.acceptor.accept() {
+                Ok(None) => {}
+                Ok(Some(accepted)) => {
+                    let name = accepted.client_hello().server_name().map(str::to_owned);
+                    return Hello::Whole(name);
+                }
+                Err(_) => return Hello::Invalid,
+            }
         }
-        if let Some(body) = message.get(4..4 + length) {
-            return Ok(Some(body.to_vec()));
+        if bytes.len() >= MAX_HELLO_BYTES {
+            return Hello::Invalid;
         }
-    }
-    Ok(None)
-}
-
-/// The content of the next record; `None` if it is not there as a whole.
-fn next_record<'a>(records: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Wrong> {
-    // What cannot become TLS is known by its first bytes, without a wait for more.
-    let begins_well = records
-        .0
-        .iter()
-        .zip([HANDSHAKE, MAJOR_VERSION])
-        .all(|(byte, wanted)| *byte == wanted);
-    if !begins_well {
-        return Err(Wrong);
-    }
-    let Some([_, _, _, high, low]) = records.0.first_chunk() else {
-        return Ok(None);
-    };
-    let length = usize::from(u16::from_be_bytes([*high, *low]));
-    if length == 0 || length > MAX_RECORD_BYTES {
-        return Err(Wrong);
-    }
-    if records.0.len() < 5 + length {
-        return Ok(None);
-    }
-    records.take(5)?;
-    records.take(length).map(Some)
-}
-
-fn server_name(hello: &[u8]) -> Result<Option<&[u8]>, Wrong> {
-    let mut hello = Reader(hello);
-    let _version_and_random = hello.take(2 + 32)?;
-    let _session = hello.vector8()?;
-    let _ciphers = hello.vector16()?;
-    let _compressions = hello.vector8()?;
-    if hello.0.is_empty() {
-        return Ok(None);
-    }
-    let mut extensions = Reader(hello.vector16()?);
-    hello.end()?;
-    let mut name = None;
-    while !extensions.0.is_empty() {
-        let kind = extensions.number16()?;
-        let data = extensions.vector16()?;
-        if kind == SERVER_NAME && name.replace(host_name(data)?).is_some() {
-            return Err(Wrong);
-        }
-    }
-    Ok(name)
-}
-
-/// The one name of the list; the format has room for more, which nobody may send.
-fn host_name(data: &[u8]) -> Result<&[u8], Wrong> {
-    let mut data = Reader(data);
-    let mut list = Reader(data.vector16()?);
-    data.end()?;
-    if list.take(1)? != [HOST_NAME] {
-        return Err(Wrong);
-    }
-    let name = list.vector16()?;
-    list.end()?;
-    if name.is_empty() {
-        Err(Wrong)
-    } else {
-        Ok(name)
-    }
-}
-
-/// Takes bytes from the front, never more than there are.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Wrong> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Wrong)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn number16(&mut self) -> Result<u16, Wrong> {
-        let (number, rest) = self.0.split_first_chunk().ok_or(Wrong)?;
-        self.0 = rest;
-        Ok(u16::from_be_bytes(*number))
-    }
-
-    /// Bytes after their count in one byte.
-    fn vector8(&mut self) -> Result<&'a [u8], Wrong> {
-        let count = self.take(1)?[0];
-        self.take(usize::from(count))
-    }
-
-    /// Bytes after their count in two bytes.
-    fn vector16(&mut self) -> Result<&'a [u8], Wrong> {
-        let count = self.number16()?;
-        self.take(usize::from(count))
-    }
-
-    fn end(&self) -> Result<(), Wrong> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(Wrong)
-        }
+        Hello::Partial
     }
 }
 
@@ -172,6 +63,7 @@ pub(super) mod tests {
 
     use super::*;
     use proptest::prelude::*;
+    use proptest::sample::Index;
     use rustls::pki_types::ServerName;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
@@ -197,13 +89,27 @@ pub(super) mod tests {
             .chunks(size)
             .flat_map(|chunk| {
                 let length = u16::try_from(chunk.len()).unwrap().to_be_bytes();
-                [&[HANDSHAKE, MAJOR_VERSION, 1], &length[..], chunk].concat()
+                [&[22, 3, 1], &length[..], chunk].concat()
             })
             .collect()
     }
 
     fn named(name: &str) -> Hello {
-        Hello::Whole(Some(name.as_bytes().to_vec()))
+        Hello::Whole(Some(name.to_owned()))
+    }
+
+    fn read(bytes: &[u8]) -> Hello {
+        HelloReader::default().read(bytes)
+    }
+
+    /// The result for a client that sends its bytes in several pieces.
+    fn read_in_pieces(bytes: &[u8], mut ends: Vec<usize>) -> Hello {
+        ends.sort_unstable();
+        ends.push(bytes.len());
+        let mut reader = HelloReader::default();
+        let results = ends.iter().map(|end| reader.read(&bytes[..*end]));
+        let mut results = results.skip_while(|hello| *hello == Hello::Partial);
+        results.next().unwrap_or(Hello::Partial)
     }
 
     #[test]
@@ -233,11 +139,61 @@ pub(super) mod tests {
         ] {
             assert_eq!(read(bytes), Hello::Invalid, "{bytes:?}");
         }
-        let endless = [
-            &[HANDSHAKE, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff],
-            &[0; MAX_HELLO_BYTES][..],
+    }
+
+    #[test]
+    fn a_hello_without_an_end_is_refused_at_the_limit() {
+        let one_record = [
+            &[22, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff][..],
+            &[0; MAX_HELLO_BYTES],
         ];
-        assert_eq!(read(&endless.concat()[..MAX_HELLO_BYTES]), Hello::Invalid);
+        let one_record = one_record.concat();
+        let message = [&[1, 0, 0xff, 0xff][..], &[0; MAX_HELLO_BYTES]].concat();
+        let many_records = in_records(&[&[0; 5], &message[..]].concat(), 1);
+        for endless in [one_record, many_records] {
+            let endless = &endless[..MAX_HELLO_BYTES];
+            assert_eq!(read(&endless[..MAX_HELLO_BYTES - 1]), Hello::Partial);
+            assert_eq!(read(endless), Hello::Invalid);
+            // A byte at a time, which a reader that began again each time would take minutes for.
+            let ends = (0..MAX_HELLO_BYTES).collect();
+            assert_eq!(read_in_pieces(endless, ends), Hello::Invalid);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_hello_is_not_read() {
+        let mut bytes = client_hello(Some("github.com"));
+        // A changed cipher and early data.
+        bytes.extend([20, 3, 3, 0, 1, 1]);
+        bytes.extend([23, 3, 3, 0x10, 0]);
+        bytes.extend([0; 3 * MAX_HELLO_BYTES]);
+        assert_eq!(read(&bytes), named("github.com"));
+    }
+
+    /// The hello for `github.com` with another name of the same length in it.
+    fn with_name(name: &[u8; 10]) -> Vec<u8> {
+        let mut hello = client_hello(Some("github.com"));
+        let at = hello
+            .windows(10)
+            .position(|it| it == b"github.com")
+            .unwrap();
+        hello[at..at + 10].copy_from_slice(name);
+        hello
+    }
+
+    #[test]
+    fn a_name_that_is_no_host_name_is_invalid_and_an_address_is_no_name() {
+        for name in [
+            b"evil\0x.com",
+            b"evil.com/x",
+            b"evil com.x",
+            b"e..vil.com",
+            b"\xffgithub.io",
+        ] {
+            assert_eq!(read(&with_name(name)), Hello::Invalid, "{name:?}");
+        }
+        // RFC 6066 forbids addresses, and servers ignore them.
+        assert_eq!(read(&with_name(b"10.10.10.1")), Hello::Whole(None));
     }
 
     #[test]
@@ -287,6 +243,21 @@ pub(super) mod tests {
             let until = (at + bytes.len()).min(end);
             hello[at..until].copy_from_slice(&bytes[..until - at]);
             read(&hello);
+        }
+
+        #[test]
+        fn pieces_do_not_change_the_result(
+            size in 1..300_usize,
+            cuts in proptest::collection::vec(any::<Index>(), 0..20),
+            spoilt in proptest::option::of((any::<Index>(), any::<u8>())),
+        ) {
+            let mut bytes = in_records(&client_hello(Some("github.com")), size);
+            if let Some((at, byte)) = spoilt {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let ends = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
+            prop_assert_eq!(read_in_pieces(&bytes, ends), read(&bytes));
         }
     }
 }

@@ -24,7 +24,7 @@ const IPV6: u8 = 4;
 /// What a client is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Reply {
+enum SocksReply {
     Succeeded = 0,
     Failure = 1,
     NotAllowed = 2,
@@ -55,7 +55,11 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
         },
         Err(reply) => Err(reply),
     };
-    let reply = opened.as_ref().err().copied().unwrap_or(Reply::Succeeded);
+    let reply = opened
+        .as_ref()
+        .err()
+        .copied()
+        .unwrap_or(SocksReply::Succeeded);
     if write_reply(&mut client, reply).await.is_ok()
         && let Ok((server, host, port)) = opened
     {
@@ -71,7 +75,7 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
 }
 
 /// Agrees on no authentication, and reads where to go. Exactly that is read, nothing of what follows.
-async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, Reply>> {
+async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, SocksReply>> {
     let _version = client.read_u8().await?;
     let count = client.read_u8().await?;
     let mut methods = vec![0; usize::from(count)];
@@ -87,10 +91,10 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, Reply
     client.read_exact(&mut head).await?;
     let [version, command, reserved, kind] = head;
     if version != VERSION || reserved != 0 {
-        return Ok(Err(Reply::Failure));
+        return Ok(Err(SocksReply::Failure));
     }
     if command != CONNECT {
-        return Ok(Err(Reply::CommandNotSupported));
+        return Ok(Err(SocksReply::CommandNotSupported));
     }
     Ok(match kind {
         NAME => {
@@ -109,17 +113,17 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, Reply
             let port = client.read_u16().await?;
             Ok(Target::Address((address, port).into()))
         }
-        _ => Err(Reply::AddressTypeNotSupported),
+        _ => Err(SocksReply::AddressTypeNotSupported),
     })
 }
 
 /// Takes names only: an address comes from a client that asked DNS by itself, or means to get round it.
-fn accept(policy: &Policy, target: Target) -> Result<(HostName, u16), Reply> {
+fn accept(policy: &Policy, target: Target) -> Result<(HostName, u16), SocksReply> {
     let (name, port) = match target {
         Target::Name(name, port) => (name, port),
         Target::Address(address) => {
             policy.note_refused(address.to_string());
-            return Err(Reply::NotAllowed);
+            return Err(SocksReply::NotAllowed);
         }
     };
     let host = std::str::from_utf8(&name)
@@ -129,22 +133,22 @@ fn accept(policy: &Policy, target: Target) -> Result<(HostName, u16), Reply> {
         Some(host) if port != 0 => Ok((host, port)),
         _ => {
             policy.note_refused(format!("{}:{port}", printable(&name)));
-            Err(Reply::NotAllowed)
+            Err(SocksReply::NotAllowed)
         }
     }
 }
 
-fn reply_to(denied: Denied) -> Reply {
+fn reply_to(denied: Denied) -> SocksReply {
     match denied {
-        Denied::NotAllowed | Denied::NotPublic => Reply::NotAllowed,
-        Denied::Unknown => Reply::HostUnreachable,
-        Denied::Unreachable => Reply::ConnectionRefused,
-        Denied::TimedOut => Reply::TimedOut,
+        Denied::NotAllowed | Denied::NotPublic => SocksReply::NotAllowed,
+        Denied::Unknown => SocksReply::HostUnreachable,
+        Denied::Unreachable => SocksReply::ConnectionRefused,
+        Denied::TimedOut => SocksReply::TimedOut,
     }
 }
 
 /// The address in it would be that of our end, which is nobody's business.
-async fn write_reply(client: &mut TcpStream, reply: Reply) -> io::Result<()> {
+async fn write_reply(client: &mut TcpStream, reply: SocksReply) -> io::Result<()> {
     let bytes = [VERSION, reply as u8, 0, IPV4, 0, 0, 0, 0, 0, 0];
     client.write_all(&bytes).await
 }

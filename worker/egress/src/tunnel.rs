@@ -5,9 +5,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::policy::{Policy, printable};
+use super::policy::Policy;
 use super::relay::{Relayed, relay};
-use super::sni::{self, Hello, MAX_HELLO_BYTES};
+use super::sni::{Hello, HelloReader, MAX_HELLO_BYTES};
 
 /// The port on which only TLS is spoken, so that the name in it can be compared.
 const HTTPS: u16 = 443;
@@ -50,16 +50,16 @@ impl Tunnel {
     /// Whether the client asks for the host that it was connected to: one address may serve many, and
     /// the name in the first message of TLS chooses. `None` if the client goes away before.
     async fn check_name(&mut self) -> Option<Result<(), String>> {
+        let mut hello = HelloReader::default();
         // Each round brings bytes, and so many make a hello invalid.
         loop {
             let (host, port) = (&self.host, self.port);
-            match sni::read(&self.early) {
+            match hello.read(&self.early) {
                 Hello::Whole(None) => return Some(Ok(())),
                 Hello::Whole(Some(name)) => {
-                    return Some(if name.eq_ignore_ascii_case(host.as_str().as_bytes()) {
+                    return Some(if name.eq_ignore_ascii_case(host.as_str()) {
                         Ok(())
                     } else {
-                        let name = printable(&name);
                         Err(format!("{name}:{port} (asked for at {host})"))
                     });
                 }

@@ -55,7 +55,7 @@ impl Anthropic {
         }
     }
 
-    /// What is sent for a request.
+    /// The body of a request.
     pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
         let addressee = RenderContext {
             model_id: &self.model_id,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::surrogate;
 
-/// How deep arguments may be nested. In a log they are some levels deeper, and what is read back may have 127.
+/// The deepest nesting of arguments. In a log they are some levels deeper, and what is read back may have 127.
 const MAX_DEPTH: usize = 100;
 
 /// Reads arguments into the `input` and `malformed` of a call. `cut` says that the reply reached its

@@ -9,11 +9,11 @@ use crate::{ModelError, surrogate};
 /// The most of a provider's words that we pass on.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// How many characters of our key give it away: providers quote wrong keys with the middle masked.
+/// The number of characters of our key that reveal it: providers quote wrong keys with the middle masked.
 /// A shorter key is a placeholder for a server that wants none.
 const TELLTALE_CHARS: usize = 8;
 
-/// How keys begin, ours or not.
+/// The prefixes of keys, ours or not.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "gsk_", "xai-", "AIza"];
 
 /// The failure that an answer with this status and body tells of.

@@ -40,7 +40,7 @@ impl FakeAnswer {
 
 /// A server that takes as many calls as it has answers. Dropping it ends it.
 pub(super) struct FakeServer {
-    /// Where it listens.
+    /// Its address.
     pub(super) url: String,
     calls: JoinSet<Vec<(String, Value)>>,
 }

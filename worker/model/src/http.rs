@@ -14,14 +14,14 @@ use tokio::time::timeout;
 
 use crate::{ModelError, failure};
 
-/// How long a provider may take for its status line: local servers load the model and read the
+/// The longest time to a provider's status line: local servers load the model and read the
 /// whole prompt first. Then the call counts as broken.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How long a stream may be silent once it has begun; then it counts as broken.
+/// The longest silence of a stream that has begun; then it counts as broken.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long we wait for the rest of an error's text; without it, the status has to do.
+/// The longest wait for the rest of an error's text; without it, the status has to do.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// More precise than `Retry-After`; OpenAI and Azure send both.
@@ -36,7 +36,7 @@ const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
 /// The events of an answer; an error is the last item.
 pub(super) type Events = BoxStream<'static, Result<SseEvent, ModelError>>;
 
-/// How long a stream may be silent. Every byte counts as life, comments and pings, too.
+/// The longest silence of a stream. Every byte counts, also those of comments and pings.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     /// Before its first byte.
@@ -109,7 +109,7 @@ fn content_type(response: &Response) -> String {
     header.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// What `retry-after-ms` asks for, or else `Retry-After`, in seconds or as a date.
+/// The pause of `retry-after-ms`, or else `Retry-After`, in seconds or as a date.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
     let number = |name: &str| value(name)?.parse::<f64>().ok();

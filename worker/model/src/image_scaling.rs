@@ -42,7 +42,7 @@ pub struct Picture {
     pub data: Bytes,
 }
 
-/// Why there is none.
+/// The reason why there is none.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPicture {
     /// The data is no image, or a damaged one.

@@ -79,7 +79,7 @@ struct RenderContext<'a> {
 pub struct ToolSpec {
     /// The canonical (dotted) name.
     pub name: Cow<'static, str>,
-    /// What it does and when to use it.
+    /// Its purpose and when to use it.
     pub description: String,
     /// JSON Schema of its arguments.
     pub input_schema: Value,
@@ -88,9 +88,9 @@ pub struct ToolSpec {
 /// One side's turn.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// What we said: the prompt, or the results of the calls before.
+    /// Our message: the prompt, or the results of the calls before.
     User(Vec<Part>),
-    /// What the model said.
+    /// The model's reply.
     Assistant(AssistantMessage),
 }
 
@@ -121,7 +121,7 @@ pub struct Media {
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: String,
-    /// What the model reads.
+    /// The text that the model reads.
     pub text: String,
     /// Whether the call failed.
     pub is_error: bool,
@@ -146,13 +146,13 @@ pub enum ModelError {
     /// 429: too many requests for this key.
     #[error("the provider limits the rate of requests")]
     RateLimited {
-        /// What `Retry-After` asked for.
+        /// The pause of `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// 5xx, 529 and errors that a provider reports as overload, also in mid-stream.
     #[error("the provider is overloaded or failing: {message}")]
     Unavailable {
-        /// What `Retry-After` asked for.
+        /// The pause of `Retry-After`.
         retry_after: Option<Duration>,
         /// The provider's words, capped.
         message: String,

@@ -6,7 +6,7 @@ use shared::provider::MediaKind;
 
 use crate::{Media, Message, ModelError, Part};
 
-/// What a refusal says that is about files of a kind. A model takes audio less often than PDF, and
+/// Words of a refusal that is about files of a kind. A model takes audio less often than PDF, and
 /// PDF less often than images: the first of them that fits is named by its path from then on.
 const WORDS: [(MediaKind, &[&str]); 3] = [
     (MediaKind::Audio, &["audio"]),
@@ -17,7 +17,7 @@ const WORDS: [(MediaKind, &[&str]); 3] = [
     ),
 ];
 
-/// What a refusal says that may be about any file.
+/// Words of a refusal that may be about any file.
 const WORDS_FOR_ALL: [&str; 7] = [
     "a string",
     "content type",
@@ -36,7 +36,7 @@ pub(super) struct AcceptedMedia {
     audio: bool,
 }
 
-/// How a file goes to a model.
+/// The way in which a file goes to a model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MediaForm {
     /// With its media type.
@@ -49,7 +49,7 @@ pub(super) enum MediaForm {
 }
 
 impl AcceptedMedia {
-    /// What the wire format has, or of that only what is configured.
+    /// The kinds of the wire format, or of those only the configured ones.
     pub(super) fn of(format: &[MediaKind], configured: Option<&[MediaKind]>) -> Self {
         let takes = |kind| {
             format.contains(&kind) && configured.is_none_or(|configured| configured.contains(&kind))
@@ -78,7 +78,7 @@ impl AcceptedMedia {
         }
     }
 
-    /// What is left to show after a refusal of files that were sent; `None` if it is about something
+    /// The media that can still be shown after a refusal of files; `None` if it is about something
     /// else. Each time there is less, so asking until there is nothing to correct ends.
     pub(super) fn corrected(self, error: &ModelError, messages: &[Message]) -> Option<Self> {
         let words = match error {
@@ -115,7 +115,7 @@ impl AcceptedMedia {
 }
 
 impl Media {
-    /// How it goes to a model that takes these.
+    /// The way in which it goes to a model that takes these.
     pub(super) fn form(&self, takes: AcceptedMedia) -> MediaForm {
         match self.best_form() {
             MediaForm::Image(_) if !takes.image => MediaForm::Mention,

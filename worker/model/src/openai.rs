@@ -54,7 +54,7 @@ impl OpenAi {
         }
     }
 
-    /// What is sent for a request.
+    /// The body of a request.
     pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
         let dialect = self.dialect();
         let addressee = RenderContext {

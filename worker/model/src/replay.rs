@@ -97,7 +97,7 @@ pub(super) async fn replay_samples<F: Fold>(fold: impl Fn() -> F, folder: &str) 
     count
 }
 
-/// What was heard, line by line: deltas as far as they are not in the message, then the message.
+/// The recorded reply, line by line: deltas as far as they are not in the message, then the message.
 fn heard(events: Vec<Result<ModelEvent, ModelError>>) -> String {
     let (mut text, mut thoughts) = (String::new(), String::new());
     let mut heard = String::new();

@@ -10,7 +10,7 @@ use crate::http::Events;
 use crate::surrogate::{self, Joiner};
 use crate::{ModelError, ModelEvent, failure};
 
-/// What one wire makes of its events.
+/// The decoder of one wire format's events.
 pub(super) trait Fold: Send {
     /// Takes the data of one event and hands out what it says; [`ModelEvent::Completed`] ends it.
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;

@@ -63,8 +63,8 @@ pub fn stream<'a>(
         reply: model.stream(request),
         tries: 1,
         had_begun: false,
-        text: Shown::default(),
-        reasoning: Shown::default(),
+        text: ShownText::default(),
+        reasoning: ShownText::default(),
         ended: false,
     };
     stream::try_unfold(asking, |mut asking| async move {
@@ -80,8 +80,8 @@ struct Asking<'a> {
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
     tries: u32,
     had_begun: bool,
-    text: Shown,
-    reasoning: Shown,
+    text: ShownText,
+    reasoning: ShownText,
     ended: bool,
 }
 
@@ -146,15 +146,15 @@ fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
     asked + backoff.mul_f64(rand::rng().random_range(0.0..1.0))
 }
 
-/// What was shown of one kind of delta, and how far the current try repeats it.
+/// The text of one kind of delta that was shown, and how far the current try repeats it.
 #[derive(Default)]
-struct Shown {
+struct ShownText {
     text: String,
     repeated: usize,
     diverged: bool,
 }
 
-impl Shown {
+impl ShownText {
     fn rewind(&mut self) {
         self.repeated = 0;
         self.diverged = false;

@@ -131,7 +131,7 @@ fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
     }
 }
 
-/// What a command printed, out of the result of `execute_bash`; other results as they are.
+/// The output of a command, out of the result of `execute_bash`; other results as they are.
 fn printed(result: &str) -> String {
     let reply = match serde_json::from_str::<Value>(result) {
         Ok(reply) if reply.get("stdout").is_some() => reply,

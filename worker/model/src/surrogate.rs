@@ -160,7 +160,7 @@ fn char_of(first: u16, second: u16) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// What the pieces, each a JSON string, show one by one, and at their end.
+    /// The texts that the pieces, each a JSON string, show one by one, and at their end.
     fn shown(pieces: &[&str]) -> Vec<String> {
         let mut joiner = Joiner::default();
         let mut shown: Vec<_> = pieces

@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::spec::{CommandEnd, Limit, SandboxLimits};
 
-/// How the names of commands' cgroups begin. The number of their worker follows.
+/// The prefix of the names of commands' cgroups. The number of their worker follows.
 const COMMAND: &str = "command-";
 /// Processes and threads of a cgroup beyond those that a command may have by its rlimit: there must be room for those
 /// that look after it, whatever it does.
@@ -27,7 +27,7 @@ const SPARE_PROCESSES: u64 = 96;
 const REMOVALS: u32 = 1000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// Where a worker makes the cgroups of its sandboxes.
+/// The place where a worker makes the cgroups of its sandboxes.
 #[derive(Clone)]
 pub(super) struct Cgroups {
     version: Version,
@@ -48,19 +48,19 @@ enum Version {
     V2,
 }
 
-/// Where a cgroup is for each controller: with version 2 both are one.
+/// The path of a cgroup for each controller: with version 2 both are one.
 #[derive(Clone)]
 struct Directories {
     memory: PathBuf,
     pids: PathBuf,
 }
 
-/// What it had counted when the last command ended.
+/// The counts when the last command ended.
 #[derive(Default)]
 struct Counted {
     cpu_micros: u64,
     peak_memory_bytes: u64,
-    /// What was still held: files that the system may forget.
+    /// Memory that was still held: files that the system may drop from its cache.
     memory_bytes: u64,
 }
 
@@ -78,7 +78,7 @@ impl Cgroups {
             .inspect_err(|error| tracing::debug!(%error, "no cgroups of version 1"))
             .ok()?;
         for parent in parents.all() {
-            sweep(parent);
+            remove_left_behind(parent);
         }
         tracing::info!(path = %parents.memory.display(), "commands have cgroups");
         Some(Self {
@@ -146,7 +146,7 @@ fn processes(cgroup: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Removes what workers left that were killed.
-fn sweep(root: &Path) {
+fn remove_left_behind(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else {
         return;
     };
@@ -206,7 +206,7 @@ impl Cgroup {
         }
     }
 
-    /// How a command ended that the kernel killed with all its processes, also the one that would have told.
+    /// The end of a command that the kernel killed with all its processes, also the one that would have reported it.
     pub(super) fn killed(&mut self) -> Option<CommandEnd> {
         let mut ended = CommandEnd {
             exit_code: None,

@@ -13,9 +13,9 @@ use super::spec::{SetupFailed, SetupStep};
 #[derive(Debug, thiserror::Error)]
 #[error("commands cannot be confined on this machine: {reason}\n\n{remedy}")]
 pub struct Unavailable {
-    /// What went wrong.
+    /// The problem.
     pub reason: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -58,7 +58,7 @@ impl Unavailable {
     }
 }
 
-/// What about a host decides.
+/// The properties of a host that decide.
 struct Host {
     container: Option<Container>,
     /// The sysctls that stand in the way, as they would have to be.

@@ -21,12 +21,12 @@ use crate::cgroup::Cgroup;
 use crate::channel;
 use crate::spec::{LauncherReport, SetupFailed};
 
-/// How long all processes of a command may take to die. After that the worker goes on.
+/// The timeout for the death of all processes of a command. After it the worker goes on.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);
 /// Reports of one sandbox that are not read yet: the end of a command, and the end of the sandbox.
 const REPORTS: usize = 2;
 
-/// Why a command did not run.
+/// The reason why a command did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// This machine does not allow it.

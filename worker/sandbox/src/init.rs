@@ -48,7 +48,7 @@ use limit_watchdog::LimitWatchdog;
 use process_set::ProcessSet;
 use supervise::Supervisor;
 
-/// What does not change from sandbox to sandbox.
+/// The constants of all sandboxes.
 struct Prepared {
     layout: Layout,
     confined: BpfProgram,
@@ -114,7 +114,7 @@ impl Handed {
     }
 }
 
-/// What a file without a name holds.
+/// Reads the content of a file without a name.
 fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
     let mut json = Vec::new();
     file.read_to_end(&mut json)?;
@@ -152,7 +152,7 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             libc::EPERM,
         )));
     }
-    let (family, filter, listeners) = match setup.isolation {
+    let (process_set, filter, listeners) = match setup.isolation {
         Isolation::Namespaced => {
             namespace::make()?;
             // Only a child is in the new process namespace, as its first process.
@@ -170,21 +170,21 @@ fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed>
             set_child_subreaper(Some(rustix::process::getpid())).map_err(at(SetupStep::Begin))?;
             rustix::process::chdir("workspace").map_err(at(SetupStep::Begin))?;
             let owns_user = setup.identity.is_some();
-            let family = match isolation {
+            let process_set = match isolation {
                 Isolation::Landlocked if landlock::keep_signals_in() => ProcessSet::Scope,
                 _ => ProcessSet::Descendants { owns_user },
             };
-            (family, &prepared.no_sockets, Vec::new())
+            (process_set, &prepared.no_sockets, Vec::new())
         }
     };
-    let watch = LimitWatchdog::new(&directory, &setup, family, oom_control)
+    let watch = LimitWatchdog::new(&directory, &setup, process_set, oom_control)
         .map_err(at(SetupStep::Limits))?;
     let supervisor = Supervisor {
         control: &control,
         setup: &setup,
         filter,
         watch: Arc::new(watch),
-        family,
+        process_set,
     };
     supervisor.serve(listeners)
 }

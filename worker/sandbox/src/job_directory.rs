@@ -13,7 +13,7 @@ use crate::identity::Identity;
 use crate::job_sandboxes::JobSandboxes;
 use crate::remove::remove_tree;
 
-/// How long the rest of a command may delay the removal of its files.
+/// The longest time that the rest of a command may delay the removal of its files.
 const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The directory of one job: its workspace and its `/tmp`. They are created on first use, because many jobs have no

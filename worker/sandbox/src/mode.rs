@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-/// What the operator wants. Nothing that a client or a model says changes it.
+/// The choice of the operator. Nothing that a client or a model says changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Namespaces, or the worker does not start.
     #[default]
     Required,
-    /// Where there are no namespaces, Landlock; if there is no Landlock, the worker does not start.
+    /// Landlock if there are no namespaces; without Landlock the worker does not start.
     AllowLandlocked,
     /// None: commands run as the worker's own user. For development.
     Off,

@@ -11,7 +11,7 @@ use super::{LaunchError, MemoryFloor, Mode, Sandbox, Unavailable};
 
 /// Much longer than it takes.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What the test prints when all is as it should be.
+/// The output of the test if it succeeds.
 const PASSED: &str = "confined";
 
 /// The best sandbox that the operator wants and this machine has, after an attack on it from inside, in `home`.

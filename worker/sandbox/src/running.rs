@@ -20,7 +20,7 @@ pub struct RunningCommand {
     output: Option<(Receiver, Receiver)>,
     listeners: Vec<TcpListener>,
     sandbox: Option<IdleSandbox>,
-    /// Where the sandbox goes when this is dropped, if it may.
+    /// The pool that gets the sandbox when this is dropped, if it may be reused.
     home: Option<ReuseSlot>,
     is_reusable: bool,
 }

@@ -21,7 +21,7 @@ use crate::memory_floor::MemoryFloor;
 use crate::running::RunningCommand;
 use crate::spec::{Order, SandboxLimits, Setup};
 
-/// What runs commands.
+/// The launcher of commands.
 pub struct Sandbox {
     isolation: Isolation,
     launcher: Launcher,
@@ -36,13 +36,13 @@ pub struct Sandbox {
 
 /// A command for a sandbox.
 pub struct Command<'a> {
-    /// What bash runs.
+    /// The script for bash.
     pub script: &'a str,
     /// Beside the variables that every command has.
     pub environment: Vec<(String, String)>,
     /// A folder of the workspace whose programs come before others of the same name.
     pub programs: Option<&'static str>,
-    /// Where to listen for the worker, inside.
+    /// Addresses inside on which to listen for the worker.
     pub listeners: Vec<std::net::SocketAddr>,
     /// More lines for /etc/hosts.
     pub hosts: String,
@@ -58,10 +58,10 @@ const MAX_KEPT: usize = 32;
 /// The most of a script's standard output that [`Sandbox::run_once`] returns.
 const MAX_PLAIN_OUTPUT_BYTES: u64 = 16 * 1024;
 
-/// Where `node` looks for packages that the machine has, beside those that Debian brings: those of `npm install -g`.
+/// The folders in which `node` finds packages of the machine: those of `npm install -g` and those of Debian.
 pub const NODE_PATH: &str = "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
-/// Where commands find programs.
+/// The search path of commands for programs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that a command sees, whatever the worker's own environment holds.
@@ -93,17 +93,17 @@ impl Sandbox {
         }
     }
 
-    /// How long commands took to start.
+    /// The time that commands took to start.
     pub fn starts(&self) -> Histogram {
         self.starts.clone()
     }
 
-    /// How it confines.
+    /// The kind of isolation.
     pub fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// How the memory of a command is limited.
+    /// The way in which the memory of a command is limited.
     pub fn memory_limit(&self) -> MemoryLimit {
         match self.cgroups {
             Some(_) => MemoryLimit::Enforced,

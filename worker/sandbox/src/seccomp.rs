@@ -211,7 +211,7 @@ fn denied_sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// When the process that looks after the command runs, by its number or as one of its user's.
+/// Calls that reach the supervisor of the command, by its number or as a process of its user.
 fn scheduling() -> Result<Rules, seccompiler::BackendError> {
     let first = |index| argument(index, SeccompCmpOp::Eq, FIRST_PROCESS);
     let which = |which| argument(0, SeccompCmpOp::Eq, which);
@@ -256,7 +256,7 @@ fn all_of(
     SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// What the list cannot say, before it.
+/// The instructions before the list, for rules that it cannot express.
 ///
 /// fallocate(2) takes gigabytes of the disk in no time; without it programs write. Under x32 every call has a second
 /// number, which a list of numbers would miss. And the flags of clone3(2) are

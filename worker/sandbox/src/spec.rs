@@ -10,7 +10,7 @@ use shared::sandbox::Isolation;
 /// A sandbox to be made, for one command after the other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    /// How the command is confined.
+    /// The confinement of the command.
     pub(crate) isolation: Isolation,
     /// The user to become first, where the worker is root.
     pub(crate) identity: Option<u32>,
@@ -18,11 +18,11 @@ pub(crate) struct Setup {
     pub(crate) cgroups: Vec<PathBuf>,
     /// Directories of the host that the command sees beside the usual ones, and cannot change.
     pub(crate) read_only: Vec<PathBuf>,
-    /// Where to listen for the worker, inside.
+    /// Addresses inside on which to listen for the worker.
     pub(crate) listeners: Vec<SocketAddr>,
     /// More lines for /etc/hosts.
     pub(crate) hosts: String,
-    /// What the command may take.
+    /// The limits of the command.
     pub(crate) limits: SandboxLimits,
     /// Available memory of the machine below which commands end, in bytes.
     pub(crate) memory_floor_bytes: u64,
@@ -32,27 +32,27 @@ pub(crate) struct Setup {
 /// reads, if it reads anything.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// What bash runs.
+    /// The script for bash.
     pub(crate) script: String,
     /// All the variables that it sees.
     pub(crate) environment: Vec<(String, String)>,
-    /// What is known of the job's disk.
+    /// The known usage of the job's disk.
     pub(crate) disk: Option<DiskCount>,
 }
 
-/// What the files of a job took when they were last added up. Each of its sandboxes goes on from there.
+/// The usage of a job's files when they were last added up. Each of its sandboxes goes on from there.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct DiskCount {
-    /// When that was, by the monotonic clock of the machine.
+    /// The time of that, by the monotonic clock of the machine.
     pub(crate) at: Duration,
-    /// How long it took to add them up.
+    /// The time it took to add them up.
     pub(crate) took: Duration,
     pub(crate) bytes: u64,
-    /// What the disk had left.
+    /// The free space of the disk.
     pub(crate) free_bytes: u64,
 }
 
-/// What a command may take of the machine, beside its time and its output.
+/// The limits of a command, beside its time and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxLimits {
     /// Processes and threads at once.
@@ -86,7 +86,7 @@ impl SandboxLimits {
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
-/// What comes back, in order: `Ready`, and when a command was ordered, `CommandEnd`; or `Failed` instead of either.
+/// The replies, in order: `Ready`, and when a command was ordered, `CommandEnd`; or `Failed` instead of either.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum LauncherReport {
     /// Everything is set up. The listeners' descriptors come along.
@@ -98,7 +98,7 @@ pub(crate) enum LauncherReport {
         ended: CommandEnd,
         /// Whether the sandbox is as new and waits for another command.
         is_reusable: bool,
-        /// What is known of the job's disk now.
+        /// The known usage of the job's disk now.
         disk: Option<DiskCount>,
     },
 }
@@ -109,7 +109,7 @@ pub(crate) enum LauncherReport {
 pub struct SetupFailed {
     /// The step that failed.
     pub step: SetupStep,
-    /// What the kernel said.
+    /// The error of the kernel.
     pub errno: i32,
 }
 

@@ -4,6 +4,7 @@ use shared::db::{self, Pool};
 use shared::event::{EventData, ToolCompleted};
 use shared::job::{Job, JobResult};
 
+use super::outcome::AttemptOutcome;
 use crate::transcript::Transcript;
 
 /// The result of a job if it ended now.
@@ -16,8 +17,25 @@ pub(super) struct PartialResult {
 }
 
 impl PartialResult {
+    /// The result that goes with an outcome: that of the attempt's own loop, or else the one that `read` finds. If it
+    /// cannot be read, that is the outcome. A lost attempt writes nothing and reads nothing.
+    pub(super) async fn for_outcome(
+        outcome: AttemptOutcome,
+        transcript: Option<Transcript>,
+        read: impl AsyncFnOnce() -> db::Result<Self>,
+    ) -> (Self, AttemptOutcome) {
+        match (&outcome, transcript) {
+            (AttemptOutcome::Lost, _) => (Self::default(), outcome),
+            (_, Some(transcript)) => (Self::of(transcript), outcome),
+            (_, None) => match read().await {
+                Ok(partial) => (partial, outcome),
+                Err(error) => (Self::default(), AttemptOutcome::Internal(error.into())),
+            },
+        }
+    }
+
     /// The result of the attempt's own loop.
-    pub(super) fn of(mut transcript: Transcript) -> Self {
+    fn of(mut transcript: Transcript) -> Self {
         let calls = transcript.give_up();
         let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
         Self {
@@ -37,5 +55,24 @@ impl PartialResult {
             unanswered: db::event::list_unanswered(&mut connection, job.id).await?,
             result: progress.into_result(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lost_attempt_stays_lost_when_the_database_is_out_of_reach() {
+        let after = async |outcome| {
+            let read = async || Err(db::Error::PoolClosed);
+            PartialResult::for_outcome(outcome, None, read).await.1
+        };
+        assert!(matches!(
+            after(AttemptOutcome::Lost).await,
+            AttemptOutcome::Lost
+        ));
+        let drained = after(AttemptOutcome::Drained).await;
+        assert!(matches!(drained, AttemptOutcome::Internal(_)));
     }
 }

@@ -130,7 +130,8 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
             "sends a mail: when the text, the files and the recipients are certain."
         }
         ToolName::ReadEmail => "lists and reads mails: for what others have written.",
-        ToolName::SqlQuery => "asks a database: for data as rows of JSON.",
+        ToolName::SqlQuery => "asks a SQLite file: for data as rows of JSON.",
+        ToolName::ReadTable => "reads a table of a Supabase project: for its rows as JSON.",
         ToolName::SetOutput(kind) => {
             let kind = kind.as_str();
             return format!("gives a finished file of kind {kind} to the person who asked.").into();

@@ -4,13 +4,13 @@ mod browser;
 mod call;
 mod command;
 mod context;
+mod database;
 mod file;
 mod mail;
 pub mod mcp;
 mod python;
 mod set_output;
 mod shell;
-mod sql;
 mod web;
 
 use shared::secret::SecretNeed;
@@ -20,11 +20,11 @@ pub use call::{Call, Done, Tool, ToolError, blocking};
 pub use context::{EventSink, LeaseLost, PROGRAMS_FOLDER, SKILL_FOLDER, ToolContext};
 
 use browser::BrowserTool;
+use database::{ReadTable, SqlQuery};
 use file::{FileEdit, FileList, FileRead, FileWrite};
 use mail::{ReadEmail, SendEmail};
 use set_output::SetOutput;
 use shell::{ExecuteBash, ShellExec};
-use sql::SqlQuery;
 use web::{HttpRequest, WebFetch};
 
 /// The tool of that name, for a job that may send those secrets.
@@ -38,7 +38,8 @@ pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::FileList => Box::new(FileList),
         ToolName::WebFetch => Box::new(WebFetch),
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
-        ToolName::SqlQuery => Box::new(SqlQuery::new(secrets)),
+        ToolName::SqlQuery => Box::new(SqlQuery),
+        ToolName::ReadTable => Box::new(ReadTable),
         ToolName::Browser => Box::new(BrowserTool::Open),
         ToolName::TakeScreenshot => Box::new(BrowserTool::Screenshot),
         ToolName::DomSearch => Box::new(BrowserTool::Search),

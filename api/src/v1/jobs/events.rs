@@ -4,7 +4,7 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path};
 use serde::Deserialize;
 use shared::db::{self, Pool};
-use shared::event::{Event, EventData};
+use shared::event::{Event, EventData, EventKind};
 use shared::id::JobId;
 use utoipa::IntoParams;
 
@@ -58,7 +58,10 @@ pub(crate) async fn list_events(
         limit,
         types,
     } = query.into_inner();
-    let after = cursor::parse(cursor.as_deref())?.or(after).unwrap_or(0);
+    let after = match cursor::parse(cursor.as_deref())? {
+        Some(cursor) => cursor,
+        None => cursor::after(after)?,
+    };
     let limit = match limit.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => limit,
         _ => {
@@ -73,18 +76,16 @@ pub(crate) async fn list_events(
     Ok(Json(Page::of(events, limit, |event| event.seq.to_string())))
 }
 
-fn parse_types(list: &str) -> Result<Vec<String>, ApiError> {
-    let types: Vec<_> = list
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    let known: Vec<_> = EventData::TYPES.iter().map(|known| known.name).collect();
-    match types.iter().find(|name| !known.contains(name)) {
-        Some(name) => Err(ApiError::Malformed(format!(
-            "`types`: there is no event type `{name}`; there are: {}",
-            known.join(", ")
-        ))),
-        None => Ok(types.into_iter().map(str::to_owned).collect()),
-    }
+fn parse_types(list: &str) -> Result<Vec<EventKind>, ApiError> {
+    let names = list.split(',').map(str::trim);
+    let types = names.filter(|name| !name.is_empty()).map(|name| {
+        EventKind::parse(name).ok_or_else(|| {
+            let known: Vec<_> = EventData::TYPES.iter().map(|known| known.name).collect();
+            ApiError::Malformed(format!(
+                "`types`: there is no event type `{name}`; there are: {}",
+                known.join(", ")
+            ))
+        })
+    });
+    types.collect()
 }

@@ -13,7 +13,7 @@ use shared::skill::{Catalog, Network};
 
 use super::response::JobResponse;
 use super::submit::{Key, Submitted, Submitter, digest};
-use super::{find, find_request, not_finished};
+use super::{find, not_finished, readable};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
@@ -82,7 +82,7 @@ pub(crate) async fn retry_job(
 
 /// A new job with the stored request of that one.
 async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, ApiError> {
-    let mut request = find_request(pool, tenant, before.id).await?;
+    let mut request = readable(db::job::get_request(pool, tenant, before.id).await?)?;
     request.origin = None;
     let digest = hex::encode(digest(&request)?);
     request.origin = Origin::current();
@@ -116,7 +116,7 @@ async fn needs(
     request: &JobRequest,
     pool: &Pool,
     tenant: TenantId,
-) -> sqlx::Result<Needs> {
+) -> db::Result<Needs> {
     if let (Some(skill), Some(version)) = (&job.skill, job.skill_version) {
         // Its version is there as long as the job is.
         let needs = db::skill::get_needs(pool, tenant, skill, version).await?;

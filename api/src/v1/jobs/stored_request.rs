@@ -4,7 +4,7 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::db::Pool;
+use shared::db::{self, Pool};
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId, JobId};
 use shared::job::Input;
@@ -12,7 +12,7 @@ use shared::limits::Limits;
 use shared::model_name::ModelName;
 use utoipa::ToSchema;
 
-use super::{find, find_request};
+use super::{find, readable};
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
@@ -101,7 +101,8 @@ pub(crate) async fn get_job_request(
     job: Path<JobId>,
 ) -> Result<Json<StoredRequest>, ApiError> {
     let job = find(&pool, caller.tenant, *job).await?;
-    let request = find_request(&**pool, caller.tenant, job.id).await?;
+    let request = db::job::get_request(&**pool, caller.tenant, job.id).await?;
+    let request = readable(request)?;
     Ok(Json(StoredRequest {
         skill: job.skill,
         agent: job.agent,

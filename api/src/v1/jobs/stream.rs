@@ -10,8 +10,9 @@ use utoipa::IntoParams;
 
 use super::find;
 use crate::auth::Caller;
+use crate::cursor;
 use crate::event_schema::EventSchema;
-use crate::follower::{Follower, Shown};
+use crate::follower::{Follower, StreamFilter};
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
 use crate::problem::{ApiError, Problem};
@@ -63,7 +64,7 @@ pub(crate) async fn stream_job(
 ) -> Result<HttpResponse, ApiError> {
     let after = match last_event_id(&request)? {
         Some(seq) => seq,
-        None => query.after.unwrap_or(0),
+        None => cursor::after(query.after)?,
     };
     let job = find(&pool, caller.tenant, *job).await?;
     let has = db::event::list(&**pool, job.id, after.saturating_sub(1), &[], 1).await?;
@@ -81,7 +82,7 @@ pub(crate) async fn stream_job(
         }
     }
     let follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, after);
-    let shown = Shown {
+    let shown = StreamFilter {
         deltas: query.deltas.unwrap_or(true),
         names: query.event_names.unwrap_or(true),
     };

@@ -14,7 +14,7 @@ use shared::whole::Whole;
 use utoipa::ToSchema;
 
 use super::request::instant;
-use super::{check_metadata, find_request, show};
+use super::{check_metadata, readable, show};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::number;
@@ -75,7 +75,7 @@ pub(crate) async fn update_job(
     let mut transaction = pool.begin().await?;
     // A worker that claims the job waits for this lock, and then sees the change.
     db::run::lock(&mut transaction, tenant, job).await?;
-    let request = find_request(&mut *transaction, tenant, job).await?;
+    let request = readable(db::job::get_request(&mut *transaction, tenant, job).await?)?;
     let updated = db::job::update_queued(&mut transaction, tenant, job, &request, &change).await?;
     transaction.commit().await?;
     if !updated {

@@ -114,7 +114,7 @@ async fn put(
     skill: &Skill,
     document: &str,
     digest: &str,
-) -> sqlx::Result<Put> {
+) -> db::Result<Put> {
     let mut transaction = pool.begin().await?;
     let put = db::skill::put(&mut transaction, tenant, skill, document, digest).await?;
     transaction.commit().await?;

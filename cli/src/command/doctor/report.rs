@@ -12,7 +12,7 @@ use worker::sandbox::{MemoryFloor, Mode};
 use crate::args::Sandbox as SandboxOptions;
 use crate::client::Client;
 use crate::postgres;
-use crate::service::Place;
+use crate::service::ServiceFile;
 
 /// The state of the service or of this machine.
 pub(super) struct DoctorReport {
@@ -57,8 +57,8 @@ struct SkillView {
 
 impl DoctorReport {
     /// Asks the running service.
-    pub(super) async fn in_service(place: &Place) -> anyhow::Result<Self> {
-        let client = Client::new(&place.url, &place.api_key)?;
+    pub(super) async fn in_service(file: &ServiceFile) -> anyhow::Result<Self> {
+        let client = Client::new(&file.url, &file.api_key)?;
         let workers: Vec<Worker> =
             serde_json::from_value(client.list("/v1/workers", &[], None).await?.into())?;
         let skills: Vec<SkillView> =
@@ -74,7 +74,7 @@ impl DoctorReport {
             memory_limit: worker.memory_limit,
         });
         Ok(Self {
-            service: Some(place.url.clone()),
+            service: Some(file.url.clone()),
             database: match ready {
                 Ok(()) => Ok("answers".to_owned()),
                 Err(error) => Err(format!("{error:#}")),

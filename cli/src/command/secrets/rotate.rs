@@ -108,7 +108,7 @@ async fn reseal(
     pool: &Pool,
     keys: &MasterKeys,
     secret: &SealedSecret,
-) -> sqlx::Result<Result<(), String>> {
+) -> db::Result<Result<(), String>> {
     let value = match keys.open(secret.tenant, &secret.name, &secret.sealed) {
         Ok(value) => value,
         Err(error) => return Ok(Err(error.to_string())),

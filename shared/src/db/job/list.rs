@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use sqlx::PgExecutor;
 use sqlx::types::Json;
+use sqlx::{PgExecutor, query};
 
 use super::Row;
 use crate::id::{ConversationId, JobId, TenantId};
@@ -61,6 +61,41 @@ impl Filter {
     }
 }
 
+/// A query of the tenant's jobs that a filter lets through, its states aside. Its parameters are `$1` to `$10`; `$tail`
+/// has those after them.
+macro_rules! filtered {
+    ($query:ident!($head:literal, $tail:literal), $tenant:expr, $filter:expr, $($more:expr),+ $(,)?) => {{
+        let metadata = [0, 1, 2].map(|place| $filter.metadata(place));
+        $query!(
+            $head
+                + r#"
+                where job.tenant_id = $1
+                  and ($2::text is null or job.skill = $2)
+                  and ($3::text is null or job.agent = $3)
+                  and ($4::uuid is null or job.conversation_id = $4)
+                  and ($5::text is null or job.external_id = $5)
+                  and ($6::timestamptz is null or job.created_at >= $6 and job.id >= first_job_id($6 - interval '1 day'))
+                  and ($7::timestamptz is null or job.created_at < $7 and job.id < first_job_id($7 + interval '1 day'))
+                  and ($8::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($8::jsonb[]))
+                  and ($9::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($9::jsonb[]))
+                  and ($10::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($10::jsonb[]))
+                "#
+                + $tail,
+            $tenant.0,
+            $filter.skill,
+            $filter.agent,
+            $filter.conversation.map(|id| id.0),
+            $filter.external_id,
+            $filter.created_after,
+            $filter.created_before,
+            metadata[0].as_deref(),
+            metadata[1].as_deref(),
+            metadata[2].as_deref(),
+            $($more),+
+        )
+    }};
+}
+
 /// The tenant's jobs before `before`, the newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
@@ -70,39 +105,23 @@ pub async fn list(
     limit: i64,
 ) -> sqlx::Result<Vec<Job>> {
     let statuses = filter.statuses();
-    let metadata = [0, 1, 2].map(|place| filter.metadata(place));
-    let rows = select_jobs!(
-        r#"
-        where job.tenant_id = $1
-          and ($2::uuid is null or job.id < $2)
-          and ($3::text is null or job.skill = $3)
-          and ($4::text is null or job.agent = $4)
-          and ($5::text[] is null or coalesce(
-              job_end.outcome::text,
-              case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
-          ) = any($5))
-          and ($6::uuid is null or job.conversation_id = $6)
-          and ($7::text is null or job.external_id = $7)
-          and ($8::timestamptz is null or job.created_at >= $8 and job.id >= first_job_id($8 - interval '1 day'))
-          and ($9::timestamptz is null or job.created_at < $9 and job.id < first_job_id($9 + interval '1 day'))
-          and ($10::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($10::jsonb[]))
-          and ($11::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($11::jsonb[]))
-          and ($12::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($12::jsonb[]))
-        order by job.id desc
-        limit $13
-        "#,
-        tenant.0,
+    let rows = filtered!(
+        select_jobs!(
+            "",
+            r#"
+            and ($11::uuid is null or job.id < $11)
+            and ($12::text[] is null or coalesce(
+                job_end.outcome::text,
+                case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
+            ) = any($12))
+            order by job.id desc
+            limit $13
+            "#
+        ),
+        tenant,
+        filter,
         before.map(|id| id.0),
-        filter.skill,
-        filter.agent,
         statuses.as_deref(),
-        filter.conversation.map(|id| id.0),
-        filter.external_id,
-        filter.created_after,
-        filter.created_before,
-        metadata[0].as_deref(),
-        metadata[1].as_deref(),
-        metadata[2].as_deref(),
         limit,
     )
     .fetch_all(db)
@@ -116,43 +135,28 @@ pub async fn count(
     tenant: TenantId,
     filter: &Filter,
 ) -> sqlx::Result<BTreeMap<String, i64>> {
-    let metadata = [0, 1, 2].map(|place| filter.metadata(place));
-    let rows = sqlx::query!(
-        r#"
-        select status as "status!", count(*) as "count!"
-        from (
-            select coalesce(
-                job_end.outcome::text,
-                case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
-            ) as status
-            from job
-            left join run on run.job_id = job.id
-            left join job_end on job_end.job_id = job.id
-            where job.tenant_id = $1
-              and ($2::text is null or job.skill = $2)
-              and ($3::text is null or job.agent = $3)
-              and ($4::uuid is null or job.conversation_id = $4)
-              and ($5::text is null or job.external_id = $5)
-              and ($6::timestamptz is null or job.created_at >= $6 and job.id >= first_job_id($6 - interval '1 day'))
-              and ($7::timestamptz is null or job.created_at < $7 and job.id < first_job_id($7 + interval '1 day'))
-              and ($8::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($8::jsonb[]))
-              and ($9::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($9::jsonb[]))
-              and ($10::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($10::jsonb[]))
-            order by job.id desc
-            limit $11
-        ) as newest
-        group by status
-        "#,
-        tenant.0,
-        filter.skill,
-        filter.agent,
-        filter.conversation.map(|id| id.0),
-        filter.external_id,
-        filter.created_after,
-        filter.created_before,
-        metadata[0].as_deref(),
-        metadata[1].as_deref(),
-        metadata[2].as_deref(),
+    let rows = filtered!(
+        query!(
+            r#"
+            select status as "status!", count(*) as "count!"
+            from (
+                select coalesce(
+                    job_end.outcome::text,
+                    case run.state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end
+                ) as status
+                from job
+                left join run on run.job_id = job.id
+                left join job_end on job_end.job_id = job.id
+            "#,
+            r#"
+                order by job.id desc
+                limit $11
+            ) as newest
+            group by status
+            "#
+        ),
+        tenant,
+        filter,
         MAX_COUNTED,
     )
     .fetch_all(db)

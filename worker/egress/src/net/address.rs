@@ -8,11 +8,14 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// The reason why a URL is not permitted.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The scheme is neither `http` nor `https`, or there is no host.
+    /// The URL cannot be read, or has no host.
     #[error("it is not an http or https URL")]
     NotHttp,
+    /// The scheme is neither `http` nor `https`.
+    #[error("the scheme `{0}` is neither http nor https")]
+    Scheme(String),
     /// The address is private, and the operator did not open its network.
     #[error("its address is not public")]
     NotPublic,
@@ -38,7 +41,7 @@ impl AddressPolicy {
     /// Checks the scheme of a URL, and its host if that is an address. Names are checked when they are resolved.
     pub fn permits_url(&self, url: &Url) -> Result<(), AddressError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(AddressError::NotHttp);
+            return Err(AddressError::Scheme(url.scheme().to_owned()));
         }
         let host = url.host_str().ok_or(AddressError::NotHttp)?;
         match host.trim_matches(['[', ']']).parse::<IpAddr>() {

@@ -121,12 +121,12 @@ pub async fn get(client: &FetchClient, url: &str) -> Result<Fetched, FetchError>
     })
 }
 
-/// Our own refusal, wherever it was wrapped on its way.
+/// Our own refusal, which the client wraps, or a failure of the transport.
 fn transport(error: reqwest::Error) -> FetchError {
     let mut source = std::error::Error::source(&error);
     while let Some(cause) = source {
-        if let Some(AddressError::NotPublic) = cause.downcast_ref() {
-            return AddressError::NotPublic.into();
+        if let Some(refusal) = cause.downcast_ref::<AddressError>() {
+            return refusal.clone().into();
         }
         source = cause.source();
     }

@@ -8,7 +8,7 @@ use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
 use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
-/// How many user messages at the end carry a cache marker: the last writes the cache, the one before
+/// The number of user messages at the end that carry a cache marker: the last writes the cache, the one before
 /// finds what the call before has written. With those of the tools and of the system prompt, which
 /// other jobs may share, these are the four that the API allows.
 const MARKED_MESSAGES: usize = 2;

@@ -24,7 +24,7 @@ struct Draft {
 }
 
 impl Calls {
-    /// How many there are.
+    /// The number of calls.
     pub(super) fn len(&self) -> usize {
         self.drafts.len()
     }

@@ -103,7 +103,7 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-/// What is not of the expected type is left out: no reply is lost for its trimmings.
+/// Leaves out values of an unexpected type: no reply is lost for them.
 fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -9,7 +9,7 @@ use shared::message::Block;
 /// The fields of a message in which servers send thoughts, and take them back.
 const FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
-/// What else than its text belongs to the thoughts of one reply.
+/// The parts of the thoughts of one reply beside their text.
 #[derive(Default)]
 pub(super) struct Thought {
     /// The field in which the text came.

@@ -46,7 +46,7 @@ pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Re
     fs::write(directories.pids.join("pids.max"), processes.to_string())
 }
 
-/// Where the cgroup of this process is for that controller, in the words of cgroups(7) and proc_pid_mountinfo(5).
+/// The path of the cgroup of this process for that controller, in the words of cgroups(7) and proc_pid_mountinfo(5).
 fn own(cgroups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
     let has = |list: &str| list.split(',').any(|it| it == controller);
     let path = cgroups.lines().find_map(|line| {

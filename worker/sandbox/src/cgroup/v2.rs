@@ -12,11 +12,12 @@ use crate::spec::SandboxLimits;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Where the processes of the subtree live that are no command's: only the leaves of a subtree have any.
+/// The cgroup of the subtree's processes that are no command's: only the leaves of a subtree have any.
 const LEAF: &str = "skillet";
 /// Their share of busy processors: that of ten commands.
 const LEAF_WEIGHT: &str = "1000";
-/// What systemd marks the cgroups with that it leaves to others: one name since version 251, one, for root, before.
+/// The attributes by which systemd marks cgroups that it leaves to others: the first since version 251, the second, for
+/// root, before.
 const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
 /// Rounds in which processes that are being made while others are moved are caught.
 const MOVES: u32 = 10;

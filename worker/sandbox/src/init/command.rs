@@ -49,7 +49,7 @@ impl Ordered {
         }))
     }
 
-    /// What is known of the job's disk.
+    /// The known usage of the job's disk.
     pub(super) fn disk(&self) -> Option<DiskCount> {
         self.order.disk
     }
@@ -118,8 +118,8 @@ fn redirect(ordered: &Ordered) -> io::Result<()> {
     Ok(())
 }
 
-/// When memory runs out, the command goes before the worker. If this process is root, the command cannot undo it
-/// (proc_pid_oom_score_adj(5)).
+/// Makes the kernel kill the command before the worker when memory runs out. If this process is root, the command
+/// cannot undo it (proc_pid_oom_score_adj(5)).
 pub(super) fn go_first() -> io::Result<()> {
     // Our own file in /proc is ours only so.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;

@@ -30,14 +30,14 @@ impl Disk {
     pub(super) fn new(
         job: &OwnedFd,
         limits: SandboxLimits,
-        family: ProcessSet,
+        process_set: ProcessSet,
     ) -> io::Result<Self> {
         let open = |place: &str| {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(job, place, flags, Mode::empty())
         };
         // Inside, `..` leads no further than the command itself gets.
-        let places = match family {
+        let places = match process_set {
             ProcessSet::Namespace => ["/workspace", "/tmp"],
             ProcessSet::Scope | ProcessSet::Descendants { .. } => ["workspace", "tmp"],
         };
@@ -65,7 +65,7 @@ impl Disk {
         }
     }
 
-    /// What was found when the files were last added up.
+    /// The result of the last time that the files were added up.
     pub(super) fn last(&self) -> Option<DiskCount> {
         *self.locked()
     }
@@ -153,8 +153,8 @@ mod tests {
             disk_entries: 20,
             ..SandboxLimits::DEFAULT
         };
-        let family = ProcessSet::Descendants { owns_user: false };
-        let disk = Disk::new(&directory, limits, family).unwrap();
+        let process_set = ProcessSet::Descendants { owns_user: false };
+        let disk = Disk::new(&directory, limits, process_set).unwrap();
         (job, disk)
     }
 

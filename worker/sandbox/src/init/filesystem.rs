@@ -17,12 +17,12 @@ use rustix::process::{chdir, pivot_root};
 use super::at;
 use crate::spec::{Setup, SetupFailed, SetupStep};
 
-/// What the command's user is called inside.
+/// The name of the command's user inside.
 pub(super) const USER: u32 = 1000;
 
-/// Where the new root is built. Every system has it, and we cover it in our own namespace only.
+/// The directory where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
-/// What programs need beside /usr. None of it is a secret of this machine.
+/// Paths that programs need beside /usr. None of it is a secret of this machine.
 const READ_ONLY: [&str; 27] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
@@ -66,7 +66,7 @@ const OWN: [&str; 9] = [
     "/var",
     "/workspace",
 ];
-/// What programs expect, and where it is.
+/// Symbolic links that programs expect, and their targets.
 const LINKS: [(&str, &str); 5] = [
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -78,7 +78,7 @@ const LINKS: [(&str, &str); 5] = [
 const MASKED: [&str; 2] = ["/proc/cmdline", "/proc/config.gz"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// What a command may read of this machine, beside what the operator adds.
+/// Paths of this machine that a command may read, beside those that the operator adds.
 pub(super) fn shown() -> impl Iterator<Item = &'static str> {
     ["/usr"].into_iter().chain(SYSTEM).chain(READ_ONLY)
 }
@@ -95,7 +95,7 @@ pub(super) fn devices() -> impl Iterator<Item = PathBuf> {
 
 const HIDDEN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
-/// What of this machine is there to be shown, looked up once for all commands.
+/// The paths of this machine that are shown, looked up once for all commands.
 pub(super) struct Layout {
     /// In the order in which they must be made.
     directories: Vec<PathBuf>,
@@ -263,7 +263,7 @@ fn restrict(target: &Path, more: u64) -> io::Result<()> {
     }
 }
 
-/// What programs ask about users, hosts and names.
+/// Writes the files that name users and hosts.
 fn own_files(hosts: &str) -> io::Result<()> {
     let passwd =
         format!("root:x:0:0::/:/usr/sbin/nologin\nsandbox:x:{USER}:{USER}::/workspace:/bin/bash\n");

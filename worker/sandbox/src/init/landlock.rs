@@ -13,7 +13,7 @@ use rustix::process::{getppid, test_kill_process};
 use super::{at, filesystem};
 use crate::spec::{SetupFailed, SetupStep};
 
-/// What it is asked for; an older kernel gives what it has.
+/// The requested version; an older kernel gives what it has.
 const NEWEST: ABI = ABI::V6;
 /// Below this not even files can be confined whole.
 const OLDEST: ABI = ABI::V2;
@@ -68,7 +68,7 @@ fn ruleset(read_only: &[PathBuf]) -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// What is not there needs no permission.
+/// Skips paths that do not exist.
 fn allow(
     ruleset: landlock::RulesetCreated,
     path: PathBuf,

@@ -20,7 +20,7 @@ use super::process_set::ProcessSet;
 use super::unlinked_usage;
 use crate::spec::{DiskCount, Limit, SandboxLimits, Setup};
 
-/// How often a command is looked at,
+/// The interval at which a command is checked,
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 /// and when the machine may soon be out of memory.
 const SHORT_INTERVAL: Duration = Duration::from_millis(100);
@@ -32,17 +32,17 @@ pub(super) struct LimitWatchdog {
     disk: Disk,
     limits: SandboxLimits,
     memory_floor_bytes: u64,
-    family: ProcessSet,
+    process_set: ProcessSet,
     isolation: Isolation,
     /// A cgroup keeps the limit on memory better.
     has_cgroup: bool,
-    /// What a cgroup of version 1 says of it: there the kernel kills one process, and not all.
+    /// The kills that a cgroup of version 1 reports: there the kernel kills one process, and not all.
     oom_control: Option<File>,
     reached: OnceLock<Limit>,
     peak_memory_bytes: AtomicU64,
 }
 
-/// Where the kernel says that it killed someone in a cgroup of version 1. It is opened while it is in sight.
+/// The file in which the kernel counts kills in a cgroup of version 1. It is opened while it is in sight.
 pub(super) fn oom_control(setup: &Setup) -> Option<File> {
     let open = |cgroup: &std::path::PathBuf| File::open(cgroup.join("memory.oom_control")).ok();
     setup.cgroups.iter().find_map(open)
@@ -53,14 +53,14 @@ impl LimitWatchdog {
     pub(super) fn new(
         job: &OwnedFd,
         setup: &Setup,
-        family: ProcessSet,
+        process_set: ProcessSet,
         oom_control: Option<File>,
     ) -> io::Result<Self> {
         Ok(Self {
-            disk: Disk::new(job, setup.limits, family)?,
+            disk: Disk::new(job, setup.limits, process_set)?,
             limits: setup.limits,
             memory_floor_bytes: setup.memory_floor_bytes,
-            family,
+            process_set,
             isolation: setup.isolation,
             has_cgroup: !setup.cgroups.is_empty(),
             oom_control,
@@ -89,7 +89,7 @@ impl LimitWatchdog {
                     Some(limit) if !self.is_deadly(limit) => drop(self.reached.set(limit)),
                     Some(limit) => {
                         let _ = self.reached.set(limit);
-                        self.family.kill();
+                        self.process_set.kill();
                     }
                     None => {}
                 }
@@ -118,7 +118,7 @@ impl LimitWatchdog {
         match limit {
             Limit::FileSize => false,
             // Only in a namespace do they count alone.
-            Limit::Processes => self.family != ProcessSet::Namespace,
+            Limit::Processes => self.process_set != ProcessSet::Namespace,
             _ => true,
         }
     }
@@ -129,9 +129,9 @@ impl LimitWatchdog {
     }
 
     fn look(&self, shell: Pid, floor: &mut Floor) -> Option<Limit> {
-        let members = self.family.members();
+        let members = self.process_set.members();
         let processes: Vec<_> = members.into_iter().filter_map(Process::look).collect();
-        let unlinked = unlinked_usage::measure(&processes, self.family);
+        let unlinked = unlinked_usage::measure(&processes, self.process_set);
         let held = memory::held_bytes(&processes, &unlinked, self.limits.memory_bytes);
         self.peak_memory_bytes.fetch_max(held, Ordering::Relaxed);
         let is_over = if self.has_cgroup {

@@ -5,9 +5,9 @@ use std::fs;
 use super::process::{self, Process};
 use super::unlinked_usage::UnlinkedUsage;
 
-/// What processes hold, each page counted once, in bytes. That is dear to find out, so first each page is counted for
-/// everyone who has it, which may be as many as `enough`.
-pub(super) fn held_bytes(processes: &[Process], unnamed: &UnlinkedUsage, enough: u64) -> u64 {
+/// The memory of processes in bytes, each page counted once. That is slow to find out, so first each page is counted
+/// for every process that has it, which may be as many as `enough`.
+pub(super) fn held_bytes(processes: &[Process], unlinked: &UnlinkedUsage, enough: u64) -> u64 {
     let sum = |held: &dyn Fn(&Process) -> (u64, u64)| {
         let (mut own, mut shared) = (0, 0);
         for process in processes {
@@ -16,7 +16,7 @@ pub(super) fn held_bytes(processes: &[Process], unnamed: &UnlinkedUsage, enough:
             shared += held.1;
         }
         // What is mapped and open at once is one and the same.
-        own + shared.max(unnamed.memory_bytes)
+        own + shared.max(unlinked.memory_bytes)
     };
     let whole = |process: &Process| (process.status.own_bytes, process.status.shared_bytes);
     let rough = sum(&whole);
@@ -30,7 +30,7 @@ pub(super) fn held_bytes(processes: &[Process], unnamed: &UnlinkedUsage, enough:
 /// The memory of the machine that is left to its other programs.
 pub(super) struct Floor {
     bytes: u64,
-    /// How often in succession less than that was available.
+    /// The number of successive times that less than that was available.
     low_looks: u32,
     is_near: bool,
 }
@@ -74,7 +74,7 @@ impl Floor {
     }
 }
 
-/// What programs can have before the machine has none (proc_meminfo(5)).
+/// The memory that programs can have before the machine has none (proc_meminfo(5)).
 fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     process::number(&text, "MemAvailable:").map(|kib| kib * 1024)

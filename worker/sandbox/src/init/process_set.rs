@@ -14,7 +14,7 @@ const ROUNDS: usize = 50;
 /// Between two attempts to end those that were made meanwhile.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Which processes are the command's, seen from the one that looks after them.
+/// The rule for which processes are the command's, seen from their supervisor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessSet {
     /// All that are in sight: it is the first of a process namespace.
@@ -107,12 +107,12 @@ fn descendants(all: &[Pid]) -> Vec<Pid> {
         .iter()
         .filter_map(|id| Some((*id, process::parent(*id)?)))
         .collect();
-    let mut family = HashSet::from([getpid()]);
+    let mut descendants = HashSet::from([getpid()]);
     let mut members = Vec::new();
     loop {
         let before = members.len();
         for (id, parent) in &parents {
-            if family.contains(parent) && family.insert(*id) {
+            if descendants.contains(parent) && descendants.insert(*id) {
                 members.push(*id);
             }
         }

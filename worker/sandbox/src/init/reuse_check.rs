@@ -21,7 +21,7 @@ pub(super) struct ReuseCheck {
     confined: Option<Confined>,
 }
 
-/// What the next command inherits from this process, and the last could change, being of the same user.
+/// The properties of this process that the last command could change, being of the same user, and the next inherits.
 #[derive(PartialEq, Eq)]
 struct Inherited {
     processors: CpuSet,
@@ -30,7 +30,7 @@ struct Inherited {
     io_priority: i64,
 }
 
-/// What is in the namespaces.
+/// The content of the namespaces.
 #[derive(PartialEq, Eq)]
 struct Confined {
     /// Shared memory, queues and semaphores of System V (proc_sysvipc(5)).
@@ -51,10 +51,10 @@ const IO_OF_PROCESS: libc::c_int = 1;
 
 impl ReuseCheck {
     /// Looks; `None` if something cannot be seen.
-    pub(super) fn look(family: ProcessSet) -> Option<Self> {
+    pub(super) fn look(process_set: ProcessSet) -> Option<Self> {
         Some(Self {
             inherited: Inherited::look().ok()?,
-            confined: match family {
+            confined: match process_set {
                 ProcessSet::Namespace => Some(Confined::look()?),
                 ProcessSet::Scope | ProcessSet::Descendants { .. } => None,
             },

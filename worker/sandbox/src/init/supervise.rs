@@ -22,16 +22,16 @@ use super::{at, command, exit, report};
 use crate::channel;
 use crate::spec::{CommandEnd, LauncherReport, Limit, Setup, SetupFailed, SetupStep};
 
-/// What bash says of a program that grew a file too large: 128 and SIGXFSZ.
+/// The exit code of bash for a program that grew a file too large: 128 and SIGXFSZ.
 const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
 
-/// What it takes to run a command in this sandbox.
+/// The resources to run a command in this sandbox.
 pub(super) struct Supervisor<'a> {
     pub(super) control: &'a OwnedFd,
     pub(super) setup: &'a Setup,
     pub(super) filter: &'a BpfProgram,
     pub(super) watch: Arc<LimitWatchdog>,
-    pub(super) family: ProcessSet,
+    pub(super) process_set: ProcessSet,
 }
 
 impl Supervisor<'_> {
@@ -40,7 +40,7 @@ impl Supervisor<'_> {
     pub(super) fn serve(self, listeners: Vec<TcpListener>) -> Result<Infallible, SetupFailed> {
         // Before there is a child, so that none goes unheard.
         let signals = hear_children().map_err(at(SetupStep::Exec))?;
-        let new = ReuseCheck::look(self.family);
+        let new = ReuseCheck::look(self.process_set);
         announce(self.control, listeners).map_err(at(SetupStep::Exec))?;
         while let Some(order) = Ordered::receive(self.control).map_err(at(SetupStep::Exec))? {
             let (ended, is_quick) = self.run(order, &signals)?;
@@ -48,7 +48,7 @@ impl Supervisor<'_> {
             let is_reusable = is_quick
                 && ended.limit.is_none()
                 && new.is_some()
-                && ReuseCheck::look(self.family) == new;
+                && ReuseCheck::look(self.process_set) == new;
             let told = LauncherReport::Ended {
                 ended,
                 is_reusable,
@@ -76,8 +76,8 @@ impl Supervisor<'_> {
         let mut usage = ChildUsage::default();
         // Most commands have ended before there is anything to watch.
         let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
-        let is_quick = matches!(end, End::Exited(_));
-        if let End::NotYet = end {
+        let is_quick = matches!(end, WaitResult::Exited(_));
+        if let WaitResult::NotYet = end {
             self.watch
                 .clone()
                 .start(shell)
@@ -86,9 +86,9 @@ impl Supervisor<'_> {
         }
         self.end_all(&mut usage);
         let (exit_code, limit) = match end {
-            End::Exited(code) => (code, self.watch.limit_at_end()),
+            WaitResult::Exited(code) => (code, self.watch.limit_at_end()),
             // The worker does not wait for more than the end.
-            End::Killed | End::NotYet => (None, self.watch.limit()),
+            WaitResult::Killed | WaitResult::NotYet => (None, self.watch.limit()),
         };
         let is_killed = limit.is_some_and(|limit| self.watch.is_deadly(limit));
         let ended = CommandEnd {
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
         shell: Pid,
         patience: Option<Duration>,
         usage: &mut ChildUsage,
-    ) -> End {
+    ) -> WaitResult {
         let deadline = patience.map(|patience| Instant::now() + patience);
         let mut are_more_ended = false;
         loop {
@@ -123,18 +123,18 @@ impl Supervisor<'_> {
                 PollFd::new(self.control, PollFlags::IN),
             ];
             match poll(&mut waiting, left.as_ref()) {
-                Ok(0) if is_late || !are_more_ended => return End::NotYet,
+                Ok(0) if is_late || !are_more_ended => return WaitResult::NotYet,
                 Ok(_) => {}
                 Err(_) => continue,
             }
             // The worker says nothing while a command runs, so this is the end of the lifeline.
             if !waiting[1].revents().is_empty() {
-                return End::Killed;
+                return WaitResult::Killed;
             }
             while let Ok(Some(_)) = signals.read_signal() {}
             // Also those who lost their parent and became our children.
             match usage.wait_for(shell) {
-                Waited::ChildEnded(_, status) => return End::Exited(exit_code(status)),
+                Waited::ChildEnded(_, status) => return WaitResult::Exited(exit_code(status)),
                 Waited::More => are_more_ended = true,
                 Waited::NotYet | Waited::Nobody => are_more_ended = false,
             }
@@ -145,7 +145,7 @@ impl Supervisor<'_> {
     fn end_all(&self, usage: &mut ChildUsage) {
         // After most commands nobody has to be looked for.
         if !matches!(usage.wait_all(), Waited::Nobody) {
-            self.family.end(usage);
+            self.process_set.end(usage);
         }
     }
 }
@@ -165,8 +165,8 @@ fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
     channel::send(control, &json, &descriptors)
 }
 
-/// What came of waiting for a command.
-enum End {
+/// The result of waiting for a command.
+enum WaitResult {
     /// It ended, with an exit code as a shell gives it.
     Exited(Option<i32>),
     /// The worker wants its end, or is gone.

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, chmod, fstat, openat, statat};
 
-/// What a tree takes.
+/// The usage of a tree.
 #[derive(Default)]
 pub(super) struct TreeUse {
     /// On the disk.

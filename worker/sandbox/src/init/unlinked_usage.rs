@@ -14,7 +14,7 @@ use rustix::process::Pid;
 use super::process::{self, Process};
 use super::process_set::ProcessSet;
 
-/// What is held, in bytes.
+/// The size of the held files in bytes.
 #[derive(Default)]
 pub(super) struct UnlinkedUsage {
     pub(super) memory_bytes: u64,
@@ -23,7 +23,7 @@ pub(super) struct UnlinkedUsage {
 
 /// Looks at all that these processes have open. All threads of one have the same: the filter of system calls denies
 /// them tables of their own.
-pub(super) fn measure(processes: &[Process], family: ProcessSet) -> UnlinkedUsage {
+pub(super) fn measure(processes: &[Process], process_set: ProcessSet) -> UnlinkedUsage {
     let mut sum = UnlinkedUsage::default();
     let mut seen = HashSet::new();
     for process in processes {
@@ -35,7 +35,7 @@ pub(super) fn measure(processes: &[Process], family: ProcessSet) -> UnlinkedUsag
             sum.add(&entry.path(), &mut seen);
         }
     }
-    if let ProcessSet::Namespace = family {
+    if let ProcessSet::Namespace = process_set {
         sum.memory_bytes += system_v();
     }
     sum

@@ -30,7 +30,7 @@ pub(super) struct HttpAnswer {
 
 /// What the model reads.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ResponseReply<'a> {
     status: u16,
     headers: BTreeMap<&'a str, String>,
     body: String,
@@ -95,7 +95,7 @@ impl HttpAnswer {
         let room = MAX_HEAD_BYTES.min(call.shown_bytes() / 2);
         let redact = |text: &str| call.context.events.redact(text).into_owned();
         let headers = fields(&self.headers, room, redact, &mut notes);
-        let told = Told {
+        let told = ResponseReply {
             status: self.status.as_u16(),
             headers,
             body,

@@ -22,14 +22,14 @@ const MAX_NAMED: usize = 20;
 /// The entries of a workspace, by path from its root.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Manifest {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, SnapshotEntry>,
     /// Paths that were too large or unreadable.
     left_out: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
-enum Entry {
+enum SnapshotEntry {
     /// An input or a part of the skill as it was staged. It is staged again before a restore.
     Staged,
     File {
@@ -50,7 +50,7 @@ pub struct Snapshots {
     assets: AssetStore,
     workspace_store: WorkspaceStore,
     /// The stored content of each file at its last known stamp.
-    known: BTreeMap<String, (Stamp, Entry)>,
+    known: BTreeMap<String, (Stamp, SnapshotEntry)>,
     /// The directories that were staged, with their modes.
     staged_directories: BTreeMap<String, u32>,
     saved: Manifest,
@@ -83,7 +83,7 @@ impl Snapshots {
         for found in survey.found {
             match found.kind {
                 Kind::File { stamp, .. } if !is_shared => {
-                    let known = (stamp, Entry::Staged);
+                    let known = (stamp, SnapshotEntry::Staged);
                     snapshots.known.insert(found.path.clone(), known);
                 }
                 Kind::Directory { mode } if !is_shared => {
@@ -92,7 +92,10 @@ impl Snapshots {
                 }
                 _ => {}
             }
-            snapshots.saved.entries.insert(found.path, Entry::Staged);
+            snapshots
+                .saved
+                .entries
+                .insert(found.path, SnapshotEntry::Staged);
         }
         Ok(snapshots)
     }
@@ -115,10 +118,10 @@ impl Snapshots {
         for found in survey.found {
             let entry = match found.kind {
                 Kind::Directory { mode } => match self.staged_directories.get(&found.path) {
-                    Some(staged) if *staged == mode => Entry::Staged,
-                    _ => Entry::Directory { mode },
+                    Some(staged) if *staged == mode => SnapshotEntry::Staged,
+                    _ => SnapshotEntry::Directory { mode },
                 },
-                Kind::Link { target } => Entry::Link { target },
+                Kind::Link { target } => SnapshotEntry::Link { target },
                 Kind::File { mode, stamp } => match self.known.get(&found.path) {
                     Some((known, entry)) if *known == stamp => entry.clone(),
                     _ => {
@@ -149,7 +152,7 @@ impl Snapshots {
         workspace: &Workspace,
         path: &str,
         mode: u32,
-    ) -> anyhow::Result<Option<Entry>> {
+    ) -> anyhow::Result<Option<SnapshotEntry>> {
         let Ok(file) = workspace.open_own(path) else {
             return Ok(None);
         };
@@ -159,7 +162,7 @@ impl Snapshots {
         let mut upload = self.assets.upload();
         upload.push_all(file).await?;
         let sealed = upload.seal().await?;
-        let entry = Entry::File {
+        let entry = SnapshotEntry::File {
             sha256: sealed.sha256.clone(),
             size: sealed.size,
             mode,
@@ -174,7 +177,7 @@ impl Snapshots {
         upload.push(&serde_json::to_vec(manifest)?).await?;
         let sealed = upload.seal().await?;
         let sizes = manifest.entries.values().filter_map(|entry| match entry {
-            Entry::File { size, .. } => Some(*size),
+            SnapshotEntry::File { size, .. } => Some(*size),
             _ => None,
         });
         let (files, bytes) = sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size));
@@ -200,8 +203,8 @@ impl Snapshots {
         for staged in self.saved.entries.keys().rev() {
             let is_directory = self.staged_directories.contains_key(staged);
             match manifest.entries.get(staged) {
-                Some(Entry::Staged) => {}
-                Some(Entry::Directory { mode }) if is_directory => {
+                Some(SnapshotEntry::Staged) => {}
+                Some(SnapshotEntry::Directory { mode }) if is_directory => {
                     workspace.set_directory_mode(staged, mode | 0o700)?;
                 }
                 _ if is_directory => workspace.remove_directory(staged)?,
@@ -210,14 +213,14 @@ impl Snapshots {
         }
         // Parents sort before what is in them; links come last, so that nothing is written through one.
         for (path, entry) in &manifest.entries {
-            let is_there = matches!(entry, Entry::Directory { .. })
+            let is_there = matches!(entry, SnapshotEntry::Directory { .. })
                 && self.staged_directories.contains_key(path);
             if !is_there {
                 restore_entry(&self.workspace_store, workspace, path, entry).await?;
             }
         }
         for (path, entry) in &manifest.entries {
-            if let Entry::Link { target } = entry {
+            if let SnapshotEntry::Link { target } = entry {
                 workspace.create_link(path, target)?;
             }
         }
@@ -261,7 +264,7 @@ impl Snapshots {
             }
         }
         for (path, entry) in entries {
-            if let Entry::Link { target } = entry {
+            if let SnapshotEntry::Link { target } = entry {
                 workspace.create_link(path, target)?;
             }
         }
@@ -275,7 +278,7 @@ impl Snapshots {
             .entries
             .into_iter()
             .filter_map(|(path, entry)| match entry {
-                Entry::File { size, .. } => Some(FileSize { path, size }),
+                SnapshotEntry::File { size, .. } => Some(FileSize { path, size }),
                 _ => None,
             });
         Ok(files.collect())
@@ -301,13 +304,13 @@ async fn restore_entry(
     workspace_store: &WorkspaceStore,
     workspace: &Workspace,
     path: &str,
-    entry: &Entry,
+    entry: &SnapshotEntry,
 ) -> anyhow::Result<()> {
     match entry {
-        Entry::Staged | Entry::Link { .. } => {}
+        SnapshotEntry::Staged | SnapshotEntry::Link { .. } => {}
         // One that was closed to its owner could not be filled now.
-        Entry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
-        Entry::File { sha256, mode, .. } => {
+        SnapshotEntry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
+        SnapshotEntry::File { sha256, mode, .. } => {
             let mut chunks = workspace_store.read(sha256).await?;
             let mut file = workspace.create_file(path, *mode)?;
             while let Some(chunk) = chunks.try_next().await? {

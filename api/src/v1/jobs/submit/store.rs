@@ -131,7 +131,7 @@ impl Submitter<'_> {
     }
 
     /// Stores jobs that need no other write.
-    async fn insert(&self, mut jobs: Vec<NewJob>) -> sqlx::Result<Vec<Job>> {
+    async fn insert(&self, mut jobs: Vec<NewJob>) -> db::Result<Vec<Job>> {
         match &jobs[..] {
             [_] => {
                 let alone = jobs.swap_remove(0);
@@ -145,7 +145,7 @@ impl Submitter<'_> {
     }
 
     /// The jobs before these may have ended meanwhile, without having seen them.
-    async fn admit(&self, jobs: &[Job]) -> sqlx::Result<()> {
+    async fn admit(&self, jobs: &[Job]) -> db::Result<()> {
         let joined: Vec<_> = jobs.iter().filter_map(|job| job.conversation_id).collect();
         if !joined.is_empty() {
             db::run::admit_blocked(self.pool, &joined).await?;
@@ -156,7 +156,7 @@ impl Submitter<'_> {
 
 /// Keeps the inputs of a retried job for its retry; does nothing for other jobs. `false` if the retried job was
 /// deleted.
-async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> sqlx::Result<bool> {
+async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> db::Result<bool> {
     let Some(before) = job.retry_of else {
         return Ok(true);
     };
@@ -218,7 +218,7 @@ async fn position(
     tenant: TenantId,
     conversations: &[Option<ConversationId>],
     jobs: &mut [NewJob],
-) -> sqlx::Result<Vec<IndexedError>> {
+) -> db::Result<Vec<IndexedError>> {
     let joining: Vec<_> = conversations.iter().flatten().copied().collect();
     let positions = db::conversation::join(transaction, tenant, &joining).await?;
     let mut positions = positions.into_iter();

@@ -1,0 +1,93 @@
+"""The build hook that generates `skillet_client.generated` from the OpenAPI document."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# In the repository they are outside of this folder, in a source distribution at its root.
+OUTSIDE = {
+    "openapi.json": "../../openapi/openapi.json",
+    "scenario.json": "../scenario.json",
+    "LICENSE-MIT": "../../LICENSE-MIT",
+    "LICENSE-APACHE": "../../LICENSE-APACHE",
+}
+
+# The differences between `async_client.py` and `client.py`, as regular expressions.
+SYNC = {
+    "asyncio. The build makes .*": 'blocking programs."""',
+    r"\b(async|await) ": "",
+    r"AsyncGenerator\[AnyEvent, None\]": "Generator[AnyEvent, None, None]",
+    r"Awaitable\[object\]": "object",
+    r"Async(?=[A-Z])|async_(?=httpx)": "",
+    r"\basyncio\b": "time",
+    r"\b(_*)a(?=close|closing|read\b|iter_|enter|exit)": r"\1",
+}
+
+
+class GenerateClient(BuildHookInterface[Any]):
+    """Adds the generated code to the wheel, and the files it is made from to the source distribution."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = Path(self.root)
+        if self.target_name == "sdist":
+            build_data["force_include"] |= {str(find(root, name)): name for name in OUTSIDE}
+        else:
+            generate(root, find(root, "openapi.json"))
+
+
+def find(root: Path, name: str) -> Path:
+    """The file in a source distribution or in the repository."""
+    in_sdist, in_repository = root / name, root / OUTSIDE[name]
+    return in_sdist if in_sdist.exists() else in_repository.resolve(strict=True)
+
+
+def generate(root: Path, document: Path) -> None:
+    """Writes the package `generated` and the module `client`."""
+    package = root / "src/skillet_client"
+    generated, client = package / "generated", package / "client.py"
+    shutil.rmtree(generated, ignore_errors=True)
+    generator = ["openapi_python_client", "generate", "--meta", "none", "--fail-on-warning"]
+    settings = ["--config", str(root / "generator.yaml"), "--custom-template-path", str(root / "templates")]
+    python(*generator, *settings, "--path", document, "--output-path", generated)
+    (generated / "event.py").write_text(event_module(json.loads(document.read_text("utf-8"))), "utf-8")
+    client.write_text(sync_module((package / "async_client.py").read_text("utf-8")), "utf-8")
+    ruff = ["ruff", "--isolated", "--quiet"]
+    python(*ruff, "check", "--no-cache", "--select", "F401,I", "--fix", generated, client)
+    python(*ruff, "format", "--no-cache", "--line-length", "120", generated, client)
+
+
+def sync_module(source: str) -> str:
+    """The asynchronous client as one that blocks."""
+    for asynchronous, blocking in SYNC.items():
+        source = re.sub(asynchronous, blocking, source)
+    return source
+
+
+def python(*arguments: str | Path) -> None:
+    """Runs a module of the build environment."""
+    subprocess.run([sys.executable, "-m", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def event_module(document: dict[str, Any]) -> str:
+    """The module with the union of all events, for which the generator has no name."""
+    mapping = document["components"]["schemas"]["Event"]["discriminator"]["mapping"]
+    classes = {kind: reference.rpartition("/")[2] for kind, reference in mapping.items()}
+    imports = ", ".join(classes.values())
+    entries = ", ".join(f"{kind!r}: {name}" for kind, name in classes.items())
+    return f'''"""The events of a job's log."""
+
+from typing import TypeAlias
+
+from .models import {imports}
+
+Event: TypeAlias = {" | ".join(classes.values())}
+EVENTS: dict[str, type[Event]] = {{{entries}}}
+'''

@@ -1,0 +1,154 @@
+"""The client for asyncio. The build makes `client.py` from this file: the same without asyncio."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Self, Unpack
+
+import httpx
+from httpx_sse import EventSource
+
+from .backoff import Backoff
+from .connection import connect
+from .error import ApiError, JobFailed, read_json
+from .event import AnyEvent
+from .follow import Following
+from .generated.models import Approval, Asset, Job, Output
+from .request import File, JobOptions, create_job, get, is_url, post
+from .transfer import Download, OnUpload, Upload, UploadFile
+
+
+class AsyncClient:
+    """A service and a key for it. Functions of `skillet_client.generated.api` take its attribute `generated`."""
+
+    def __init__(self, url: str | None = None, api_key: str | None = None, *, silence: float = 45) -> None:
+        """`silence` is the number of seconds after which a stream without a byte is lost."""
+        self.generated = connect(url, api_key)
+        self._http = self.generated.get_async_httpx_client()
+        self._silence = silence
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        files: Iterable[File] = (),
+        on_event: Callable[[AnyEvent], Awaitable[object]] | None = None,
+        on_upload: OnUpload | None = None,
+        idempotency_key: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Job:
+        """Submits a job, follows it, and returns it when it has completed. Raises `JobFailed` if it did not."""
+        job = await self.submit(prompt, files=files, on_upload=on_upload, idempotency_key=idempotency_key, **options)
+        async with aclosing(self.follow(job, deltas=on_event is not None)) as events:
+            async for event in events:
+                if on_event:
+                    await on_event(event)
+        job = await self.job(job)
+        if job.status != "completed":
+            raise JobFailed(job)
+        return job
+
+    async def submit(
+        self,
+        prompt: str,
+        *,
+        files: Iterable[File] = (),
+        on_upload: OnUpload | None = None,
+        idempotency_key: str | None = None,
+        **options: Unpack[JobOptions],
+    ) -> Job:
+        """Uploads the files and creates a job. A lost answer does not create a second one."""
+        inputs = [await self._input(file, on_upload) for file in files]
+        return Job.from_dict(await self._call(create_job(prompt, inputs, options, idempotency_key)))
+
+    async def job(self, job: Job | str) -> Job:
+        """The job as it stands."""
+        return Job.from_dict(await self._call(get("jobs", job if isinstance(job, str) else job.id)))
+
+    async def follow(self, job: Job | str, *, after: int = 0, deltas: bool = True) -> AsyncGenerator[AnyEvent, None]:
+        """The events of a job after that `seq`, until the job has ended. Lost connections are taken up again."""
+        following = Following(job if isinstance(job, str) else job.id, after, deltas, self._silence)
+        while not following.has_ended:
+            try:
+                async with self._http.stream(**following.request()) as response:
+                    if response.status_code != 200:
+                        await response.aread()
+                    if following.has_events(response):
+                        async for message in EventSource(response).aiter_sse():
+                            if event := following.receive(message):
+                                yield event
+                            if following.has_ended:
+                                return
+            except httpx.TransportError:
+                pass
+            if not following.has_ended:
+                await asyncio.sleep(following.backoff.pause())
+
+    async def upload(self, file: UploadFile, on_progress: OnUpload | None = None) -> Asset:
+        """Uploads a file as it is read."""
+        with Upload(file, on_progress) as upload:
+            return Asset.from_dict(await self._call(upload.request()))
+
+    async def download(self, asset: Asset | Output | str, to: str | os.PathLike[str]) -> Path:
+        """Saves an asset to a file, or under its name in a folder. The file is complete or does not exist."""
+        if isinstance(asset, str):
+            asset = Asset.from_dict(await self._call(get("assets", asset)))
+        if isinstance(asset, Output):
+            asset = asset.asset
+        with Download(asset, to) as download:
+            async with self._http.stream(**get("assets", asset.id, "content")) as response:
+                if response.status_code != 200:
+                    await response.aread()
+                    raise ApiError(response)
+                async for chunk in response.aiter_bytes():
+                    download.write(chunk)
+            return download.finish()
+
+    async def approve(self, approval_id: str, reason: str | None = None) -> Approval:
+        """Lets a tool call run that waits for an answer."""
+        return await self._resolve(approval_id, "approve", "approved", reason)
+
+    async def deny(self, approval_id: str, reason: str | None = None) -> Approval:
+        """Refuses a tool call that waits for an answer. The model reads the reason."""
+        return await self._resolve(approval_id, "deny", "denied", reason)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _input(self, file: File, on_upload: OnUpload | None) -> dict[str, str]:
+        if is_url(file):
+            return {"url": file}
+        asset = file if isinstance(file, Asset) else await self.upload(file, on_upload)
+        return {"asset_id": asset.id}
+
+    async def _resolve(self, approval_id: str, decision: str, status: str, reason: str | None) -> Approval:
+        answer = {"decision": decision, "reason": reason}
+        try:
+            return Approval.from_dict(await self._call(post("approvals", approval_id, json=answer)))
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            # It may be this answer that came first.
+            approval = Approval.from_dict(await self._call(get("approvals", approval_id)))
+            if approval.status != status:
+                raise
+            return approval
+
+    async def _call(self, request: dict[str, Any]) -> Any:
+        """The JSON of the answer. The request is sent until there is one."""
+        backoff = Backoff()
+        while True:
+            try:
+                return read_json(await self._http.request(**request))
+            except (ApiError, httpx.TransportError) as error:
+                pause = backoff.pause_of_call(error)
+            await asyncio.sleep(pause)

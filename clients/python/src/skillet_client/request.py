@@ -1,0 +1,60 @@
+"""The requests of both clients, as arguments for httpx."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias, TypedDict, TypeGuard
+from urllib.parse import quote
+from uuid import uuid4
+
+from .generated.models import Asset, Hooks, LimitsRequest
+
+# A path, a URL of `http` or `https`, a name with its content, or an asset of the service.
+File: TypeAlias = str | os.PathLike[str] | tuple[str, bytes] | Asset
+
+
+class JobOptions(TypedDict, total=False):
+    """The fields of a job beside `prompt` and `inputs`. Exactly one of `skill` and `agent` is required."""
+
+    skill: str
+    agent: str
+    conversation_id: str
+    title: str
+    external_id: str
+    model: str
+    parameters: Mapping[str, Any]
+    hooks: Hooks | Mapping[str, Sequence[str]]
+    limits: LimitsRequest | Mapping[str, float]
+    priority: int
+    run_at: datetime
+    max_attempts: int
+    metadata: Mapping[str, Any]
+
+
+def get(*path: str) -> dict[str, Any]:
+    return {"method": "GET", "url": "/v1/" + "/".join(quote(segment, safe="") for segment in path)}
+
+
+def post(*path: str, **arguments: Any) -> dict[str, Any]:
+    return get(*path) | {"method": "POST"} | arguments
+
+
+def create_job(prompt: str, inputs: list[dict[str, str]], options: JobOptions, key: str | None) -> dict[str, Any]:
+    """A request that creates one job, however often it is sent."""
+    body = json.dumps({"prompt": prompt, "inputs": inputs, **options}, default=to_json)
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid4())}
+    return post("jobs", content=body, headers=headers)
+
+
+def to_json(value: object) -> object:
+    """A value that `json` does not know."""
+    if isinstance(value, Hooks | LimitsRequest):
+        return value.to_dict()
+    if isinstance(value, datetime):
+        return value.astimezone().isoformat()
+    raise TypeError(f"{type(value).__name__} cannot be a part of a job")
+
+
+def is_url(file: File) -> TypeGuard[str]:
+    return isinstance(file, str) and file.startswith(("http://", "https://"))

@@ -1,0 +1,84 @@
+"""Uploads that report their progress, and downloads that are complete or do not exist."""
+
+import hashlib
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from secrets import token_hex
+from typing import IO, Any, Self, TypeAlias, cast
+
+from .error import ChecksumError
+from .generated.models import Asset
+from .request import post
+
+UploadFile: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
+# Receives the name of the file, the bytes sent so far, and the size.
+OnUpload: TypeAlias = Callable[[str, int, int], None]
+
+
+class Upload:
+    """An open file, sent as it is read."""
+
+    def __init__(self, file: UploadFile, on_progress: OnUpload | None) -> None:
+        if isinstance(file, tuple):
+            self.name, content = file
+            self._file: IO[bytes] = io.BytesIO(content)
+        else:
+            self.name = Path(file).name
+            self._file = Path(file).open("rb")  # noqa: SIM115, it is closed by `__exit__`
+        self._size = self._file.seek(0, os.SEEK_END)
+        self._on_progress = on_progress
+
+    def request(self) -> dict[str, Any]:
+        files = {"file": (self.name, cast(IO[bytes], self), "application/octet-stream")}
+        return post("assets", files=files)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes. They count as sent."""
+        chunk = self._file.read(size)
+        if chunk and self._on_progress:
+            self._on_progress(self.name, self._file.tell(), self._size)
+        return chunk
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+class Download:
+    """A file that has a temporary name until its SHA-256 is checked."""
+
+    def __init__(self, asset: Asset, to: str | os.PathLike[str]) -> None:
+        target = Path(to)
+        self._target = target / PurePath(asset.name).name if target.is_dir() else target
+        self._temporary = self._target.with_name(f".skillet-{token_hex(8)}.part")
+        self._file = self._temporary.open("xb")
+        self._expected = asset.sha256
+        self._hash = hashlib.sha256()
+
+    def write(self, chunk: bytes) -> None:
+        self._hash.update(chunk)
+        self._file.write(chunk)
+
+    def finish(self) -> Path:
+        """Gives the file its name, and replaces one that has it."""
+        self._file.close()
+        if self._hash.hexdigest() != self._expected:
+            raise ChecksumError(f"{self._target}: the SHA-256 of the download is not {self._expected}")
+        return self._temporary.replace(self._target)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+        self._temporary.unlink(missing_ok=True)

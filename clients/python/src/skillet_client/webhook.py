@@ -1,0 +1,59 @@
+"""Verification of webhooks: Standard Webhooks, version 1."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from time import time
+from typing import Any
+
+from .error import WebhookError
+
+# Seconds that a webhook may be old, or that its sender's clock may be ahead.
+TOLERANCE = 300
+
+
+def verify_webhook(body: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:
+    """The content of a webhook with a valid signature. Everything else raises `WebhookError`.
+
+    `body` is the body exactly as it was received. `secret` begins with `whsec_`.
+    """
+    received = {name.lower(): value for name, value in headers.items()}
+    try:
+        message_id, timestamp = received["webhook-id"], received["webhook-timestamp"]
+        signatures = received["webhook-signature"].split()
+    except KeyError as error:
+        raise WebhookError(f"the header {error} is missing") from None
+    check_age(timestamp)
+    content = body.encode() if isinstance(body, str) else body
+    signed = f"{message_id}.{timestamp}.".encode() + content
+    expected = hmac.digest(key_of(secret), signed, hashlib.sha256)
+    if not any(is_signature(expected, signature) for signature in signatures):
+        raise WebhookError("no signature fits the body and the secret")
+    payload: dict[str, Any] = json.loads(content)
+    return payload
+
+
+def check_age(timestamp: str) -> None:
+    if not (timestamp.isascii() and timestamp.isdecimal()):
+        raise WebhookError("the header 'webhook-timestamp' is not a number of seconds")
+    if abs(time() - int(timestamp)) > TOLERANCE:
+        raise WebhookError(f"the webhook was sent more than {TOLERANCE} seconds before or after now")
+
+
+def key_of(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        key = b""
+    if not key:
+        raise WebhookError("the secret is not `whsec_` and Base64")
+    return key
+
+
+def is_signature(expected: bytes, signature: str) -> bool:
+    """Whether it is of version 1 and the expected one. Compares in constant time."""
+    version, _, encoded = signature.partition(",")
+    return version == "v1" and hmac.compare_digest(base64.b64encode(expected), encoded.encode())

@@ -1,0 +1,43 @@
+//! Checks and replies of the wire format that a request uses.
+
+use serde_json::Value;
+
+use super::chunk;
+use super::fault::Faults;
+use super::given::Given;
+use super::provider::Provider;
+use super::reply::Manner;
+use super::request::Request;
+use super::{anthropic, openai};
+
+/// Notes all that a real provider would refuse, and some that it would silently take.
+pub(super) fn check(request: &Request, known_tools: &[String], faults: &mut Faults) {
+    match request.provider {
+        Provider::Anthropic => anthropic::check(request, known_tools, faults),
+        Provider::OpenAi => openai::check(request, known_tools, faults),
+    }
+}
+
+/// Whether `message`, in its canonical spelling, is `given`, handed back.
+pub(super) fn is_given(provider: Provider, message: &Value, given: &Given) -> bool {
+    match provider {
+        Provider::Anthropic => anthropic::is_given(message, given),
+        Provider::OpenAi => openai::is_given(message, given),
+    }
+}
+
+/// The stream of SSE events, each with its empty line.
+pub(super) fn events(given: &Given, request: &Request) -> Vec<String> {
+    let events = match request.provider {
+        Provider::Anthropic => anthropic::events(given, &request.body),
+        Provider::OpenAi => openai::events(given, &request.body),
+    };
+    let events = events.into_iter();
+    match given.message.manner {
+        Manner::Usual | Manner::Simple => events.collect(),
+        Manner::Commenting => events
+            .map(|event| format!(": keep-alive\n\n{event}"))
+            .collect(),
+        Manner::SplitPairs => events.flat_map(chunk::split_pair).collect(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Queries of a SQLite file, by the program `sqlite3` in the sandbox.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, schema_for};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Deserializer, Map, Value};
+use shared::tool::ToolName;
+
+use super::{TIMEOUT, rows};
+use crate::call::{Call, Done, Tool, ToolError};
+use crate::command::{CommandLimits, FinishedCommand};
+use crate::{file, shell};
+use worker_model::ToolSpec;
+
+/// The most of a result that is looked at; a larger one is only in its file.
+const RESULT_BYTES: usize = 16 * 1024 * 1024;
+/// The database of a job that names none.
+const DEFAULT_PATH: &str = "memory.db";
+
+/// Runs SQL on a file of the workspace.
+pub(crate) struct SqlQuery;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// One or more statements. The rows of the last that gives any are the result.
+    sql: String,
+    /// The database file, relative to the workspace. Default: the one that the job names.
+    path: Option<String>,
+}
+
+impl Tool for SqlQuery {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: ToolName::SqlQuery.as_str().into(),
+            description:
+                "Runs SQL on a SQLite database of the workspace and returns the rows as JSON: rows, row_count, and a note \
+                 if not all are shown. Unless the job allows changes, the file is opened for reading only. ATTACH, \
+                 load_extension, dot-commands and functions that reach other files are refused. It stops at the first \
+                 error."
+                    .to_owned(),
+            input_schema: schema_for!(Arguments).into(),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        TIMEOUT
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
+        Box::pin(async move { ask(&call).await })
+    }
+}
+
+/// Asks, and changes something only if the job may: whether it may is decided as the file is opened, and no SQL
+/// can say otherwise.
+async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
+    let Arguments { sql, path } = call.arguments()?;
+    let parameters = &call.context.parameters;
+    let path = path.unwrap_or_else(|| {
+        let named = parameters.get("db_path").and_then(Value::as_str);
+        named.unwrap_or(DEFAULT_PATH).to_owned()
+    });
+    if sql.trim_start().starts_with('.') {
+        let text = "dot-commands are not SQL; ask sqlite_schema for the tables";
+        return Err(ToolError::Reply(text.to_owned()));
+    }
+    let may_change = allows_changes(parameters);
+    if !may_change {
+        let found = call.context.workspace.open_file(&path);
+        // The program would say no more than that it cannot.
+        found.map_err(|error| file::explain(&path, "queried", &error))?;
+    }
+    let script = script(&path, &sql, may_change);
+    let limits = CommandLimits {
+        timeout: call.timeout,
+        output_bytes: RESULT_BYTES,
+    };
+    let finished = shell::run_with(&script, limits, call).await?;
+    Ok(done(&finished, call).await)
+}
+
+/// Whether the job's own parameters say that data may be changed.
+fn allows_changes(parameters: &Map<String, Value>) -> bool {
+    parameters.get("allow_mutation") == Some(&Value::Bool(true))
+}
+
+/// Names are words of the shell, whatever they are; `./` keeps one from being an option.
+fn script(path: &str, sql: &str, may_change: bool) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    let mode = if may_change { "" } else { " -readonly" };
+    let relative = path.trim_start_matches("/workspace/");
+    let database = if relative.starts_with('/') {
+        quoted(relative)
+    } else {
+        quoted(&format!("./{relative}"))
+    };
+    format!(
+        "exec sqlite3 -batch -bail -safe{mode} -json {database} {}",
+        quoted(sql)
+    )
+}
+
+async fn done(finished: &FinishedCommand, call: &Call<'_>) -> Done {
+    let stderr = finished.stderr.shown.text.trim();
+    if finished.timed_out || finished.ended.exit_code != Some(0) {
+        let text = match stderr {
+            _ if finished.timed_out => "the query was given up: it took too long".to_owned(),
+            "" => "the query was given up: it needed more than it may".to_owned(),
+            stderr => format!("the query failed: {stderr}"),
+        };
+        return Done {
+            timed_out: finished.timed_out,
+            exit_code: finished.ended.exit_code,
+            ..Done::error(text)
+        };
+    }
+    let whole = finished.stdout.whole.as_ref();
+    let results = Deserializer::from_str(&finished.stdout.shown.text).into_iter();
+    let results: Result<Vec<Vec<Box<RawValue>>>, _> = results.collect();
+    let Ok(mut results) = results else {
+        let place = whole.map_or("nowhere", |whole| &whole.path);
+        return Done {
+            truncated: true,
+            ..Done::text(format!(
+                "the result is too large to be shown; it is in the workspace file {place}. Ask for fewer columns or rows."
+            ))
+        };
+    };
+    let last = results.pop().unwrap_or_default();
+    rows::done(&last, call).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_the_sql_and_the_path_are_they_are_words() {
+        assert_eq!(
+            script("a b.db", "select 'it''s'", false),
+            r"exec sqlite3 -batch -bail -safe -readonly -json './a b.db' 'select '\''it'\'''\''s'\'''"
+        );
+        assert!(script("-x", "select 1", true).contains(" -safe -json './-x' "));
+        assert!(script("/workspace/x", "select 1", true).contains("'./x'"));
+    }
+
+    #[test]
+    fn only_the_job_can_allow_changes() {
+        let of = |value: Value| {
+            let mut parameters = Map::new();
+            parameters.insert("allow_mutation".to_owned(), value);
+            allows_changes(&parameters)
+        };
+        assert!(of(true.into()));
+        for no in [Value::Null, "true".into(), 1.into(), false.into()] {
+            assert!(!of(no));
+        }
+        assert!(!allows_changes(&Map::new()));
+    }
+}
