@@ -19,7 +19,10 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// The end of following a job.
 pub(crate) enum Followed {
     /// It ended, perhaps because the user cancelled it.
-    Ended { job: Job, was_interrupted: bool },
+    Ended {
+        job: Box<Job>,
+        was_interrupted: bool,
+    },
     /// The user did not want to wait for the end of the cancellation.
     Left,
 }
@@ -48,7 +51,7 @@ pub(crate) async fn follow(
             }
         }
     }
-    let job = client.job(id).await?;
+    let job = Box::new(client.job(id).await?);
     Ok(Followed::Ended {
         job,
         was_interrupted,

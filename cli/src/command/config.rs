@@ -58,7 +58,7 @@ pub(super) fn check(
             match missing(&name) {
                 None => print(&format!("✓ models of {name}"))?,
                 Some(variable) => {
-                    print(&format!("– models of {name}: {variable} is not set here"))?
+                    print(&format!("– models of {name}: {variable} is not set here"))?;
                 }
             }
         }
