@@ -46,7 +46,7 @@ impl<'a> ApprovalPrompt<'a> {
             // What an old log says has been answered long since, so we ask what is pending now.
             Ok(EventData::JobWaiting(_)) => {
                 let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
-                let pending = self.client.list(&path).await?;
+                let pending = self.client.list(&path, &[], None).await?;
                 let pending: Vec<Approval> = serde_json::from_value(pending.into())?;
                 // The newest are first, and the model's order is the other.
                 self.waiting = pending.into_iter().rev().collect();

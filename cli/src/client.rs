@@ -20,6 +20,8 @@ use shared::job::Job;
 pub(crate) use follow::Following;
 use resolver::Resolver;
 
+/// The most entries of one page.
+const PAGE: usize = 100;
 /// Bytes of a file that are read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -70,18 +72,37 @@ impl Client {
         self.json(self.request(Method::POST, path).json(body)).await
     }
 
-    /// Fetches all pages of the list at `path`.
-    pub(crate) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+    /// Fetches the entries of the list at `path`: all of them, or the first so many.
+    pub(crate) async fn list(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+        limit: Option<usize>,
+    ) -> anyhow::Result<Vec<Value>> {
         let mut entries = Vec::new();
-        let mut query = vec![("limit", "100".to_owned())];
+        let mut cursor = None;
         loop {
+            let missing = limit.map_or(PAGE, |limit| limit - entries.len()).min(PAGE);
+            let mut query = query.to_vec();
+            query.push(("limit", missing.to_string()));
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
             let page: Value = self.get(path, &query).await?;
             entries.extend(page["data"].as_array().into_iter().flatten().cloned());
-            let Some(cursor) = page["next_cursor"].as_str() else {
+            cursor = page["next_cursor"].as_str().map(str::to_owned);
+            if cursor.is_none() || limit.is_some_and(|limit| entries.len() >= limit) {
                 return Ok(entries);
-            };
-            query = vec![("limit", "100".to_owned()), ("cursor", cursor.to_owned())];
+            }
         }
+    }
+
+    /// Changes what is at `path`.
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<T> {
+        self.json(self.request(Method::PATCH, path).json(body))
+            .await
     }
 
     /// Sends JSON to `path`, and returns what it answers, which may be nothing.
@@ -156,29 +177,12 @@ impl Client {
         .await
     }
 
-    /// Saves an asset to a file, which must not exist unless `overwrite`.
-    pub(crate) async fn download(
-        &self,
-        asset: &Asset,
-        to: &Path,
-        overwrite: bool,
-    ) -> anyhow::Result<()> {
-        let mut options = File::options();
-        options.write(true);
-        if overwrite {
-            options.create(true).truncate(true)
-        } else {
-            options.create_new(true)
-        };
-        let mut file = options
-            .open(to)
-            .with_context(|| format!("cannot write {}", to.display()))?;
-        let mut response = self
-            .send(self.request(Method::GET, &asset.content_url))
-            .await?;
+    /// Writes the content of an asset to a file.
+    pub(crate) async fn download(&self, asset: &Asset, to: &mut File) -> anyhow::Result<()> {
+        let request = self.request(Method::GET, &asset.content_url);
+        let mut response = self.send(request).await?;
         while let Some(chunk) = response.chunk().await? {
-            file.write_all(&chunk)
-                .with_context(|| format!("cannot write {}", to.display()))?;
+            to.write_all(&chunk)?;
         }
         Ok(())
     }

@@ -2,82 +2,222 @@
 
 mod agents;
 mod approvals;
+mod assets;
+mod completions;
+mod config;
+mod conversations;
 mod demo;
 mod doctor;
-mod job;
+mod help;
+mod init;
+mod jobs;
 mod keys;
+mod login;
+mod man;
+mod models;
+mod profiles;
 mod queue;
 mod run;
 mod secrets;
 mod serve;
 mod skills;
+mod tenants;
+mod workers;
 
-use serde::Serialize;
+use std::path::PathBuf;
 
-use crate::Exit;
-use crate::args::{
-    AgentsCommand, ApprovalsCommand, Cli, Command, KeysCommand, QueueCommand, SecretsCommand,
-    SkillsCommand,
-};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::args::{Api, Database, LogFormat, Remote, Up, Worker};
 use crate::config::Config;
+use crate::exit::Exit;
+use crate::noun::{Alone, Noun};
+
+pub(crate) use completions::VARIABLE as COMPLETION_VARIABLE;
+
+/// A self-hosted job API for agent skills.
+#[derive(Parser)]
+#[command(name = "skillet", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// The configuration file [default: skillet.toml in the current directory, if it exists]
+    #[arg(long, global = true, env = "SKILLET_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// The log filter, in the syntax of RUST_LOG
+    #[arg(
+        long,
+        global = true,
+        env = "SKILLET_LOG",
+        default_value = "warn",
+        value_name = "FILTER"
+    )]
+    pub(crate) log: String,
+    /// The format of log lines
+    #[arg(
+        long,
+        global = true,
+        env = "SKILLET_LOG_FORMAT",
+        default_value = "text"
+    )]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run a job: follow it, print its text and save its files
+    Run(Box<run::Run>),
+    /// List, show, follow, cancel, retry, download and delete jobs
+    Jobs(Box<Noun<jobs::Jobs>>),
+    /// List, approve and deny tool calls that wait for a person
+    Approvals(Box<Noun<approvals::Approvals>>),
+    /// List, upload, download and delete files
+    Assets(Box<Noun<assets::Assets>>),
+    /// List, show, create and delete conversations with agents
+    Conversations(Box<Noun<conversations::Conversations>>),
+    /// List, check, upload and delete skills
+    Skills(Box<Noun<skills::Skills>>),
+    /// List, show, define and delete agents
+    Agents(Box<Noun<agents::Agents>>),
+    /// Set, list and delete secrets; rotate the master key
+    Secrets(Box<Noun<secrets::Secrets>>),
+    /// List models and their prices
+    Models(Box<Noun<models::Models>>),
+    /// Create, list and revoke API keys
+    Keys(Box<Noun<keys::Keys>>),
+    /// List, show, create, change and delete tenants
+    Tenants(Box<Noun<tenants::Tenants>>),
+    /// List workers
+    Workers(Box<Noun<workers::Workers>>),
+    /// Show, pause and resume the queue
+    Queue(Box<Noun<queue::Queue>>),
+    /// Log in to a service, and use it from then on
+    Login(login::Login),
+    /// List, choose and delete profiles of services
+    Profiles(profiles::Profiles),
+    /// Run the whole service in one process
+    Up(Box<Up>),
+    /// Run only the API
+    Api(Box<Api>),
+    /// Run only a worker
+    Worker(Box<Worker>),
+    /// Update the schema of the database
+    Migrate(Database),
+    /// Write a commented skillet.toml
+    Init(init::Init),
+    /// Check the configuration file
+    Config(config::ConfigFile),
+    /// Check the local service, or else this machine: database, sandbox, skills, model providers
+    Doctor(Box<doctor::Doctor>),
+    /// Run small jobs that need no key, and show their results
+    Demo(Box<demo::Demo>),
+    /// Print the completions of a shell
+    Completions(completions::Completions),
+    /// Write the manual pages
+    Man(man::Man),
+
+    /// Earlier name of `jobs list`
+    #[command(hide = true)]
+    List(Box<Alone<jobs::List>>),
+    /// Earlier name of `jobs get`
+    #[command(hide = true)]
+    Get(Box<Alone<jobs::Get>>),
+    /// Earlier name of `jobs watch`
+    #[command(hide = true)]
+    Watch(Box<Alone<jobs::One>>),
+    /// Earlier name of `jobs cancel`
+    #[command(hide = true)]
+    Cancel(Box<Alone<jobs::Many>>),
+}
+
+impl Command {
+    /// Whether it is a service or a part of one.
+    pub(crate) fn keeps_data(&self) -> bool {
+        matches!(self, Self::Up(_) | Self::Api(_) | Self::Worker(_))
+    }
+
+    /// The choice of a service, for a command that uses one.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Run(run) => Some(&run.options.remote),
+            Self::Demo(demo) => Some(&demo.remote),
+            Self::Jobs(noun) => noun.remote(),
+            Self::Approvals(noun) => noun.remote(),
+            Self::Assets(noun) => noun.remote(),
+            Self::Conversations(noun) => noun.remote(),
+            Self::Skills(noun) => noun.remote(),
+            Self::Agents(noun) => noun.remote(),
+            Self::Secrets(noun) => noun.remote(),
+            Self::Models(noun) => noun.remote(),
+            Self::Keys(noun) => noun.remote(),
+            Self::Tenants(noun) => noun.remote(),
+            Self::Workers(noun) => noun.remote(),
+            Self::Queue(noun) => noun.remote(),
+            Self::List(alone) => Some(&alone.options.remote),
+            Self::Get(alone) => Some(&alone.options.remote),
+            Self::Watch(alone) => Some(&alone.options.remote),
+            Self::Cancel(alone) => Some(&alone.options.remote),
+            Self::Login(_) | Self::Profiles(_) | Self::Up(_) | Self::Api(_) | Self::Worker(_) => {
+                None
+            }
+            Self::Migrate(_) | Self::Init(_) | Self::Config(_) | Self::Doctor(_) => None,
+            Self::Completions(_) | Self::Man(_) => None,
+        }
+    }
+
+    /// Whether it neither uses nor starts a service on this machine.
+    pub(crate) fn is_small(&self) -> bool {
+        matches!(
+            self,
+            Self::Login(_)
+                | Self::Profiles(_)
+                | Self::Init(_)
+                | Self::Config(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
+}
 
 /// Runs the command that was asked for.
 pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
     match cli.command {
-        Command::Up(options) => serve::up(options, &config).await,
-        Command::Api(options) => serve::api(options, &config).await,
-        Command::Worker(options) => serve::worker(options, &config).await,
-        Command::Migrate(options) => serve::migrate(&options).await,
-        Command::Demo(options) => demo::demo(&options, &config).await,
         Command::Run(options) => run::run(&options, &config).await,
-        Command::Watch(options) => job::watch(&options, &config).await,
-        Command::Get(options) => job::get(&options, &config).await,
-        Command::List(options) => job::list(&options, &config).await,
-        Command::Cancel(options) => job::cancel(&options, &config).await,
-        Command::Skills(skills) => match skills.command {
-            None => skills::list(&skills.list, &config).await,
-            Some(SkillsCommand::Check(options)) => skills::check(&options),
-            Some(SkillsCommand::Push(options)) => skills::push(&options, &config).await,
-            Some(SkillsCommand::Delete(options)) => skills::delete(&options, &config).await,
-        },
-        Command::Agents(agents) => match agents.command {
-            AgentsCommand::List(options) => agents::list(&options, &config).await,
-            AgentsCommand::Get(options) => agents::get(&options, &config).await,
-            AgentsCommand::Put(options) => agents::put(&options, &config).await,
-            AgentsCommand::Delete(options) => agents::delete(&options, &config).await,
-        },
-        Command::Approvals(approvals) => match approvals.command {
-            ApprovalsCommand::List(options) => approvals::list(&options, &config).await,
-            ApprovalsCommand::Approve(options) => approvals::resolve(&options, true, &config).await,
-            ApprovalsCommand::Deny(options) => approvals::resolve(&options, false, &config).await,
-        },
-        Command::Queue(queue) => match queue.command {
-            None => queue::show(&queue.show, &config).await,
-            Some(QueueCommand::Pause(options)) => queue::turn(&options, "pause", &config).await,
-            Some(QueueCommand::Resume(options)) => queue::turn(&options, "resume", &config).await,
-        },
-        Command::Keys(keys) => match keys.command {
-            KeysCommand::Create(options) => keys::create(&options, &config).await,
-            KeysCommand::List(options) => keys::list(&options, &config).await,
-            KeysCommand::Revoke(options) => keys::revoke(&options, &config).await,
-        },
-        Command::Secrets(secrets) => match secrets.command {
-            SecretsCommand::Set(options) => secrets::set(&options, &config).await,
-            SecretsCommand::List(options) => secrets::list(&options, &config).await,
-            SecretsCommand::Delete(options) => secrets::delete(&options, &config).await,
-            SecretsCommand::Rotate(options) => secrets::rotate(&options).await,
-        },
+        Command::Jobs(noun) => noun.run(&config).await,
+        Command::Approvals(noun) => noun.run(&config).await,
+        Command::Assets(noun) => noun.run(&config).await,
+        Command::Conversations(noun) => noun.run(&config).await,
+        Command::Skills(noun) => noun.run(&config).await,
+        Command::Agents(noun) => noun.run(&config).await,
+        Command::Secrets(noun) => noun.run(&config).await,
+        Command::Models(noun) => noun.run(&config).await,
+        Command::Keys(noun) => noun.run(&config).await,
+        Command::Tenants(noun) => noun.run(&config).await,
+        Command::Workers(noun) => noun.run(&config).await,
+        Command::Queue(noun) => noun.run(&config).await,
+        Command::Login(options) => login::login(&options).await,
+        Command::Profiles(options) => profiles::profiles(&options),
+        Command::Up(options) => serve::up(*options, &config).await,
+        Command::Api(options) => serve::api(*options, &config).await,
+        Command::Worker(options) => serve::worker(*options, &config).await,
+        Command::Migrate(options) => serve::migrate(&options).await,
+        Command::Init(options) => init::init(&options, &definition()),
+        Command::Config(options) => config::check(&options, cli.config.as_deref(), &definition()),
         Command::Doctor(options) => doctor::doctor(&options, &config).await,
+        Command::Demo(options) => demo::demo(&options, &config).await,
+        Command::Completions(options) => completions::completions(&options),
+        Command::Man(options) => man::man(&options, definition()),
+        Command::List(alone) => alone.run(jobs::Jobs::List, &config).await,
+        Command::Get(alone) => alone.run(jobs::Jobs::Get, &config).await,
+        Command::Watch(alone) => alone.run(jobs::Jobs::Watch, &config).await,
+        Command::Cancel(alone) => alone.run(jobs::Jobs::Cancel, &config).await,
     }
 }
 
-/// Prints a line to standard output. A reader that went away is no error of ours.
-fn print(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stdout(), "{line}");
-}
-
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&serde_json::to_string_pretty(value)?);
-    Ok(())
+/// The definition of the command line.
+pub fn definition() -> clap::Command {
+    let mut command = Cli::command().mut_subcommands(help::with_client_options);
+    command = help::with_groups(command);
+    command.build();
+    help::with_plain_usage(command)
 }

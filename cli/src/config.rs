@@ -23,17 +23,21 @@ pub(crate) struct Config {
 }
 
 /// Reads the file that `--config` or `SKILLET_CONFIG` names, else `skillet.toml` if there is one.
-pub(crate) fn load() -> anyhow::Result<Config> {
-    let named =
-        named_on_command_line().or_else(|| std::env::var_os("SKILLET_CONFIG").map(PathBuf::from));
-    let path = named.clone().unwrap_or_else(|| DEFAULT_FILE.into());
-    match std::fs::read_to_string(&path) {
-        Ok(text) => parse(&text).with_context(|| format!("in {}", path.display())),
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-            Ok(Config::default())
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+pub(crate) fn load(definition: &clap::Command) -> anyhow::Result<Config> {
+    let named = named_on_command_line();
+    let path = path_of(named.as_deref());
+    let is_named = named.is_some() || std::env::var_os("SKILLET_CONFIG").is_some();
+    if !is_named && !path.exists() {
+        return Ok(Config::default());
     }
+    Config::read(&path, definition)
+}
+
+/// The file that is named, else the one of `SKILLET_CONFIG`, else `skillet.toml`.
+pub(crate) fn path_of(named: Option<&Path>) -> PathBuf {
+    let named = named.map(Path::to_owned);
+    let named = named.or_else(|| std::env::var_os("SKILLET_CONFIG").map(PathBuf::from));
+    named.unwrap_or_else(|| DEFAULT_FILE.into())
 }
 
 /// The file decides the flags' defaults, so it is looked for before they are parsed.
@@ -49,27 +53,6 @@ fn named_on_command_line() -> Option<PathBuf> {
         }
     }
     None
-}
-
-fn parse(text: &str) -> anyhow::Result<Config> {
-    let table: Table = text.parse()?;
-    let command = crate::args::command();
-    let mut config = Config::default();
-    for (key, value) in table {
-        if key == "providers" {
-            config.providers = value.try_into().context("`providers`")?;
-            continue;
-        }
-        ensure!(is_flag(&command, &key), "there is no setting `{key}`");
-        let default = match value {
-            Value::String(text) => text,
-            value @ (Value::Integer(_) | Value::Boolean(_)) => value.to_string(),
-            Value::Table(table) if BY_MODEL.contains(&&*key) => joined(table)?,
-            other => bail!("`{key}` cannot be {}", other.type_str()),
-        };
-        config.flags.insert(key, default);
-    }
-    Ok(config)
 }
 
 /// A table in the form that a flag takes.
@@ -92,6 +75,69 @@ fn is_flag(command: &clap::Command, id: &str) -> bool {
 }
 
 impl Config {
+    /// Checks the values of all settings.
+    pub(crate) fn check(&self, definition: &clap::Command) -> anyhow::Result<()> {
+        // The environment would win, and is not what is checked.
+        let without_environment =
+            |command: clap::Command| command.mut_args(|arg| arg.env(None::<&str>));
+        let definition = definition.clone().mut_subcommands(without_environment);
+        for command in ["up", "run"] {
+            let arguments = ["skillet", command, "shell", "x"];
+            let length = if command == "run" { 4 } else { 2 };
+            let matches = self
+                .apply_to(definition.clone())
+                .try_get_matches_from(&arguments[..length]);
+            if let Err(error) = matches {
+                let text = error.to_string();
+                let first = text.lines().next().unwrap_or_default();
+                bail!("{}", first.trim_start_matches("error: "));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the settings, providers included.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let providers = self
+            .providers
+            .keys()
+            .map(|name| format!("providers.{name}"));
+        self.flags.keys().cloned().chain(providers).collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names().is_empty()
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(path: &Path, definition: &clap::Command) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        Self::parse(&text, definition).with_context(|| format!("in {}", path.display()))
+    }
+
+    /// Parses the text of a file. The values are checked where they are used, or by `check`.
+    pub(crate) fn parse(text: &str, definition: &clap::Command) -> anyhow::Result<Self> {
+        let table: Table = text.parse()?;
+        let mut config = Config::default();
+        for (key, value) in table {
+            if key == "providers" {
+                config.providers = value.try_into().context("`providers`")?;
+                continue;
+            }
+            ensure!(is_flag(definition, &key), "there is no setting `{key}`");
+            let default = match value {
+                Value::String(text) => text,
+                value @ (Value::Integer(_) | Value::Boolean(_)) => value.to_string(),
+                Value::Table(table) if BY_MODEL.contains(&&*key) => joined(table)?,
+                other => bail!("`{key}` cannot be {}", other.type_str()),
+            };
+            config.flags.insert(key, default);
+        }
+        Ok(config)
+    }
+
     /// The command with the file's defaults for its flags.
     pub(crate) fn apply_to(&self, command: clap::Command) -> clap::Command {
         command
@@ -121,6 +167,11 @@ mod tests {
     use shared::provider::ModelPrice;
 
     use super::*;
+    use crate::command::definition;
+
+    fn parse(text: &str) -> anyhow::Result<Config> {
+        Config::parse(text, &definition())
+    }
 
     #[test]
     fn the_file_sets_defaults_that_flags_override() {
@@ -129,7 +180,7 @@ mod tests {
                 .unwrap();
         let slots = |arguments: &[&str]| {
             let matches = config
-                .apply_to(crate::args::command())
+                .apply_to(definition())
                 .try_get_matches_from(arguments)
                 .unwrap();
             *matches
@@ -154,7 +205,7 @@ mod tests {
         let text = "[prices]\n\"openai/gpt-5\" = \"1.25:10\"\n\"ollama/*\" = \"0:0\"\n\
                     [context_windows]\n\"ollama/\" = 32768\n";
         let config = parse(text).unwrap();
-        let matches = config.apply_to(crate::args::command());
+        let matches = config.apply_to(definition());
         let matches = matches.try_get_matches_from(["skillet", "up"]).unwrap();
         let (_, matches) = matches.subcommand().unwrap();
         let prices = matches.get_many::<ModelPrice>("prices").unwrap();

@@ -22,6 +22,16 @@ pub(crate) fn data_path(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// The directory of the user's own configuration, whether or not it exists. For root too it is the user's own.
+pub(crate) fn config_path() -> anyhow::Result<PathBuf> {
+    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    if let Some(base) = base.filter(|base| base.is_absolute()) {
+        return Ok(base.join("skillet"));
+    }
+    let home = std::env::var_os("HOME").context("set HOME or XDG_CONFIG_HOME")?;
+    Ok(Path::new(&home).join(".config/skillet"))
+}
+
 /// The cache directory; made if it is missing.
 pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let path = usual("XDG_CACHE_HOME", ".cache", "/var/cache/skillet")?;
@@ -53,11 +63,16 @@ fn make(path: &Path) -> anyhow::Result<()> {
 ///
 /// Those that exist stay as they are.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
-    let mode = if rustix::process::geteuid().is_root() {
-        0o711
-    } else {
-        0o700
-    };
+    let is_root = rustix::process::geteuid().is_root();
+    create_with_mode(path, if is_root { 0o711 } else { 0o700 })
+}
+
+/// The same for a directory that only this user may enter.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    create_with_mode(path, 0o700)
+}
+
+fn create_with_mode(path: &Path, mode: u32) -> io::Result<()> {
     let missing: Vec<_> = path
         .ancestors()
         .take_while(|directory| !directory.exists())

@@ -4,36 +4,41 @@ mod approval_prompt;
 mod args;
 mod client;
 mod command;
+mod complete;
 mod config;
 mod directory;
+mod download;
+mod event_line;
+mod exit;
+mod follow;
+mod hidden_input;
 mod master_key;
+mod noun;
+mod output;
 pub mod postgres;
+mod profile;
 mod progress;
+mod queue_reason;
 mod runtime;
 mod service;
 mod session;
 mod shutdown;
+mod terminal;
 mod trace;
 
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap_complete::CompleteEnv;
 use rustix::fs::Mode;
 
-pub use crate::args::command;
+pub use crate::command::definition as command;
 
-use crate::args::Cli;
+use crate::command::{COMPLETION_VARIABLE, Cli};
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::terminal::{OutputClosed, say};
 use crate::trace::Exporter;
-
-/// What a command that was understood came to.
-pub(crate) enum Exit {
-    /// It did what it should.
-    Done,
-    /// The job failed, or something else did and has been said.
-    Failed,
-    /// The person stopped it.
-    Interrupted,
-}
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -44,26 +49,27 @@ pub fn main() -> ExitCode {
     {
         return worker::sandbox::init_main();
     }
-    let config = match config::load() {
+    install_crypto();
+    CompleteEnv::with_factory(command)
+        .var(COMPLETION_VARIABLE)
+        .complete();
+    let definition = command();
+    let config = match config::load(&definition) {
         Ok(config) => config,
         Err(error) => return usage(&error),
     };
-    let matches = config.apply_to(args::command()).get_matches();
+    let matches = config.apply_to(definition).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Err(error) = shared::telemetry::init(cli.log_format.into(), &cli.log) {
         return usage(&error.context("--log"));
     }
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .expect("nothing was installed before");
     if cli.command.keeps_data() {
         // Nobody else reads the files of a service, whatever the mask of whoever starts it.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }
     let ended = match cli.command.remote() {
-        Some(remote) if session::finds_service(remote) => {
-            runtime::for_client().and_then(|runtime| runtime.block_on(command::run(cli, config)))
-        }
+        Some(remote) if session::finds_service(remote) => run_client(cli, config),
+        None if cli.command.is_small() => run_client(cli, config),
         _ => runtime::for_service().and_then(|runtime| {
             let exporter = Exporter::start(runtime.handle());
             let ended = runtime.block_on(command::run(cli, config));
@@ -73,17 +79,27 @@ pub fn main() -> ExitCode {
         }),
     };
     match ended {
-        Ok(Exit::Done) => ExitCode::SUCCESS,
-        Ok(Exit::Failed) => ExitCode::FAILURE,
-        Ok(Exit::Interrupted) => ExitCode::from(130),
+        Ok(exit) => ExitCode::from(exit.code()),
+        Err(error) if error.is::<OutputClosed>() => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            say(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
+/// Runs a command that only talks to a service, on this thread.
+fn run_client(cli: Cli, config: Config) -> anyhow::Result<Exit> {
+    runtime::for_client()?.block_on(command::run(cli, config))
+}
+
+fn install_crypto() {
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .expect("nothing was installed before");
+}
+
 fn usage(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    say(&format!("error: {error:#}"));
     ExitCode::from(2)
 }

@@ -1,16 +1,17 @@
 //! Progress of a job on a terminal.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::Value;
-use shared::event::{AssetCreated, Event, EventData, ToolCompleted, ToolOutcome, ToolStarted};
+use shared::event::{Event, EventData};
+use shared::job::QueuePlace;
 
-/// The longest line about a call.
-const MAX_CHARS: usize = 100;
+use crate::event_line::{EventLines, call};
+use crate::queue_reason;
+use crate::terminal::{say, say_without_break};
+
 /// The time between two pictures of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -18,8 +19,9 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) struct Progress {
     spinner: ProgressBar,
     is_terminal: bool,
-    /// Lines that calls printed, by call.
-    lines: HashMap<String, usize>,
+    lines: EventLines,
+    /// The reason that was shown last.
+    reason: Option<String>,
 }
 
 impl Progress {
@@ -37,7 +39,8 @@ impl Progress {
         Self {
             spinner,
             is_terminal,
-            lines: HashMap::new(),
+            lines: EventLines::default(),
+            reason: None,
         }
     }
 
@@ -55,56 +58,32 @@ impl Progress {
 
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event) {
-        // A type that this program does not know yet is for newer ones.
+        // An unknown type is of a newer release.
         let Ok(data) = event.parse() else { return };
-        match data {
-            EventData::JobStarted(_) => self.spinner.set_message("asking the model"),
-            EventData::MessageDelta(_) => self.spinner.set_message("the model is writing"),
-            EventData::ReasoningDelta(_) => self.spinner.set_message("the model is thinking"),
-            EventData::MessageCompleted(_) => self.spinner.set_message("working"),
-            EventData::ToolStarted(started) => self.tool_started(&started),
-            EventData::ToolOutput(output) => {
-                *self.lines.entry(output.call_id).or_default() += output.text.matches('\n').count();
-            }
-            EventData::ToolCompleted(completed) => self.tool_completed(&completed),
-            EventData::AssetCreated(created) => self.asset_created(&created),
-            EventData::Log(line) => self.say(&format!("! {}", line.message)),
-            EventData::JobWaiting(_) => self.spinner.set_message("waiting for a person"),
-            EventData::JobRetrying(retrying) => self.say(&format!("↻ {}", retrying.message)),
-            _ => {}
+        if let Some(line) = self.lines.step(&data) {
+            self.say(&line);
         }
-    }
-
-    fn tool_started(&self, started: &ToolStarted) {
-        let what = summary(&started.input);
-        self.spinner
-            .set_message(format!("{}: {what}", started.tool));
-        self.say(&format!("⚡ {}: {what}", started.tool));
-    }
-
-    fn tool_completed(&mut self, completed: &ToolCompleted) {
-        let seconds = completed.duration_ms as f64 / 1000.0;
-        let lines = match self.lines.remove(&completed.call_id) {
-            Some(1) => ", 1 line".to_owned(),
-            Some(count) => format!(", {count} lines"),
-            None => String::new(),
+        let message = match &data {
+            EventData::JobStarted(_) | EventData::ToolCompleted(_) => "asking the model",
+            EventData::MessageDelta(_) => "the model is writing",
+            EventData::ReasoningDelta(_) => "the model is thinking",
+            EventData::MessageCompleted(_) => "working",
+            EventData::JobWaiting(_) => "waiting for a person",
+            EventData::JobRetrying(_) | EventData::JobResumed(_) => "queued",
+            EventData::ToolStarted(started) => return self.spinner.set_message(call(started)),
+            _ => return,
         };
-        let line = match (completed.outcome, completed.exit_code) {
-            (ToolOutcome::Ok, _) => format!("✓ {seconds:.1} s{lines}"),
-            (ToolOutcome::Timeout, _) => format!("✗ {seconds:.1} s, its time ran out"),
-            (_, Some(code)) => format!("✗ {seconds:.1} s, exit code {code}{lines}"),
-            (_, None) => format!("✗ {}", first_line(&completed.output)),
-        };
-        self.say(&format!("  {line}"));
-        self.spinner.set_message("asking the model");
+        self.spinner.set_message(message);
     }
 
-    fn asset_created(&self, created: &AssetCreated) {
-        let asset = &created.asset;
-        self.say(&format!(
-            "  ⬇ {} ({}, {} bytes)",
-            asset.name, asset.content_type, asset.size
-        ));
+    /// Shows why the job does not run. A reason that may last stays on the screen, once.
+    pub(crate) fn queued(&mut self, place: &QueuePlace) {
+        let reason = queue_reason::describe(place);
+        self.spinner.set_message(format!("queued: {reason}"));
+        if !queue_reason::is_ordinary(place) && self.reason.as_ref() != Some(&reason) {
+            self.say(&format!("queued: {reason}"));
+            self.reason = Some(reason);
+        }
     }
 
     /// Shows a question and leaves the rest of the line to the answer.
@@ -112,7 +91,7 @@ impl Progress {
         self.spinner.set_draw_target(ProgressDrawTarget::hidden());
         // The spinner's last picture is still there.
         let clear = if self.is_terminal { "\r\x1b[2K" } else { "" };
-        eprint!("{clear}{question}");
+        say_without_break(&format!("{clear}{question}"));
     }
 
     /// Shows again that something is going on.
@@ -127,37 +106,13 @@ impl Progress {
         if self.is_terminal && !self.spinner.is_hidden() {
             self.spinner.println(line);
         } else {
-            eprintln!("{line}");
+            say(line);
         }
     }
+}
 
-    /// Takes the spinner away.
-    pub(crate) fn finish(self) {
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.spinner.finish_and_clear();
-    }
-}
-
-/// The one argument that says most.
-fn summary(input: &Value) -> String {
-    let telling = ["command", "path", "url", "query"]
-        .iter()
-        .find_map(|name| input[name].as_str());
-    let text = telling.map_or_else(|| input.to_string(), str::to_owned);
-    first_line(&text)
-}
-
-fn first_line(text: &str) -> String {
-    let mut lines = text.trim().lines();
-    let first = lines.next().unwrap_or_default();
-    let shown: String = first
-        .chars()
-        .filter(|char| !char.is_control())
-        .take(MAX_CHARS)
-        .collect();
-    let is_cut = first.chars().count() > MAX_CHARS || lines.next().is_some();
-    if is_cut {
-        format!("{shown} …")
-    } else {
-        shown
     }
 }

@@ -1,5 +1,7 @@
 //! The service that a client command uses: a named one, the local one, or a temporary one.
 
+mod target;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -9,26 +11,30 @@ use ipnet::IpNet;
 use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
-use crate::Exit;
 use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
 use crate::client::Client;
 use crate::config::Config;
 use crate::directory;
+use crate::exit::Exit;
 use crate::service::{DirectoryLock, Service, ServiceFile};
 use crate::shutdown::ShutdownSignals;
+use crate::terminal::say;
+
+pub(crate) use target::{Choice, Target};
 
 /// How long a command waits for a service that is starting, which may have a database to recover.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 /// The time between two looks.
 const START_POLL: Duration = Duration::from_millis(50);
 
-/// Whether a service that the command can use runs already.
+/// Whether a command with these options only talks to a service, and starts none.
 pub(crate) fn finds_service(remote: &Remote) -> bool {
-    let is_here = || {
-        let home = directory::data_path(remote.own.common.home.data_dir.as_deref());
-        home.is_ok_and(|home| ServiceFile::read(&home).is_some())
-    };
-    remote.url.is_some() || is_here()
+    match Target::of(&Choice::from(remote)) {
+        Ok(Target::Service(_)) => true,
+        Ok(Target::Directory(home)) => ServiceFile::read(&home).is_some(),
+        // The command says what is wrong.
+        Err(_) => true,
+    }
 }
 
 /// The state of a data directory.
@@ -94,17 +100,16 @@ impl Session {
         config: &Config,
         egress_allow: &[IpNet],
     ) -> anyhow::Result<Self> {
-        if let Some(url) = &remote.url {
-            let key = remote
-                .api_key
-                .as_deref()
-                .context("set SKILLET_API_KEY to a key of that service")?;
-            return Ok(Self {
-                client: Client::new(url, key)?,
-                own: None,
-            });
-        }
-        let home = directory::data(remote.own.common.home.data_dir.as_deref())?;
+        let home = match Target::of(&Choice::from(remote))? {
+            Target::Service(profile) => {
+                return Ok(Self {
+                    client: Client::new(&profile.url, &profile.api_key)?,
+                    own: None,
+                });
+            }
+            Target::Directory(home) => home,
+        };
+        directory::create(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let lock = match find(&home).await? {
             DirectoryState::Service(file) => {
                 return Ok(Self {
@@ -133,8 +138,7 @@ impl Session {
                 metrics_listen: None,
             },
         };
-        let progress = |line: &str| eprintln!("{line}");
-        let service = Service::start(options, config, lock, &Shutdown::default(), progress).await?;
+        let service = Service::start(options, config, lock, &Shutdown::default(), say).await?;
         let client = Client::new(&service.file.url, &service.file.api_key)?;
         Ok(Self {
             client,
@@ -167,7 +171,9 @@ async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
             if !is_told {
                 is_told = true;
                 let home = home.display();
-                eprintln!("the service in {home} is starting or stopping; waiting for it");
+                say(&format!(
+                    "the service in {home} is starting or stopping; waiting for it"
+                ));
             }
             tokio::time::sleep(START_POLL).await;
         }

@@ -3,6 +3,7 @@
 mod block;
 mod link;
 mod message;
+mod model;
 mod page;
 mod recipe;
 mod reference;

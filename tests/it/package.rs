@@ -22,7 +22,15 @@ fn the_packages_run_a_job_in_a_clean_directory() {
         .arg(archive)
         .args(["--strip-components=1", "-C"])
         .arg(&installed));
-    for document in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
+    for document in [
+        "README.md",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "completions/skillet.bash",
+        "completions/_skillet",
+        "completions/skillet.fish",
+        "man/man1/skillet-jobs-list.1",
+    ] {
         assert!(installed.join(document).is_file(), "{document}");
     }
     run_a_job(&installed.join("skillet"));
@@ -34,6 +42,17 @@ fn the_packages_run_a_job_in_a_clean_directory() {
     let installed = folder.path().join("debian");
     install_debian_package(package, &installed);
     assert!(installed.join("usr/share/doc/skillet/copyright").is_file());
+    assert!(
+        installed
+            .join("usr/share/man/man1/skillet-run.1.gz")
+            .is_file()
+    );
+    let completions = installed.join("usr/share/bash-completion/completions/skillet");
+    assert!(
+        std::fs::read_to_string(completions)
+            .unwrap()
+            .contains("SKILLET_COMPLETE")
+    );
     let unit = installed.join("lib/systemd/system/skillet-worker.service");
     let unit = std::fs::read_to_string(unit).unwrap();
     assert!(unit.contains("ExecStart=/usr/bin/skillet worker"), "{unit}");

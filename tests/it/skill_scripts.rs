@@ -74,6 +74,20 @@ async fn sqlite() {
     run("test_sqlite", &["python3"]).await;
 }
 
+#[tokio::test]
+async fn git() {
+    run("test_git", &["python3", "git"]).await;
+}
+
+#[tokio::test]
+async fn document() {
+    run(
+        "test_document",
+        &["python3", "pandoc", "soffice", "pdfinfo"],
+    )
+    .await;
+}
+
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
 fn the_copies_of_office_py_are_identical() {

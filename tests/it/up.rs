@@ -54,9 +54,8 @@ async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
     let listed = terminal
         .run(&["list", "--json", "--data-dir", home_text])
         .await;
-    let jobs: Value = serde_json::from_str(&listed.out).unwrap();
     assert_eq!(
-        jobs.as_array().unwrap().len(),
+        listed.objects().len(),
         1,
         "it ran there, not in a service of its own"
     );

@@ -16,13 +16,15 @@ pub(super) enum Answer {
     Nothing,
 }
 
-/// Reads an answer: yes, no, or the reason for a no. An empty line is none.
+/// Reads an answer: yes, no, or the reason for a no. A single other word is none: it may be a mistyped `yes`, and a
+/// denial cannot be taken back.
 pub(super) fn understand(line: &str) -> Answer {
     let line = line.trim();
     match line.to_lowercase().as_str() {
         "" => Answer::Nothing,
         "y" | "yes" => Answer::Yes,
         "n" | "no" => Answer::No(None),
+        _ if !line.contains(char::is_whitespace) => Answer::Nothing,
         _ => Answer::No(Some(line.to_owned())),
     }
 }
@@ -118,11 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn yes_has_to_be_said_and_any_other_word_is_a_reason_against() {
+    fn a_yes_is_one_word_and_a_reason_against_is_several() {
         assert_eq!(understand(" Y\n"), Answer::Yes);
         assert_eq!(understand("yes\n"), Answer::Yes);
         assert_eq!(understand("no\n"), Answer::No(None));
         assert_eq!(understand("\n"), Answer::Nothing);
+        assert_eq!(understand("yess\n"), Answer::Nothing);
         assert_eq!(
             understand("yes, but not there\n"),
             Answer::No(Some("yes, but not there".into()))

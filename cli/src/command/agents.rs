@@ -1,86 +1,139 @@
 //! `skillet agents`.
 
-use std::io::Read;
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::{Args, Subcommand};
 use serde_json::Value;
 use shared::hook::MCP_PREFIX;
 
-use super::{print, print_json};
-use crate::Exit;
-use crate::args::{ListAll, OneAgent, PutAgent};
 use crate::client::Client;
-use crate::config::Config;
-use crate::session::Session;
+use crate::complete;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output};
+use crate::terminal::print;
 
-/// `skillet agents list`
-pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
-    let list = async |client: &Client| {
-        let agents = client.list("/v1/agents").await?;
-        if options.json {
-            print_json(&agents)?;
-            return Ok(Exit::Done);
+const KIND: Kind = Kind {
+    id: "name",
+    columns: &[
+        Column::new("NAME", |agent| Cell::text(&agent["name"])),
+        Column::new("VERSION", version),
+        Column::new("MODEL", |agent| Cell::text(&agent["model"])),
+        Column::new("TOOLS", tools),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Agents {
+    /// List agents
+    List,
+    /// Show an agent
+    Get(One),
+    /// Define an agent by a file, or a new version of it
+    Apply(Apply),
+    /// Define an agent, or a new version of it
+    #[command(hide = true)]
+    Put(Put),
+    /// Delete an agent. The built-in `default` is restored
+    Delete(One),
+}
+
+#[derive(Args)]
+pub(crate) struct One {
+    /// The name of the agent
+    #[arg(add = complete::agents())]
+    name: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Apply {
+    /// A JSON file with `soul`, `model`, `tools` and so on. `-` reads standard input
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    /// The name of the agent [default: the field `name` of the file]
+    #[arg(add = complete::agents())]
+    name: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Put {
+    name: String,
+    file: PathBuf,
+}
+
+impl Verb for Agents {
+    fn default() -> Self {
+        Self::List
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List => output.list(&client.list("/v1/agents", &[], None).await?, &KIND)?,
+            Self::Get(One { name }) => {
+                let agent: Value = client.get(&path(name), &[]).await?;
+                output.fields(&KIND, &agent)?;
+            }
+            Self::Apply(Apply { file, name }) => {
+                apply(client, output, name.as_deref(), file).await?;
+            }
+            Self::Put(Put { name, file }) => apply(client, output, Some(name), file).await?,
+            Self::Delete(One { name }) => {
+                client.delete(&path(name)).await?;
+                output.done(&KIND, "deleted", name)?;
+            }
         }
-        agents.iter().for_each(|agent| print(&line(agent)));
         Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, list).await
+    }
 }
 
-fn line(agent: &Value) -> String {
-    let list = |name: &str| agent[name].as_array().into_iter().flatten();
-    let tools = list("tools").filter_map(Value::as_str).map(str::to_owned);
-    let servers = list("mcp_servers").filter_map(|server| server["name"].as_str());
-    let servers = servers.map(|name| format!("{MCP_PREFIX}{name}.*"));
-    let tools: Vec<_> = tools.chain(servers).collect();
-    let text = |name: &str| agent[name].as_str().unwrap_or_default();
-    let version = match agent["version"].as_i64() {
-        None | Some(0) => "built in".to_owned(),
-        Some(version) => format!("version {version}"),
-    };
-    format!("{:20} {version:12} {}", text("name"), tools.join(" "))
-}
-
-/// `skillet agents get`
-pub(super) async fn get(options: &OneAgent, config: &Config) -> anyhow::Result<Exit> {
-    let get = async |client: &Client| {
-        let agent: Value = client.get(&path(&options.name), &[]).await?;
-        print_json(&agent)?;
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, get).await
-}
-
-/// `skillet agents put`
-pub(super) async fn put(options: &PutAgent, config: &Config) -> anyhow::Result<Exit> {
-    let settings = read(&options.file)?;
-    let put = async |client: &Client| {
-        let agent = client.put(&path(&options.name), &settings).await?;
-        print(&format!("version {}", agent["version"]));
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, put).await
+async fn apply(
+    client: &Client,
+    output: Output,
+    name: Option<&str>,
+    file: &Path,
+) -> anyhow::Result<()> {
+    let mut settings = read(file)?;
+    let named = settings
+        .as_object_mut()
+        .and_then(|it| it.shift_remove("name"));
+    let named = named.as_ref().and_then(Value::as_str);
+    let name = name.or(named).with_context(|| {
+        let file = file.display();
+        format!("name the agent: `skillet agents apply NAME -f {file}`, or `\"name\"` in the file")
+    })?;
+    let agent = client.put(&path(name), &settings).await?;
+    output.one(name, &agent, || {
+        print(&format!("{name} version {}", agent["version"]))
+    })
 }
 
 fn read(file: &Path) -> anyhow::Result<Value> {
     let mut text = String::new();
     let read = match file.to_str() {
-        Some("-") => std::io::stdin().read_to_string(&mut text),
-        _ => std::fs::File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
+        Some("-") => stdin().read_to_string(&mut text),
+        _ => File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
     };
     read.with_context(|| format!("cannot read {}", file.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))
 }
 
-/// `skillet agents delete`
-pub(super) async fn delete(options: &OneAgent, config: &Config) -> anyhow::Result<Exit> {
-    let delete = async |client: &Client| {
-        client.delete(&path(&options.name)).await?;
-        print("deleted");
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, delete).await
+fn version(agent: &Value) -> Cell {
+    Cell::Text(match agent["version"].as_i64() {
+        None | Some(0) => "built in".to_owned(),
+        Some(version) => version.to_string(),
+    })
+}
+
+fn tools(agent: &Value) -> Cell {
+    let list = |name: &str| agent[name].as_array().into_iter().flatten();
+    let tools = list("tools").filter_map(Value::as_str).map(str::to_owned);
+    let servers = list("mcp_servers").filter_map(|server| server["name"].as_str());
+    let servers = servers.map(|name| format!("{MCP_PREFIX}{name}.*"));
+    let tools: Vec<_> = tools.chain(servers).collect();
+    Cell::Text(tools.join(" "))
 }
 
 fn path(name: &str) -> String {

@@ -1,56 +1,121 @@
 //! `skillet approvals`.
 
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use shared::approval::Approval;
+use shared::id::{ApprovalId, JobId};
 
-use super::{print, print_json};
-use crate::Exit;
 use crate::approval_prompt::question;
-use crate::args::{ListApprovals, OneApproval};
+use crate::args::parse_id;
 use crate::client::Client;
-use crate::config::Config;
-use crate::session::Session;
+use crate::complete;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::terminal::print;
 
-/// `skillet approvals list`
-pub(super) async fn list(options: &ListApprovals, config: &Config) -> anyhow::Result<Exit> {
-    let path = match options.job {
-        Some(job) => format!("/v1/jobs/{job}/approvals"),
-        None => "/v1/approvals?status=pending".to_owned(),
-    };
-    let list = async |client: &Client| {
-        let approvals = client.list(&path).await?;
-        if options.json {
-            print_json(&approvals)?;
-            return Ok(Exit::Done);
-        }
-        let approvals: Vec<Approval> = serde_json::from_value(approvals.into())?;
-        for approval in approvals {
-            let status = serde_json::to_value(approval.status)?;
-            let status = status.as_str().unwrap_or_default();
-            let until = approval.expires_at.format("%Y-%m-%d %H:%M:%S");
-            print(&format!(
-                "{}  {status}, until {until}, job {}",
-                approval.id, approval.job_id
-            ));
-            print(&question(&approval));
-        }
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, list).await
+const KIND: Kind = Kind {
+    id: "id",
+    columns: &[
+        Column::new("ID", |it| Cell::text(&it["id"])),
+        Column::new("STATUS", |it| Cell::status(&it["status"])),
+        Column::new("EXPIRES", |it| Cell::time(&it["expires_at"])),
+        Column::new("JOB", |it| Cell::text(&it["job_id"])),
+        Column::new("TOOL", |it| Cell::text(&it["tool"])),
+        Column::new("INPUT", |it| Cell::text(&it["input"])),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Approvals {
+    /// List tool calls that wait for approval
+    List(List),
+    /// Show a tool call with all of its arguments
+    Get(One),
+    /// Approve a call
+    Approve(Answer),
+    /// Deny a call
+    Deny(Answer),
 }
 
-/// `skillet approvals approve` and `skillet approvals deny`
-pub(super) async fn resolve(
-    options: &OneApproval,
-    approved: bool,
-    config: &Config,
-) -> anyhow::Result<Exit> {
-    let resolve = async |client: &Client| {
-        let path = format!("/v1/approvals/{}", options.approval);
-        let decision = if approved { "approve" } else { "deny" };
-        let body = json!({"decision": decision, "reason": options.reason});
-        client.post::<Value>(&path, &body).await?;
+#[derive(Args, Default)]
+pub(crate) struct List {
+    /// Only the approvals of this job, answered ones included
+    #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>, add = complete::jobs())]
+    job: Option<JobId>,
+}
+
+#[derive(Args)]
+pub(crate) struct One {
+    /// The id of the approval
+    #[arg(value_parser = parse_id::<ApprovalId>, add = complete::approvals())]
+    approval: ApprovalId,
+}
+
+#[derive(Args)]
+pub(crate) struct Answer {
+    #[command(flatten)]
+    one: One,
+    /// The reason. The model receives the reason of a denial
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Verb for Approvals {
+    fn default() -> Self {
+        Self::List(List::default())
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(List { job }) => {
+                let approvals = match job {
+                    Some(job) => {
+                        client
+                            .list(&format!("/v1/jobs/{job}/approvals"), &[], None)
+                            .await?
+                    }
+                    None => {
+                        let query = [("status", "pending".to_owned())];
+                        client.list("/v1/approvals", &query, None).await?
+                    }
+                };
+                output.list(&approvals, &KIND)?;
+            }
+            Self::Get(one) => {
+                let approval: Value = client.get(&one.path(), &[]).await?;
+                output.one(&one.approval.to_string(), &approval, || show(&approval))?;
+            }
+            Self::Approve(answer) => answer.send(client, output, "approve").await?,
+            Self::Deny(answer) => answer.send(client, output, "deny").await?,
+        }
         Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, resolve).await
+    }
+}
+
+impl One {
+    fn path(&self) -> String {
+        format!("/v1/approvals/{}", self.approval)
+    }
+}
+
+impl Answer {
+    async fn send(&self, client: &Client, output: Output, decision: &str) -> anyhow::Result<()> {
+        let body = json!({"decision": decision, "reason": self.reason});
+        let answered: Value = client.post(&self.one.path(), &body).await?;
+        let id = self.one.approval.to_string();
+        output.one(&id, &answered, || {
+            print(&format!("{} {id}", text_of(&answered["status"])))
+        })
+    }
+}
+
+fn show(approval: &Value) -> anyhow::Result<()> {
+    let approval: Approval = serde_json::from_value(approval.clone())?;
+    let status = text_of(&serde_json::to_value(approval.status)?);
+    print(&format!(
+        "{}  {status}, job {}",
+        approval.id, approval.job_id
+    ))?;
+    print(&question(&approval))
 }

@@ -7,17 +7,20 @@ mod step;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::Args;
 use ipnet::IpNet;
 use serde_json::{Value, json};
 use shared::job::{Job, Status};
 use tokio::signal::unix::Signal;
 
-use super::{print, run};
-use crate::Exit;
-use crate::args::Demo;
+use crate::args::Remote;
 use crate::client::Client;
 use crate::config::Config;
+use crate::download::{Existing, save_outputs};
+use crate::exit::Exit;
+use crate::follow::{Followed, follow};
 use crate::session::Session;
+use crate::terminal::print;
 
 use demo_api::DemoApi;
 use page::Entry;
@@ -26,17 +29,29 @@ use step::{ALL, BOOKS, FIRST, INPUTS, Step};
 const NEXT: &str = "
 Next, with a real model (OPENAI_API_KEY and -m openai/gpt-5 do as well):
    export ANTHROPIC_API_KEY=…
-   skillet run image \"Draw the bread as a line chart\" -i examples/bakery.csv -m anthropic/claude-sonnet-4-5
+   skillet run image \"Draw the bread as a line chart\" -i BAKERY -m anthropic/claude-sonnet-4-5
 Or as a service, with its API at http://127.0.0.1:8420/docs:
    skillet up";
+
+#[derive(Args)]
+pub(crate) struct Demo {
+    /// The directory for the jobs' files
+    #[arg(short, long = "output", default_value = "skillet-demo")]
+    output_dir: PathBuf,
+    /// Run a job for each skill that needs no account, and write an HTML page of the results
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    pub(crate) remote: Remote,
+}
 
 /// `skillet demo`
 pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit> {
     let how_many = steps(options).len();
     print(&format!(
         "Skillet demo: {how_many} jobs. The model is script/bash, which needs no key: it runs the commands in the",
-    ));
-    print("prompt. Everything else is real: database, queue, worker, sandbox, files.\n");
+    ))?;
+    print("prompt. Everything else is real: database, queue, worker, sandbox, files.\n")?;
     let demo_api = options.all.then(|| DemoApi::open(BOOKS).ok()).flatten();
     let opened: Vec<_> = demo_api.iter().map(|it| IpNet::from(it.address)).collect();
     let run = async |session: &Session, interrupt: &mut Signal| {
@@ -60,38 +75,42 @@ async fn run_all(
     let mut entries = Vec::new();
     let mut all_done = true;
     for step in steps(options) {
-        print(&format!("── {} (skill {})", step.what, step.skill));
+        print(&format!("── {} (skill {})", step.what, step.skill))?;
         let skill: Value = client
             .get(&format!("/v1/skills/{}", step.skill), &[])
             .await?;
         if let Some(lacking) = lacking(step, &skill, session, demo_api) {
-            print(&format!("left out: {lacking}\n"));
+            print(&format!("left out: {lacking}\n"))?;
             continue;
         }
-        let (job, was_interrupted) = run_step(client, step, demo_api, interrupt).await?;
-        if was_interrupted {
+        let followed = run_step(client, step, demo_api, interrupt).await?;
+        let Followed::Ended {
+            job,
+            was_interrupted: false,
+        } = followed
+        else {
             return Ok(Exit::Interrupted);
-        }
+        };
         print(&format!(
             "{}\n",
             job.result.text.as_deref().unwrap_or_default()
-        ));
+        ))?;
         if job.status == Status::Completed && job.result.outputs.len() == step.outputs {
             entries.push(Entry {
                 step,
-                text: job.result.text.unwrap_or_default(),
-                files: run::save(client, &job.result.outputs, &options.output_dir, true).await?,
+                text: job.result.text.clone().unwrap_or_default(),
+                files: save(client, &job, options).await?,
             });
         } else {
             let reason = job
                 .result
                 .error
                 .map_or("it did not make its file".to_owned(), |error| error.message);
-            print(&format!("the job {} failed: {reason}\n", job.id));
+            print(&format!("the job {} failed: {reason}\n", job.id))?;
             all_done = false;
         }
     }
-    print("── Done. What the jobs made:");
+    print("── Done. What the jobs made:")?;
     let mut saved: Vec<PathBuf> = entries
         .iter()
         .flat_map(|entry| entry.files.clone())
@@ -101,10 +120,19 @@ async fn run_all(
     }
     for path in saved {
         let path = std::path::absolute(&path).context("the path of a saved file")?;
-        print(&format!("   {}", path.display()));
+        print(&format!("   {}", path.display()))?;
     }
-    print(NEXT);
+    // The next command works where the repository is not.
+    let books = options.output_dir.join("bakery.csv");
+    std::fs::write(&books, BOOKS).with_context(|| format!("cannot write {}", books.display()))?;
+    print(&NEXT.replace("BAKERY", &books.display().to_string()))?;
     Ok(if all_done { Exit::Done } else { Exit::Failed })
+}
+
+/// The files of a demo that ran before are replaced.
+async fn save(client: &Client, job: &Job, options: &Demo) -> anyhow::Result<Vec<PathBuf>> {
+    let (outputs, folder) = (&job.result.outputs, &options.output_dir);
+    save_outputs(client, job.id, outputs, folder, Existing::Overwrite).await
 }
 
 /// What a job of the step would need, in words.
@@ -130,7 +158,7 @@ async fn run_step(
     step: &Step,
     demo_api: Option<&DemoApi>,
     interrupt: &mut Signal,
-) -> anyhow::Result<(Job, bool)> {
+) -> anyhow::Result<Followed> {
     let mut inputs = Vec::new();
     for (name, content) in INPUTS.iter().filter(|_| step.takes_files) {
         inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
@@ -148,5 +176,5 @@ async fn run_step(
         "limits": {"max_iterations": 50},
     });
     let job: Job = client.post("/v1/jobs", &body).await?;
-    run::follow(client, job.id, interrupt).await
+    follow(client, &job, interrupt).await
 }

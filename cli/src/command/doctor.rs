@@ -2,18 +2,35 @@
 
 mod report;
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde_json::json;
 use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::Catalog;
 
-use super::{print, print_json};
-use crate::Exit;
-use crate::args::Doctor;
+use crate::args::{DataDir, Sandbox};
 use crate::config::Config;
 use crate::directory;
+use crate::exit::Exit;
 use crate::service::ServiceFile;
+use crate::terminal::{print, print_json};
 use report::{DoctorReport, SkillStatus};
+
+#[derive(Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    home: DataDir,
+    #[command(flatten)]
+    sandbox: Sandbox,
+    /// A folder with more skills, for all tenants
+    #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
+    skills_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// `skillet doctor`
 ///
@@ -44,7 +61,7 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
             "providers": {"ready": report.ready_providers, "known": providers.names()},
         }))?;
     } else {
-        show(&report, &providers);
+        show(&report, &providers)?;
     }
     let has_database = report.service.is_none() || report.database.is_ok();
     Ok(if has_database && report.sandbox.is_ok() {
@@ -54,28 +71,28 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
     })
 }
 
-fn show(report: &DoctorReport, providers: &Providers) {
-    match &report.service {
-        Some(url) => print(&format!("The service at {url} has:")),
-        None => print("No service runs here. This machine and this environment have:"),
-    }
-    match (&report.database, &report.service) {
-        (Ok(place), _) => print(&format!("✓ PostgreSQL {place}")),
-        (Err(problem), Some(_)) => print(&format!("✗ PostgreSQL: {problem}")),
-        (Err(problem), None) => print(&format!("– PostgreSQL: {problem}")),
-    }
+fn show(report: &DoctorReport, providers: &Providers) -> anyhow::Result<()> {
+    print(&match &report.service {
+        Some(url) => format!("The service at {url} has:"),
+        None => "No service runs here. This machine and this environment have:".to_owned(),
+    })?;
+    print(&match (&report.database, &report.service) {
+        (Ok(place), _) => format!("✓ PostgreSQL {place}"),
+        (Err(problem), Some(_)) => format!("✗ PostgreSQL: {problem}"),
+        (Err(problem), None) => format!("– PostgreSQL: {problem}"),
+    })?;
     match &report.sandbox {
         Ok(sandbox) => {
-            print(describe(sandbox.isolation));
-            print(describe_memory(sandbox.memory_limit));
+            print(describe(sandbox.isolation))?;
+            print(describe_memory(sandbox.memory_limit))?;
         }
-        Err(problem) => print(&format!("✗ sandbox: {problem}\n")),
+        Err(problem) => print(&format!("✗ sandbox: {problem}\n"))?,
     }
-    show_skills(&report.skills);
-    show_models(report, providers);
+    show_skills(&report.skills)?;
+    show_models(report, providers)
 }
 
-fn show_skills(skills: &[SkillStatus]) {
+fn show_skills(skills: &[SkillStatus]) -> anyhow::Result<()> {
     for SkillStatus {
         name,
         missing,
@@ -84,32 +101,34 @@ fn show_skills(skills: &[SkillStatus]) {
     {
         if missing.is_empty() {
             let line = format!("✓ skill {name:11} {}", programs.join(", "));
-            print(line.trim_end());
+            print(line.trim_end())?;
         } else {
             let missing = missing.join(", ");
-            print(&format!("– skill {name:11} missing: {missing}"));
+            print(&format!("– skill {name:11} missing: {missing}"))?;
         }
     }
     if skills.iter().any(|skill| !skill.missing.is_empty()) {
         print(
             "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
-        );
+        )?;
     }
+    Ok(())
 }
 
-fn show_models(report: &DoctorReport, providers: &Providers) {
+fn show_models(report: &DoctorReport, providers: &Providers) -> anyhow::Result<()> {
     for name in providers.names() {
         let variable = providers.key_variable(&name).unwrap_or_default();
         if report.ready_providers.contains(&name) {
-            print(&format!("✓ models of {name}"));
+            print(&format!("✓ models of {name}"))?;
         } else if report.service.is_some() {
             print(&format!(
                 "– models of {name}: start the service with {variable}"
-            ));
+            ))?;
         } else {
-            print(&format!("– models of {name}: {variable} is not set"));
+            print(&format!("– models of {name}: {variable} is not set"))?;
         }
     }
+    Ok(())
 }
 
 fn describe_memory(limit: MemoryLimit) -> &'static str {

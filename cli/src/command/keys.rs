@@ -1,116 +1,142 @@
 //! `skillet keys`.
 
 use anyhow::Context;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use shared::db;
+use shared::id::KeyId;
 use shared::key::{Scope, SecretKey};
 
-use super::{print, print_json};
-use crate::Exit;
-use crate::args::{CreateKey, ListAll, RevokeKey};
+use super::tenants;
+use crate::args::{ClientOptions, parse_id};
 use crate::client::Client;
-use crate::config::Config;
-use crate::session::Session;
+use crate::complete;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::terminal::print;
 
-/// `skillet keys create`
-pub(super) async fn create(options: &CreateKey, config: &Config) -> anyhow::Result<Exit> {
-    if let Some(url) = &options.remote.own.database_url {
-        return show_created(&create_in_database(url, options).await?, options.json);
+const KIND: Kind = Kind {
+    id: "id",
+    columns: &[
+        Column::new("ID", |key| Cell::text(&key["id"])),
+        Column::new("CREATED", |key| Cell::time(&key["created_at"])),
+        Column::new("KEY", |key| {
+            Cell::Text(format!("…{}", text_of(&key["hint"])))
+        }),
+        Column::new("SCOPES", |key| Cell::text(&key["scopes"])),
+        Column::new("NAME", |key| Cell::text(&key["name"])),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Keys {
+    /// List keys, without their values
+    List(List),
+    /// Create a key and print it. It is not shown again
+    Create(Create),
+    /// Revoke keys
+    #[command(alias = "revoke")]
+    Delete(Many),
+}
+
+#[derive(Args, Default)]
+pub(crate) struct List {
+    /// Only keys of this tenant, by name or id
+    #[arg(long, add = complete::tenants())]
+    tenant: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Create {
+    /// The name of the key
+    #[arg(long, default_value = "cli")]
+    name: String,
+    /// The tenant. It is created if it does not exist
+    #[arg(long, default_value = "default", add = complete::tenants())]
+    tenant: String,
+    /// The scopes of the key
+    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
+    scopes: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Many {
+    /// The ids of the keys
+    #[arg(required = true, value_name = "KEY", value_parser = parse_id::<KeyId>, add = complete::keys())]
+    keys: Vec<KeyId>,
+}
+
+impl Verb for Keys {
+    fn default() -> Self {
+        Self::List(List::default())
     }
-    let create = async |client: &Client| {
-        show_created(&create_over_http(client, options).await?, options.json)
-    };
-    Session::with(&options.remote, config, create).await
-}
 
-fn show_created(created: &Value, json: bool) -> anyhow::Result<Exit> {
-    if json {
-        print_json(created)?;
-    } else {
-        print(created["token"].as_str().unwrap_or_default());
+    /// The first key of a service is created in its database: there is none yet to ask with.
+    fn needs_service(&self, options: &ClientOptions) -> bool {
+        !(matches!(self, Self::Create(_)) && options.remote.own.database_url.is_some())
     }
-    Ok(Exit::Done)
-}
 
-/// For the first key of a service: there is none yet to ask with.
-async fn create_in_database(url: &str, options: &CreateKey) -> anyhow::Result<Value> {
-    db::check(url).await?;
-    let pool = db::connect(url, "skillet keys", 1)
-        .await
-        .context("cannot reach the database")?;
-    let tenant = db::tenant::get_or_insert(&pool, &options.tenant).await?;
-    let scopes: Vec<Scope> = serde_json::from_value(json!(options.scopes))?;
-    let secret = SecretKey::generate();
-    let key = db::key::insert(&pool, tenant.id, &options.name, &scopes, &secret).await?;
-    let mut created = serde_json::to_value(key)?;
-    created["token"] = secret.reveal().into();
-    Ok(created)
-}
-
-async fn create_over_http(client: &Client, options: &CreateKey) -> anyhow::Result<Value> {
-    let tenant = match find_tenant(client, &options.tenant).await? {
-        Some(tenant) => tenant,
-        None => {
-            client
-                .post("/v1/tenants", &json!({"name": options.tenant}))
-                .await?
+    async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
+        if let (Self::Create(create), Some(url)) = (self, &options.remote.own.database_url) {
+            show_created(options.output, &create.in_database(url).await?)?;
         }
-    };
-    let body = json!({"tenant_id": tenant["id"], "name": options.name, "scopes": options.scopes});
-    client.post("/v1/keys", &body).await
+        Ok(Exit::Done)
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(List { tenant }) => {
+                let mut query = Vec::new();
+                if let Some(tenant) = tenant {
+                    query.push(("tenant_id", tenants::id(client, tenant).await?));
+                }
+                output.list(&client.list("/v1/keys", &query, None).await?, &KIND)?;
+            }
+            Self::Create(create) => show_created(output, &create.over_http(client).await?)?,
+            Self::Delete(Many { keys }) => {
+                for key in keys {
+                    client.delete(&format!("/v1/keys/{key}")).await?;
+                    output.done(&KIND, "revoked", &key.to_string())?;
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
 }
 
-async fn find_tenant(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
-    let mut query = vec![("limit", "100".to_owned())];
-    loop {
-        let page: Value = client.get("/v1/tenants", &query).await?;
-        let tenants = page["data"].as_array().cloned().unwrap_or_default();
-        if let Some(tenant) = tenants.into_iter().find(|tenant| tenant["name"] == name) {
-            return Ok(Some(tenant));
-        }
-        let Some(cursor) = page["next_cursor"].as_str() else {
-            return Ok(None);
+/// Prints the key itself. With `-q` it is the id, as everywhere.
+fn show_created(output: Output, created: &Value) -> anyhow::Result<()> {
+    output.one(&text_of(&created["id"]), created, || {
+        print(&text_of(&created["token"]))
+    })
+}
+
+impl Create {
+    async fn in_database(&self, url: &str) -> anyhow::Result<Value> {
+        db::check(url).await?;
+        let pool = db::connect(url, "skillet keys", 1)
+            .await
+            .context("cannot reach the database")?;
+        let tenant = db::tenant::get_or_insert(&pool, &self.tenant).await?;
+        let scopes: Vec<Scope> = serde_json::from_value(json!(self.scopes))?;
+        let secret = SecretKey::generate();
+        let key = db::key::insert(&pool, tenant.id, &self.name, &scopes, &secret).await?;
+        let mut created = serde_json::to_value(key)?;
+        created["token"] = secret.reveal().into();
+        Ok(created)
+    }
+
+    async fn over_http(&self, client: &Client) -> anyhow::Result<Value> {
+        let tenant = match tenants::find(client, &self.tenant).await? {
+            Some(tenant) => tenant,
+            None => {
+                client
+                    .post("/v1/tenants", &json!({"name": self.tenant}))
+                    .await?
+            }
         };
-        query = vec![("limit", "100".to_owned()), ("cursor", cursor.to_owned())];
+        let body = json!({"tenant_id": tenant["id"], "name": self.name, "scopes": self.scopes});
+        client.post("/v1/keys", &body).await
     }
-}
-
-/// `skillet keys list`
-pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
-    let list = async |client: &Client| {
-        let limit = [("limit", "100".to_owned())];
-        let page: Value = client.get("/v1/keys", &limit).await?;
-        if options.json {
-            print_json(&page["data"])?;
-            return Ok(Exit::Done);
-        }
-        for key in page["data"].as_array().into_iter().flatten() {
-            print(&line(key));
-        }
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, list).await
-}
-
-fn line(key: &Value) -> String {
-    let text = |name: &str| key[name].as_str().unwrap_or_default();
-    let scopes = key["scopes"].as_array().into_iter().flatten();
-    let scopes: Vec<_> = scopes.filter_map(Value::as_str).collect();
-    format!(
-        "{}  …{}  {}  {}",
-        text("id"),
-        text("hint"),
-        scopes.join(","),
-        text("name")
-    )
-}
-
-/// `skillet keys revoke`
-pub(super) async fn revoke(options: &RevokeKey, config: &Config) -> anyhow::Result<Exit> {
-    let revoke = async |client: &Client| {
-        client.delete(&format!("/v1/keys/{}", options.key)).await?;
-        print("revoked");
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, revoke).await
 }

@@ -2,202 +2,208 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 
-use anyhow::{Context, bail};
+use anyhow::ensure;
+use clap::Args;
 use serde_json::{Map, Value, json};
-use shared::asset::file_name;
-use shared::id::JobId;
-use shared::job::{Job, Output, Status};
+use shared::id::ConversationId;
+use shared::job::Job;
+use shared::model_name::ModelName;
 use tokio::signal::unix::Signal;
 
-use super::{print, print_json};
-use crate::Exit;
-use crate::approval_prompt::ApprovalPrompt;
-use crate::args::Run;
+use super::jobs::summary;
+use crate::args::{ClientOptions, parse_id, parse_pair, parse_parameter};
 use crate::client::Client;
+use crate::complete;
 use crate::config::Config;
-use crate::progress::Progress;
+use crate::download::{Existing, save_outputs};
+use crate::exit::Exit;
+use crate::follow::{Followed, follow};
+use crate::queue_reason;
 use crate::session::Session;
+use crate::terminal::{print, print_foreign, say};
+
+#[derive(Args)]
+pub(crate) struct Run {
+    /// The skill (see `skillet skills`). Not with --agent
+    #[arg(value_name = "SKILL", add = complete::skills())]
+    skill_or_prompt: String,
+    /// The task. `-` reads it from standard input
+    #[arg(required_unless_present = "agent", conflicts_with = "agent")]
+    prompt: Option<String>,
+    /// The agent to run instead of a skill (see `skillet agents`)
+    #[arg(short, long, add = complete::agents())]
+    agent: Option<String>,
+    /// The conversation to continue, with --agent
+    #[arg(short, long, value_name = "ID", value_parser = parse_id::<ConversationId>, add = complete::conversations())]
+    conversation: Option<ConversationId>,
+    /// The model, such as openai/gpt-5 or script/bash (see `skillet models`) [default: of the agent or the service]
+    #[arg(short, long, add = complete::models())]
+    model: Option<ModelName>,
+    /// An input: a file or a URL (repeatable)
+    #[arg(short, long = "input", value_name = "FILE")]
+    inputs: Vec<String>,
+    /// The directory for the job's files
+    #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
+    output_dir: PathBuf,
+    /// Overwrite existing files instead of choosing another name
+    #[arg(long)]
+    force: bool,
+    /// Submit the job, print its id and do not wait
+    #[arg(short, long)]
+    detach: bool,
+    /// A parameter of the skill. The value is JSON, or else text (repeatable)
+    #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    parameters: Vec<(String, Value)>,
+    /// The time limit of the job in seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u32>,
+    /// A title for lists [default: the first line of the prompt]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Data to attach and to search for (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    metadata: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) options: ClientOptions,
+}
 
 /// `skillet run`
 pub(super) async fn run(options: &Run, config: &Config) -> anyhow::Result<Exit> {
-    let body = body(options)?;
+    let body = options.body()?;
     let run = async |session: &Session, interrupt: &mut Signal| {
-        run_in(&session.client, options, body, interrupt).await
-    };
-    Session::with_interrupt(&options.remote, config, &[], run).await
-}
-
-async fn run_in(
-    client: &Client,
-    options: &Run,
-    mut body: Value,
-    interrupt: &mut Signal,
-) -> anyhow::Result<Exit> {
-    let mut inputs = Vec::new();
-    for input in &options.inputs {
-        inputs.push(
-            if input.starts_with("http://") || input.starts_with("https://") {
-                json!({"url": input})
-            } else {
-                json!({"asset_id": client.upload_file(Path::new(input)).await?.id})
-            },
+        ensure!(
+            !(options.detach && session.is_own()),
+            "--detach needs a service that keeps running: start one with `skillet up`"
         );
-    }
-    body["inputs"] = inputs.into();
-    let job: Job = client.post("/v1/jobs", &body).await?;
-    let (job, was_interrupted) = follow(client, job.id, interrupt).await?;
-    if options.json {
-        print_json(&job)?;
-    } else if let Some(text) = &job.result.text {
-        print(text);
-    }
-    let saved = save(
-        client,
-        &job.result.outputs,
-        &options.output_dir,
-        options.force,
-    )
-    .await?;
-    for path in saved {
-        eprintln!("saved {}", path.display());
-    }
-    Ok(match job.status {
-        Status::Completed => Exit::Done,
-        _ if was_interrupted => Exit::Interrupted,
-        _ => {
-            let reason = job
-                .result
-                .error
-                .map_or_else(|| "it was cancelled".to_owned(), |error| error.message);
-            eprintln!("the job did not complete: {reason}");
-            Exit::Failed
-        }
-    })
+        options.run_in(&session.client, body, interrupt).await
+    };
+    Session::with_interrupt(&options.options.remote, config, &[], run).await
 }
 
-/// Follows a job to its end, showing what it does. The first Ctrl-C cancels it; whether there was one.
-pub(super) async fn follow(
-    client: &Client,
-    job: JobId,
-    interrupt: &mut Signal,
-) -> anyhow::Result<(Job, bool)> {
-    let mut was_interrupted = false;
-    {
-        let mut watching = pin!(watch(client, job));
-        loop {
-            tokio::select! {
-                watched = &mut watching => break watched?,
-                _ = interrupt.recv(), if !was_interrupted => {
-                    was_interrupted = true;
-                    client.cancel(job).await?;
-                }
+impl Run {
+    async fn run_in(
+        &self,
+        client: &Client,
+        body: Value,
+        interrupt: &mut Signal,
+    ) -> anyhow::Result<Exit> {
+        let submitting = async { self.submit(client, body).await };
+        let job = tokio::select! {
+            job = submitting => job?,
+            // Nothing has been submitted, or its id is not known.
+            _ = interrupt.recv() => return Ok(Exit::Interrupted),
+        };
+        if self.detach {
+            // The answer to the submission does not say why the job waits.
+            return self.detached(&client.job(job.id).await?);
+        }
+        say(&format!("{} {}", job.id, job.status.as_str()));
+        match follow(client, &job, interrupt).await? {
+            Followed::Ended {
+                job,
+                was_interrupted,
+            } => {
+                let exit = self.finish(client, &job).await?;
+                let is_cancelled = was_interrupted && exit == Exit::JobFailed;
+                Ok(if is_cancelled {
+                    Exit::Interrupted
+                } else {
+                    exit
+                })
             }
+            Followed::Left => Ok(Exit::Interrupted),
         }
     }
-    Ok((client.job(job).await?, was_interrupted))
-}
 
-/// Shows what a job does until it ends, and asks about its calls that wait for a person.
-pub(super) async fn watch(client: &Client, job: JobId) -> anyhow::Result<()> {
-    let progress = Progress::new();
-    let turning = progress.turning();
-    tokio::select! {
-        watched = watch_with(client, job, progress) => watched,
-        never = turning => match never {},
-    }
-}
-
-async fn watch_with(client: &Client, job: JobId, mut progress: Progress) -> anyhow::Result<()> {
-    let mut prompt = ApprovalPrompt::new(client, job);
-    let mut events = client.follow(job);
-    loop {
-        tokio::select! {
-            event = events.next() => {
-                let Some(event) = event? else { break };
-                progress.show(&event);
-                prompt.hear(&event, &mut progress).await?;
-            }
-            // What was typed is read here and sent there, where nothing breaks it off.
-            line = prompt.line() => prompt.answer(line?, &mut progress).await?,
-        }
-    }
-    progress.finish();
-    Ok(())
-}
-
-/// Saves outputs under their names, numbered where several have the same; returns where. Nothing is saved if
-/// a file exists already.
-pub(super) async fn save(
-    client: &Client,
-    outputs: &[Output],
-    directory: &Path,
-    overwrite: bool,
-) -> anyhow::Result<Vec<PathBuf>> {
-    if outputs.is_empty() {
-        return Ok(Vec::new());
-    }
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    let mut paths = Vec::new();
-    for Output { asset, .. } in outputs {
-        // The service says so, but it may not be ours.
-        let path = free_path(directory, &file_name(&asset.name), &paths);
-        if !overwrite && path.exists() {
-            bail!(
-                "{} exists already; use --force to overwrite it, or -o for another directory",
-                path.display()
+    async fn submit(&self, client: &Client, mut body: Value) -> anyhow::Result<Job> {
+        let mut inputs = Vec::new();
+        for input in &self.inputs {
+            inputs.push(
+                if input.starts_with("http://") || input.starts_with("https://") {
+                    json!({"url": input})
+                } else {
+                    json!({"asset_id": client.upload_file(Path::new(input)).await?.id})
+                },
             );
         }
-        paths.push(path);
+        body["inputs"] = inputs.into();
+        client.post("/v1/jobs", &body).await
     }
-    for (Output { asset, .. }, path) in outputs.iter().zip(&paths) {
-        client.download(asset, path, overwrite).await?;
-    }
-    Ok(paths)
-}
 
-/// `a.csv`, `a-2.csv`, `a-3.csv`, …
-fn free_path(directory: &Path, name: &str, taken: &[PathBuf]) -> PathBuf {
-    let (stem, extension) = match name.rsplit_once('.') {
-        Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
-        _ => (name, String::new()),
-    };
-    let numbered = (2..).map(|number| format!("{stem}-{number}{extension}"));
-    let paths = std::iter::once(name.to_owned())
-        .chain(numbered)
-        .map(|name| directory.join(name));
-    let mut free = paths.filter(|path| !taken.contains(path));
-    free.next().expect("numbers do not end")
-}
-
-fn body(options: &Run) -> anyhow::Result<Value> {
-    let first = &options.skill_or_prompt;
-    let (runs, name, prompt) = match (&options.agent, &options.prompt) {
-        (Some(agent), _) => ("agent", agent, first),
-        (None, prompt) => {
-            let prompt = prompt.as_ref().expect("clap wants it beside a skill");
-            ("skill", first, prompt)
+    fn detached(&self, job: &Job) -> anyhow::Result<Exit> {
+        let id = job.id.to_string();
+        self.options.output.one(&id, job, || print(&id))?;
+        let place = job
+            .queue
+            .as_ref()
+            .filter(|place| !queue_reason::is_ordinary(place));
+        if let Some(place) = place {
+            say(&format!("queued: {}", queue_reason::describe(place)));
         }
-    };
-    let prompt = if prompt == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        text
-    } else {
-        prompt.clone()
-    };
-    let parameters: Map<String, Value> = options.parameters.iter().cloned().collect();
-    let mut body = json!({runs: name, "prompt": prompt, "parameters": parameters});
-    if let Some(conversation) = options.conversation {
-        body["conversation_id"] = json!(conversation);
+        Ok(Exit::Done)
     }
-    if let Some(model) = &options.model {
-        body["model"] = model.to_string().into();
+
+    /// Prints the result and saves the files.
+    async fn finish(&self, client: &Client, job: &Job) -> anyhow::Result<Exit> {
+        let text = || {
+            job.result
+                .text
+                .as_ref()
+                .map_or(Ok(()), |text| print_foreign(text))
+        };
+        let printed = self.options.output.one(&job.id.to_string(), job, text);
+        let existing = Existing::overwrite_if(self.force);
+        let outputs = &job.result.outputs;
+        let saved = save_outputs(client, job.id, outputs, &self.output_dir, existing).await;
+        say(&summary(job));
+        for path in saved? {
+            say(&format!("saved {}", path.display()));
+        }
+        // A reader that went away loses no files.
+        printed?;
+        Ok(Exit::of(job))
     }
-    if let Some(seconds) = options.timeout {
-        body["limits"] = json!({"timeout_seconds": seconds});
+
+    fn body(&self) -> anyhow::Result<Value> {
+        let first = &self.skill_or_prompt;
+        let (runs, name, prompt) = match (&self.agent, &self.prompt) {
+            (Some(agent), _) => ("agent", agent, first),
+            (None, prompt) => {
+                let prompt = prompt.as_ref().expect("clap wants it beside a skill");
+                ("skill", first, prompt)
+            }
+        };
+        let prompt = if prompt == "-" {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        } else {
+            prompt.clone()
+        };
+        let parameters: Map<String, Value> = self.parameters.iter().cloned().collect();
+        let pairs = self.metadata.iter().cloned();
+        let metadata: Map<_, _> = pairs.map(|(name, value)| (name, value.into())).collect();
+        let mut body =
+            json!({runs: name, "prompt": prompt, "parameters": parameters, "metadata": metadata});
+        let optional = [
+            ("conversation_id", self.conversation.map(|id| json!(id))),
+            (
+                "model",
+                self.model.as_ref().map(|model| model.to_string().into()),
+            ),
+            ("title", self.title.clone().map(Value::from)),
+            (
+                "limits",
+                self.timeout
+                    .map(|seconds| json!({"timeout_seconds": seconds})),
+            ),
+        ];
+        for (field, value) in optional {
+            if let Some(value) = value {
+                body[field] = value;
+            }
+        }
+        Ok(body)
     }
-    Ok(body)
 }

@@ -2,77 +2,76 @@
 
 mod rotate;
 
-use std::io::{IsTerminal, Read};
-
-use anyhow::Context;
+use clap::{Args, Subcommand};
 use serde_json::json;
+use shared::secret::SecretName;
 
-use super::{print, print_json};
-use crate::Exit;
-use crate::args::{ListAll, OneSecret};
+use crate::args::ClientOptions;
 use crate::client::Client;
-use crate::config::Config;
-use crate::session::Session;
+use crate::complete;
+use crate::exit::Exit;
+use crate::hidden_input::read_hidden;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output};
 
-pub(super) use rotate::rotate;
+const KIND: Kind = Kind {
+    id: "name",
+    columns: &[
+        Column::new("NAME", |secret| Cell::text(&secret["name"])),
+        Column::new("CREATED", |secret| Cell::time(&secret["created_at"])),
+        Column::new("UPDATED", |secret| Cell::time(&secret["updated_at"])),
+    ],
+};
 
-/// The most that is read of a value; the service says what it takes.
-const MAX_BYTES: u64 = 1024 * 1024;
-
-/// `skillet secrets set`
-pub(super) async fn set(options: &OneSecret, config: &Config) -> anyhow::Result<Exit> {
-    // Before there is a service to wait for it.
-    let value = read_value()?;
-    let set = async |client: &Client| {
-        let path = format!("/v1/secrets/{}", options.name);
-        client.put(&path, &json!({ "value": value })).await?;
-        print("set");
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, set).await
+#[derive(Subcommand)]
+pub(crate) enum Secrets {
+    /// List secrets, without their values
+    List,
+    /// Set a secret. The value is typed without being shown, or read from standard input
+    Set(One),
+    /// Delete a secret
+    Delete(One),
+    /// Encrypt all secrets with the current master key
+    Rotate,
 }
 
-/// The value, from where neither the list of processes nor a shell's history shows it.
-fn read_value() -> anyhow::Result<String> {
-    let input = std::io::stdin();
-    if input.is_terminal() {
-        eprintln!("Type the value (it is visible) and press Ctrl-D, or pipe it in.");
+#[derive(Args)]
+pub(crate) struct One {
+    /// The name of the secret, and of the variable in commands
+    #[arg(value_parser = SecretName::parse, add = complete::secrets())]
+    name: SecretName,
+}
+
+impl Verb for Secrets {
+    fn default() -> Self {
+        Self::List
     }
-    let mut value = String::new();
-    input
-        .take(MAX_BYTES)
-        .read_to_string(&mut value)
-        .context("cannot read the value from standard input")?;
-    let end = value.strip_suffix('\n');
-    let end = end.map(|value| value.strip_suffix('\r').unwrap_or(value));
-    Ok(end.unwrap_or(&value).to_owned())
-}
 
-/// `skillet secrets list`
-pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
-    let list = async |client: &Client| {
-        let secrets = client.list("/v1/secrets").await?;
-        if options.json {
-            print_json(&secrets)?;
-            return Ok(Exit::Done);
-        }
-        for secret in &secrets {
-            let text = |name: &str| secret[name].as_str().unwrap_or_default();
-            print(&format!("{}  {}", text("updated_at"), text("name")));
+    fn needs_service(&self, _: &ClientOptions) -> bool {
+        !matches!(self, Self::Rotate)
+    }
+
+    async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
+        rotate::rotate(&options.remote).await
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List => output.list(&client.list("/v1/secrets", &[], None).await?, &KIND)?,
+            Self::Set(One { name }) => {
+                let Some(value) = read_hidden(&format!("Value of {name}"))? else {
+                    return Ok(Exit::Interrupted);
+                };
+                let path = format!("/v1/secrets/{name}");
+                client.put(&path, &json!({ "value": value })).await?;
+                output.done(&KIND, "set", &name.to_string())?;
+            }
+            Self::Delete(One { name }) => {
+                client.delete(&format!("/v1/secrets/{name}")).await?;
+                output.done(&KIND, "deleted", &name.to_string())?;
+            }
+            Self::Rotate => {}
         }
         Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, list).await
-}
-
-/// `skillet secrets delete`
-pub(super) async fn delete(options: &OneSecret, config: &Config) -> anyhow::Result<Exit> {
-    let delete = async |client: &Client| {
-        client
-            .delete(&format!("/v1/secrets/{}", options.name))
-            .await?;
-        print("deleted");
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, delete).await
+    }
 }

@@ -9,13 +9,13 @@ use shared::provider::Providers;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::print;
-use crate::Exit;
 use crate::args::{Api, Database, MetricsListen, Up, Worker};
 use crate::config::Config;
 use crate::directory;
+use crate::exit::Exit;
 use crate::service::{self, Components, DirectoryLock, Service, ServiceFile};
 use crate::shutdown;
+use crate::terminal::{print, say};
 
 /// `skillet up`
 pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
@@ -24,29 +24,27 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let lock = DirectoryLock::take(&home)?;
     let providers = config.providers(None);
-    let starting = Service::start(options, config, lock, &shutdown, |line| {
-        eprintln!("{line}");
-    });
+    let starting = Service::start(options, config, lock, &shutdown, say);
     let mut service = tokio::select! {
         started = starting => started?,
         () = shutdown.drain.cancelled() => return Ok(Exit::Interrupted),
     };
-    print(&format!("Skillet is ready at {}", service.file.url));
-    print(&format!(
+    announce(&format!("Skillet is ready at {}", service.file.url));
+    announce(&format!(
         "The API is documented at {}/docs",
         service.file.url
     ));
-    print(&format!(
+    announce(&format!(
         "The key is in {}, and with the URL in {}",
         home.join("api_key").display(),
         ServiceFile::path(&home).display()
     ));
-    print(&models(&providers));
+    announce(&models(&providers));
     let ended = tokio::select! {
         ended = service.wait() => ended,
         () = shutdown.drain.cancelled() => Ok(()),
     };
-    eprintln!("stopping; interrupt again to stop at once");
+    say("stopping; interrupt again to stop at once");
     let stopped = service.stop().await;
     ended.and(stopped)?;
     Ok(Exit::Done)
@@ -69,7 +67,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let components = Components::open(&options.common, config).await?;
     let listener = service::listen(options.listen.listen)?;
     db::check(&options.database.database_url).await?;
-    print(&format!("listening on http://{}", listener.local_addr()?));
+    announce(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
     let url = &options.database.database_url;
     components
@@ -121,12 +119,17 @@ pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<E
 fn listen_for_metrics(options: &MetricsListen) -> anyhow::Result<Option<TcpListener>> {
     let listener = options.metrics_listen.map(service::listen).transpose()?;
     if let Some(listener) = &listener {
-        print(&format!(
+        announce(&format!(
             "metrics at http://{}/metrics",
             listener.local_addr()?
         ));
     }
     Ok(listener)
+}
+
+/// Prints a line. A service goes on if nobody reads it.
+fn announce(line: &str) {
+    let _ = print(line);
 }
 
 /// `skillet migrate`
@@ -136,6 +139,6 @@ pub(super) async fn migrate(options: &Database) -> anyhow::Result<Exit> {
         .await
         .context("cannot reach the database")?;
     db::migrate(&pool).await?;
-    print("the schema is up to date");
+    print("the schema is up to date")?;
     Ok(Exit::Done)
 }

@@ -3,61 +3,122 @@
 mod check;
 mod push;
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use serde_json::Value;
 
-pub(super) use check::check;
-pub(super) use push::push;
-
-use super::{print, print_json};
-use crate::Exit;
-use crate::args::{DeleteSkill, ListAll};
+use crate::args::ClientOptions;
 use crate::client::Client;
-use crate::config::Config;
-use crate::session::Session;
+use crate::complete;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output, text_of};
 
-/// `skillet skills`
-pub(super) async fn list(options: &ListAll, config: &Config) -> anyhow::Result<Exit> {
-    let list = async |client: &Client| {
-        let skills = client.list("/v1/skills").await?;
-        if options.json {
-            print_json(&skills)?;
-            return Ok(Exit::Done);
-        }
-        for skill in &skills {
-            print(&line(skill));
-        }
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, list).await
+const KIND: Kind = Kind {
+    id: "name",
+    columns: &[
+        Column::new("NAME", |skill| Cell::text(&skill["name"])),
+        Column::new("STATUS", status),
+        Column::new("ORIGIN", origin),
+        Column::new("DESCRIPTION", description),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Skills {
+    /// List skills, and the programs that the workers lack for them
+    List,
+    /// Show a skill
+    Get(One),
+    /// Validate a skill in a folder or an archive
+    Check(Check),
+    /// Upload a skill, or a new version of it
+    Push(Push),
+    /// Delete an uploaded skill
+    Delete(One),
 }
 
-fn line(skill: &Value) -> String {
-    let text = |name: &str| skill[name].as_str().unwrap_or_default();
-    let missing = skill["missing"].as_array().into_iter().flatten();
-    let missing: Vec<_> = missing.filter_map(Value::as_str).collect();
-    let (mark, state) = if missing.is_empty() {
-        ("✓", String::new())
-    } else {
-        ("✗", format!(" (missing: {})", missing.join(", ")))
-    };
-    let own = match skill["version"].as_i64() {
-        Some(version) => format!(" (your own, version {version})"),
-        None => String::new(),
-    };
-    // When to use it is said to models.
-    let what = text("description").split_once(". ");
-    let what = what.map_or(text("description"), |(first, _)| first);
-    format!("{mark} {:12} {what}{own}{state}", text("name"))
+#[derive(Args)]
+pub(crate) struct One {
+    /// The name of the skill
+    #[arg(value_name = "SKILL", add = complete::skills())]
+    name: String,
 }
 
-/// `skillet skills delete`
-pub(super) async fn delete(options: &DeleteSkill, config: &Config) -> anyhow::Result<Exit> {
-    let delete = async |client: &Client| {
-        client
-            .delete(&format!("/v1/skills/{}", options.name))
-            .await?;
-        print("deleted");
+#[derive(Args)]
+pub(crate) struct Check {
+    /// A folder with a SKILL.md, or a ZIP or tar.gz of one
+    #[arg(value_name = "DIR|ARCHIVE")]
+    place: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct Push {
+    /// The folder of the skill, with the skill's name
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+impl Verb for Skills {
+    fn default() -> Self {
+        Self::List
+    }
+
+    fn needs_service(&self, _: &ClientOptions) -> bool {
+        !matches!(self, Self::Check(_))
+    }
+
+    async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
+        match self {
+            Self::Check(Check { place }) => check::check(place, options.output),
+            _ => Ok(Exit::Done),
+        }
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List => output.list(&client.list("/v1/skills", &[], None).await?, &KIND)?,
+            Self::Get(One { name }) => {
+                let skill: Value = client.get(&format!("/v1/skills/{name}"), &[]).await?;
+                output.fields(&KIND, &skill)?;
+            }
+            Self::Check(_) => {}
+            Self::Push(Push { folder }) => push::push(client, output, folder).await?,
+            Self::Delete(One { name }) => {
+                client.delete(&format!("/v1/skills/{name}")).await?;
+                output.done(&KIND, "deleted", name)?;
+            }
+        }
         Ok(Exit::Done)
+    }
+}
+
+fn status(skill: &Value) -> Cell {
+    let status = match (skill["available"] == true, skill["paused"] == true) {
+        (_, true) => "paused",
+        (true, false) => "available",
+        (false, false) => "unavailable",
     };
-    Session::with(&options.remote, config, delete).await
+    Cell::Status(status.to_owned())
+}
+
+fn origin(skill: &Value) -> Cell {
+    Cell::Text(match skill["version"].as_i64() {
+        Some(version) => format!("version {version}"),
+        None => text_of(&skill["origin"]).replace('_', " "),
+    })
+}
+
+/// What is missing, or else the first sentence. The others are for models.
+fn description(skill: &Value) -> Cell {
+    let missing = text_of(&skill["missing"]);
+    if !missing.is_empty() {
+        return Cell::Text(format!("missing: {missing}"));
+    }
+    let text = text_of(&skill["description"]);
+    let first = text
+        .split_once(". ")
+        .map_or(text.as_str(), |(first, _)| first);
+    Cell::Text(first.to_owned())
 }

@@ -15,8 +15,8 @@ pub struct SecretValue(SecretString);
 pub enum SecretValueError {
     /// It could not be distinguished from other text.
     #[error(
-        "must have at least {MIN_BYTES} bytes between white space: a shorter value would be found, and replaced by \
-         its name, where it only happens to stand"
+        "must have at least {MIN_BYTES} bytes, not counting spaces at its ends: in logs and results, a shorter value \
+         would be redacted wherever the same text appears by chance"
     )]
     TooShort,
     /// It does not fit into a variable.

@@ -92,8 +92,9 @@ def findings(clip: Clip, given: argparse.Namespace) -> Iterator[tuple[str, str]]
 def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
     """Frames with their times in one picture; of sound its wave and its spectrum."""
     if clip.video is None:
+        # The height of a spectrum is a power of two, or it takes a hundred times as long.
         waves = "[0:a:0]asplit[a][b];[a]showwavespic=s=1280x300:split_channels=1,format=rgb24[w]"
-        waves += ";[b]showspectrumpic=s=1280x300:legend=0,format=rgb24[s]"
+        waves += ";[b]showspectrumpic=s=1280x256:legend=0,format=rgb24[s]"
         graph = f"{waves};[w][s]vstack"
         ffmpeg("-i", f"file:{clip.path}", "-filter_complex", graph, "-frames:v", 1, "-update", 1, f"file:{out}")
         return
@@ -107,8 +108,12 @@ def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
     width = 1440 // max(columns, 2) // 2 * 2
     with tempfile.TemporaryDirectory() as folder:
         for n, one in enumerate(times):
-            label = f"drawtext=fontfile={FONT}:text='{one:.2f} s':fontsize=20:fontcolor=white:box=1:boxcolor=black@0.6"
-            filters = [f"scale={width}:-2", *([f"{label}:boxborderw=5:x=8:y=8"] if FONT.exists() else []), "setsar=1"]
+            label = f"drawtext=fontfile={FONT}:text='{one:.2f} s':fontsize=18:fontcolor=white:x=8:y=h-23"
+            filters = [
+                f"scale={width}:-2,pad=iw:ih+30:0:0:color=0x404040",
+                *([label] if FONT.exists() else []),
+                "setsar=1",
+            ]
             target = Path(folder) / f"{n:03}.png"
             seek = ["-ss", f"{min(one, end):.3f}", "-i", f"file:{clip.path}", "-frames:v", 1, "-update", 1]
             ffmpeg(*seek, "-vf", ",".join(filters), target)

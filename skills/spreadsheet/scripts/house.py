@@ -272,21 +272,25 @@ class Book:
         """Writes the workbook, with the descriptions of its charts."""
         out = Path(path)
         self.book.save(out)
-        described = [one for sheet in self.book for one in self._descriptions.get(sheet.title, [])]
-        if not described:
-            return
-        with zipfile.ZipFile(out) as package:
-            parts = {entry.filename: package.read(entry) for entry in package.infolist()}
-        names = [one for one in parts if one.startswith("xl/drawings/drawing")]
-        waiting = iter(described)
-        for name in sorted(names, key=lambda one: int("".join(filter(str.isdigit, one)))):
-            tree = etree.fromstring(parts[name])
-            for entry in tree.iter(f"{{{SHEETS}}}graphicFrame"):
-                entry.find(f".//{{{SHEETS}}}cNvPr").set("descr", next(waiting, ""))
-            parts[name] = etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
-            for name, data in parts.items():
-                package.writestr(name, data)
+        describe_charts(out, [one for sheet in self.book for one in self._descriptions.get(sheet.title, [])])
+
+
+def describe_charts(path: Path, descriptions: Sequence[str]) -> None:
+    """Writes the descriptions of charts, in the order of the sheets, which openpyxl cannot."""
+    if not descriptions:
+        return
+    with zipfile.ZipFile(path) as package:
+        parts = {entry.filename: package.read(entry) for entry in package.infolist()}
+    names = [one for one in parts if one.startswith("xl/drawings/drawing")]
+    waiting = iter(descriptions)
+    for name in sorted(names, key=lambda one: int("".join(filter(str.isdigit, one)))):
+        tree = etree.fromstring(parts[name])
+        for entry in tree.iter(f"{{{SHEETS}}}graphicFrame"):
+            entry.find(f".//{{{SHEETS}}}cNvPr").set("descr", next(waiting, ""))
+        parts[name] = etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
+        for name, data in parts.items():
+            package.writestr(name, data)
 
 
 def _numbers(sheet: Worksheet, cells: str) -> list[float]:

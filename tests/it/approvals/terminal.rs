@@ -102,14 +102,17 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
 
     let listed = terminal.run(&["approvals", "list"]).await;
     assert!(
-        listed.out.contains(&format!("{first}  pending, until "))
+        listed.out.contains(&format!("{first}\tpending\t"))
             && listed
                 .out
-                .contains("? shell.exec wants to run\n  command: echo one\n"),
+                .contains("\tshell.exec\t{\"command\":\"echo one\"}\n"),
         "{listed:?}"
     );
+    let shown = terminal.run(&["approvals", "get", first]).await;
+    let question = "? shell.exec wants to run\n  command: echo one\n";
+    assert!(shown.out.ends_with(question), "{shown:?}");
     let ran = terminal.run(&["approvals", "approve", first]).await;
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.out, format!("approved {first}\n"), "{ran:?}");
     let again = terminal.run(&["approvals", "approve", first]).await;
     assert!(
         again.code == Some(1) && again.err.contains("it was approved before"),

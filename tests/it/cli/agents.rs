@@ -13,32 +13,29 @@ async fn an_agent_is_put_shown_run_and_deleted() {
     let terminal = at(&service);
     let agent = json!({"soul": "I am.", "tools": ["execute_bash"], "model": "script/bash"});
     std::fs::write(terminal.folder.path().join("sh.json"), agent.to_string()).unwrap();
-    let ran = terminal.run(&["agents", "put", "sh", "sh.json"]).await;
+    let ran = terminal
+        .run(&["agents", "apply", "sh", "-f", "sh.json"])
+        .await;
     assert_eq!(
         (ran.code, ran.out.as_str()),
-        (Some(0), "version 1\n"),
+        (Some(0), "sh version 1\n"),
         "{ran:?}"
     );
-    let changed = r#"{"soul": "I am new.", "tools": ["execute_bash"], "model": "script/bash"}"#;
+    let changed =
+        r#"{"name": "sh", "soul": "I am new.", "tools": ["execute_bash"], "model": "script/bash"}"#;
     let ran = terminal
-        .run_with_input(&["agents", "put", "sh", "-"], changed)
+        .run_with_input(&["agents", "apply", "-f", "-"], changed)
         .await;
-    assert_eq!(ran.out, "version 2\n", "{ran:?}");
+    assert_eq!(ran.out, "sh version 2\n", "{ran:?}");
 
-    let ran = terminal.run(&["agents", "get", "sh"]).await;
+    let ran = terminal.run(&["agents", "get", "sh", "--json"]).await;
     let shown: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(shown["soul"], "I am new.");
     let ran = terminal.run(&["agents", "list"]).await;
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines.len(), 2, "{ran:?}");
-    assert!(
-        lines[0].starts_with("default ") && lines[0].contains(" built in "),
-        "{ran:?}"
-    );
-    assert!(
-        lines[1].starts_with("sh ") && lines[1].ends_with(" version 2    execute_bash"),
-        "{ran:?}"
-    );
+    assert!(lines[0].starts_with("default\tbuilt in\t"), "{ran:?}");
+    assert!(lines[1] == "sh\t2\tscript/bash\texecute_bash", "{ran:?}");
 
     let (_, conversation) = service
         .post("/v1/conversations", &json!({"agent": "sh"}))
@@ -56,11 +53,10 @@ async fn an_agent_is_put_shown_run_and_deleted() {
         "{ran:?}"
     );
     let ran = terminal.run(&["list", "--agent", "sh", "--json"]).await;
-    let jobs: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(jobs.as_array().unwrap().len(), 2, "{ran:?}");
+    assert_eq!(ran.objects().len(), 2, "{ran:?}");
 
     let ran = terminal.run(&["agents", "delete", "sh"]).await;
-    assert_eq!(ran.out, "deleted\n", "{ran:?}");
+    assert_eq!(ran.out, "deleted sh\n", "{ran:?}");
     let ran = terminal.run(&["agents", "get", "sh"]).await;
     assert_eq!(ran.code, Some(1));
     assert!(ran.err.contains("there is no such agent"), "{ran:?}");
@@ -92,7 +88,7 @@ async fn the_example_with_an_mcp_server_works_as_its_page_says() {
         format!("{example}/server.py"),
     );
     let ran = terminal.run(&["agents", "put", "bookkeeper", &agent]).await;
-    assert_eq!(ran.out, "version 1\n", "{ran:?}");
+    assert_eq!(ran.out, "bookkeeper version 1\n", "{ran:?}");
     let ran = terminal.run(&["agents", "list"]).await;
     assert!(
         ran.out.contains("file.read file.list mcp.notes.*\n"),

@@ -25,9 +25,15 @@ async fn run_shows_what_happens_and_prints_the_text() {
         "{ran:?}"
     );
     let lines: Vec<_> = ran.err.lines().collect();
-    let [started, completed] = lines[..] else {
-        panic!("two lines: {lines:?}")
+    let [queued, started, completed, summary] = lines[..] else {
+        panic!("four lines: {lines:?}")
     };
+    let (id, status) = queued.split_once(' ').unwrap();
+    assert!(id.starts_with("job_") && status == "queued", "{queued}");
+    assert!(
+        summary.starts_with(&format!("✓ {id} completed (")),
+        "{summary}"
+    );
     assert_eq!(started, "⚡ execute_bash: echo hello; echo there");
     assert!(
         completed.starts_with("  ✓ ") && completed.ends_with(" s, 2 lines"),
@@ -86,18 +92,16 @@ async fn run_takes_files_and_saves_what_was_made_without_overwriting() {
     assert_eq!(terminal.read("made/here/out-2.csv"), "4\n");
 
     std::fs::write(terminal.folder.path().join("made/here/out.csv"), "mine").unwrap();
-    let refused = terminal.run(&arguments).await;
-    assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(
-        refused
-            .err
-            .contains("made/here/out.csv exists already; use --force"),
-        "{refused:?}"
-    );
+    let again = terminal.run(&arguments).await;
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let saved = "saved made/here/out-3.csv\nsaved made/here/out-4.csv\n";
+    assert!(again.err.ends_with(saved), "{again:?}");
     assert_eq!(terminal.read("made/here/out.csv"), "mine");
+    assert_eq!(terminal.read("made/here/out-3.csv"), "a,b\n");
     let forced = terminal.run(&[&arguments[..], &["--force"]].concat()).await;
     assert_eq!(forced.code, Some(0), "{forced:?}");
     assert_eq!(terminal.read("made/here/out.csv"), "a,b\n");
+    assert_eq!(terminal.read("made/here/out-5.csv"), "4\n");
 
     let missing = terminal
         .run(&["run", "maker", "x", "-m", "script/bash", "-i", "no.csv"])
@@ -114,11 +118,9 @@ async fn the_exit_code_says_whether_the_job_failed_or_the_command_was_wrong() {
     let failed = terminal
         .run(&["run", "shell", &slow, "-m", "script/bash", "--timeout", "1"])
         .await;
-    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert_eq!(failed.code, Some(3), "{failed:?}");
     assert!(
-        failed
-            .err
-            .contains("the job did not complete: the job took longer than 1 s"),
+        failed.err.contains(" failed: the job took longer than 1 s"),
         "{failed:?}"
     );
     let unknown = terminal

@@ -60,7 +60,7 @@ fn compare(page: &str, generated: &str) {
 fn describe(command: &Command, name: &str, text: &mut String) {
     let below: Vec<_> = command
         .get_subcommands()
-        .filter(|below| below.get_name() != "help")
+        .filter(|below| below.get_name() != "help" && !below.is_hide_set())
         .collect();
     if name != "skillet" {
         let about = command
@@ -70,7 +70,12 @@ fn describe(command: &Command, name: &str, text: &mut String) {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ");
         let _ = write!(text, "### {name}\n\n{about}.\n\n```text\n{usage}\n```\n\n");
-        let own: Vec<_> = command.get_arguments().filter(|arg| is_own(arg)).collect();
+        // The options of a noun are described there, and not with each of its verbs.
+        let is_verb = name.split(' ').count() > 2;
+        let own = command.get_arguments().filter(|arg| is_own(arg));
+        let own: Vec<_> = own
+            .filter(|arg| !(is_verb && arg.is_global_set()))
+            .collect();
         if !own.is_empty() {
             text.push_str("| Argument | Meaning |\n|---|---|\n");
             for arg in own {

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
+use tests::model_server::ModelServer;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::block::{Block, Handling, shows};
-use super::path;
+use super::{model, path};
 use crate::support::{PROGRAM, Service};
 
 /// How long the commands of a page may take.
@@ -31,6 +32,8 @@ until [[ -s $SKILLET_DATA_DIR/service.json ]]; do kill -0 $SERVICE_PROCESS; slee
 pub(super) struct Session<'a> {
     page: &'a str,
     service: Option<&'a Service>,
+    /// The provider of a service that the page starts.
+    model: ModelServer,
     home: TempDir,
 }
 
@@ -40,6 +43,7 @@ impl<'a> Session<'a> {
         let session = Self {
             page,
             service,
+            model: model::start(),
             home,
         };
         let open = || Permissions::from_mode(0o711);
@@ -105,6 +109,7 @@ impl<'a> Session<'a> {
             .env("LANG", "C.UTF-8")
             .env("SKILLET_DATA_DIR", self.file(".local/share/skillet"))
             .env("SKILLET_LISTEN", "127.0.0.1:0")
+            .env("ANTHROPIC_BASE_URL", self.model.base_url())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

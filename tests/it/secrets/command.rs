@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::key::Scope;
 use shared::secret::generate_master_key;
 
@@ -19,21 +19,25 @@ async fn a_secret_comes_from_standard_input_and_is_listed_and_deleted() {
     let terminal = at(service);
     let set = ["secrets", "set", "KEEPER_KEY"];
     let ran = terminal.run_with_input(&set, "piped in, and long\n").await;
-    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "set\n"), "{ran:?}");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (Some(0), "set KEEPER_KEY\n"),
+        "{ran:?}"
+    );
     let job = json!({"skill": "keeper", "model": "script/bash", "prompt": bash(CHECK)});
     assert_eq!(service.run(&job).await["text"], "it is");
 
     let listed = terminal.run(&["secrets", "list", "--json"]).await;
     let (_, page) = service.get("/v1/secrets").await;
-    assert_eq!(
-        serde_json::from_str::<Value>(&listed.out).unwrap(),
-        page["data"]
-    );
+    assert_eq!(json!(listed.objects()), page["data"]);
     let listed = terminal.run(&["secrets", "list"]).await;
-    assert!(listed.out.ends_with("  KEEPER_KEY\n"), "{listed:?}");
+    assert!(listed.out.starts_with("KEEPER_KEY\t"), "{listed:?}");
 
     let deleted = terminal.run(&["secrets", "delete", "KEEPER_KEY"]).await;
-    assert_eq!((deleted.code, deleted.out.as_str()), (Some(0), "deleted\n"));
+    assert_eq!(
+        (deleted.code, deleted.out.as_str()),
+        (Some(0), "deleted KEEPER_KEY\n")
+    );
     let again = terminal.run(&["secrets", "delete", "KEEPER_KEY"]).await;
     assert_eq!(
         (again.code, again.err.as_str()),

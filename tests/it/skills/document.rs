@@ -20,9 +20,15 @@ async fn notes_become_an_office_file_and_a_book() {
     assert_eq!(made.outputs(), expected);
     let pages = made.pages_of_office_file("bakery.odt");
     assert_eq!(pages.len(), 1);
+    assert_eq!((pages[0].width, pages[0].height), (331, 468));
     assert!(pages[0].ink() > 0.02, "{}", pages[0].ink());
     let text = made.ask("pdftotext", &["-layout", "bakery.pdf", "-"]);
-    for words in ["Two years of the bakery", "+35.9 %", "Month 08. Closed"] {
+    for words in [
+        "Two years of the bakery",
+        "+35.9 %",
+        "161,006",
+        "August: Closed",
+    ] {
         assert!(text.contains(words), "{words} in {text}");
     }
     let book = made.ask("python3", &["-m", "zipfile", "-l", "bakery.epub"]);

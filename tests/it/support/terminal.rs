@@ -3,6 +3,7 @@
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -55,7 +56,7 @@ impl Terminal {
         command.stdin(program).spawn().unwrap()
     }
 
-    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         self.command_of(PROGRAM, arguments)
     }
 
@@ -100,6 +101,14 @@ impl Terminal {
 }
 
 impl Ran {
+    /// The JSON objects that were printed, one per line.
+    pub(crate) fn objects(&self) -> Vec<Value> {
+        let objects = self.out.lines().map(serde_json::from_str);
+        objects
+            .collect::<Result<_, _>>()
+            .unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
     /// Waits for the end of a command.
     pub(crate) async fn of(child: Child) -> Self {
         let ended = timeout(PATIENCE, child.wait_with_output()).await;

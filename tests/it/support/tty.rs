@@ -6,10 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::{Terminal, until};
+
+/// The size of the terminal.
+const SIZE: Winsize = Winsize {
+    ws_row: 24,
+    ws_col: 110,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
 
 /// A command at a terminal at which someone types.
 pub(crate) struct Tty {
@@ -24,6 +33,7 @@ impl Tty {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        tcsetwinsize(&master, SIZE).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let open = || {
             let path = name.to_str().unwrap();
@@ -59,6 +69,20 @@ impl Tty {
     /// Waits until that is shown so often.
     pub(crate) async fn until_shown(&self, text: &str, times: usize) {
         until(async || self.shown().matches(text).count() >= times).await;
+    }
+
+    /// All that a command shows from start to end, with plain line breaks.
+    pub(crate) async fn show_all(terminal: &Terminal, arguments: &[&str]) -> String {
+        let mut tty = Self::spawn(terminal, arguments);
+        tty.ended().await;
+        // The screen is read by another thread.
+        until(async || Arc::strong_count(&tty.shown) == 1).await;
+        tty.shown().replace("\r\n", "\n")
+    }
+
+    /// Types keys.
+    pub(crate) fn type_keys(&mut self, keys: &[u8]) {
+        self.keys.write_all(keys).unwrap();
     }
 
     /// Types a line.

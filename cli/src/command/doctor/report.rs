@@ -60,9 +60,9 @@ impl DoctorReport {
     pub(super) async fn in_service(file: &ServiceFile) -> anyhow::Result<Self> {
         let client = Client::new(&file.url, &file.api_key)?;
         let workers: Vec<Worker> =
-            serde_json::from_value(client.list("/v1/workers").await?.into())?;
+            serde_json::from_value(client.list("/v1/workers", &[], None).await?.into())?;
         let skills: Vec<SkillView> =
-            serde_json::from_value(client.list("/v1/skills").await?.into())?;
+            serde_json::from_value(client.list("/v1/skills", &[], None).await?.into())?;
         let skills = skills.into_iter().map(|skill| SkillStatus {
             name: skill.name,
             missing: skill.missing,

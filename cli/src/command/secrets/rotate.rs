@@ -5,12 +5,12 @@ use shared::db::secret::SealedSecret;
 use shared::db::{self, Pool};
 use shared::secret::MasterKeys;
 
-use crate::Exit;
-use crate::args::Rotate;
-use crate::command::print;
+use crate::args::Remote;
 use crate::directory;
+use crate::exit::Exit;
 use crate::master_key::{self, KeyFile};
 use crate::service::{DirectoryLock, open_database};
+use crate::terminal::{print, say};
 
 /// Secrets that are read at once.
 const BATCH: i64 = 100;
@@ -19,10 +19,10 @@ const BATCH: i64 = 100;
 ///
 /// Where no key is configured, the data directory's own gives way to a new one. No service may run there
 /// meanwhile: it would go on to encrypt under the key that it knows.
-pub(crate) async fn rotate(options: &Rotate) -> anyhow::Result<Exit> {
-    let home = directory::data(options.home.data_dir.as_deref())?;
-    let configured = master_key::configured(&options.master_key)?;
-    let is_elsewhere = options.database_url.is_some() && configured.is_some();
+pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
+    let home = directory::data(options.own.common.home.data_dir.as_deref())?;
+    let configured = master_key::configured(&options.own.common.master_key)?;
+    let is_elsewhere = options.own.database_url.is_some() && configured.is_some();
     let _lock = (!is_elsewhere)
         .then(|| DirectoryLock::take(&home))
         .transpose()?;
@@ -39,9 +39,9 @@ pub(crate) async fn rotate(options: &Rotate) -> anyhow::Result<Exit> {
         "{} of the secrets are now encrypted under the master key {}",
         rotated.count,
         keys.current_id()
-    ));
+    ))?;
     for problem in &rotated.left {
-        eprintln!("error: {problem}");
+        say(&format!("error: {problem}"));
     }
     if !rotated.left.is_empty() {
         return Ok(Exit::Failed);
@@ -53,10 +53,10 @@ pub(crate) async fn rotate(options: &Rotate) -> anyhow::Result<Exit> {
 }
 
 /// Opens the database for as long as it takes.
-async fn rotate_there(options: &Rotate, keys: &MasterKeys) -> anyhow::Result<Rotated> {
-    let home = directory::data(options.home.data_dir.as_deref())?;
-    let named = options.database_url.clone();
-    let (postgres, url) = open_database(&home, named, |line| eprintln!("{line}")).await?;
+async fn rotate_there(options: &Remote, keys: &MasterKeys) -> anyhow::Result<Rotated> {
+    let home = directory::data(options.own.common.home.data_dir.as_deref())?;
+    let named = options.own.database_url.clone();
+    let (postgres, url) = open_database(&home, named, say).await?;
     let rotating = async {
         let pool = db::connect(&url, "skillet secrets", 1)
             .await

@@ -8,26 +8,45 @@ use std::path::Path;
 use anyhow::Context;
 use shared::skill::{Files, MAX_PACKED_BYTES, Skill, Unreadable};
 
-use crate::Exit;
-use crate::args::CheckSkill;
-use crate::command::print;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::terminal::print;
 
 /// `skillet skills check`
-pub(in crate::command) fn check(options: &CheckSkill) -> anyhow::Result<Exit> {
-    let skill = match read(&options.place)? {
+pub(super) fn check(place: &Path, output: Output) -> anyhow::Result<Exit> {
+    let skill = match read(place)? {
         Ok(skill) => skill,
         Err(error) => {
-            print(&format!("✗ {}: {}", options.place.display(), words(&error)));
+            let problem = words(&error);
+            let found = json!({"place": place, "valid": false, "problem": problem});
+            output.one("", &found, || {
+                print(&format!("✗ {}: {problem}", place.display()))
+            })?;
             return Ok(Exit::Failed);
         }
     };
+    let warnings = warnings(&skill);
+    let found = json!({
+        "place": place,
+        "valid": true,
+        "name": skill.name,
+        "digest": skill.digest.to_string(),
+        "warnings": warnings,
+    });
+    output.one(&skill.name, &found, || show(&skill, &warnings))?;
+    Ok(Exit::Done)
+}
+
+fn show(skill: &Skill, warnings: &[String]) -> anyhow::Result<()> {
     print(&format!(
         "✓ {}: {} files, {} bytes, digest {}",
         skill.name,
         skill.files.count(),
         skill.files.bytes(),
         skill.digest
-    ));
+    ))?;
     let tools = skill.tools.iter().map(|tool| tool.as_str());
     let secrets = skill.secrets.iter().map(ToString::to_string);
     for (title, words) in [
@@ -38,13 +57,13 @@ pub(in crate::command) fn check(options: &CheckSkill) -> anyhow::Result<Exit> {
     ] {
         let words: Vec<String> = words;
         if !words.is_empty() {
-            print(&format!("  {title}: {}", words.join(" ")));
+            print(&format!("  {title}: {}", words.join(" ")))?;
         }
     }
-    for warning in warnings(&skill) {
-        print(&format!("! {warning}"));
+    for warning in warnings {
+        print(&format!("! {warning}"))?;
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 /// Reads a folder, by whose name the skill must be called, or an archive.

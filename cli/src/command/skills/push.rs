@@ -1,41 +1,36 @@
 //! `skillet skills push`.
 
+use std::path::Path;
+
 use anyhow::bail;
 
 use super::check::{read, words};
-use crate::Exit;
-use crate::args::PushSkill;
 use crate::client::Client;
-use crate::command::{print, print_json};
-use crate::config::Config;
-use crate::session::Session;
+use crate::output::{Output, text_of};
+use crate::terminal::{print, say};
 
-/// `skillet skills push`
-pub(in crate::command) async fn push(options: &PushSkill, config: &Config) -> anyhow::Result<Exit> {
-    let folder = &options.folder;
+/// Uploads a skill that was checked here, and says what the workers lack for it.
+pub(super) async fn push(client: &Client, output: Output, folder: &Path) -> anyhow::Result<()> {
     if !folder.is_dir() {
         bail!("{} is not a folder", folder.display());
     }
-    // What is wrong is said here, before anything is sent.
+    // Problems are reported before anything is sent.
     let skill = match read(folder)? {
         Ok(skill) => skill,
         Err(error) => bail!("{}: {}", folder.display(), words(&error)),
     };
-    let archive = skill.files.pack_gzip();
-    let push = async |client: &Client| {
-        let skill = client.upload_skill(archive.clone()).await?;
-        if options.json {
-            print_json(&skill)?;
-            return Ok(Exit::Done);
-        }
-        let text = |name: &str| skill[name].as_str().unwrap_or_default();
-        print(&format!(
-            "{} version {} ({})",
-            text("name"),
-            skill["version"],
-            text("digest")
-        ));
-        Ok(Exit::Done)
-    };
-    Session::with(&options.remote, config, push).await
+    let pushed = client.upload_skill(skill.files.pack_gzip()).await?;
+    let name = text_of(&pushed["name"]);
+    output.one(&name, &pushed, || {
+        let (version, digest) = (&pushed["version"], text_of(&pushed["digest"]));
+        print(&format!("{name} version {version} ({digest})"))
+    })?;
+    if pushed["available"] != true {
+        let missing = match text_of(&pushed["missing"]) {
+            none if none.is_empty() => "no worker is running".to_owned(),
+            missing => format!("the workers lack: {missing}"),
+        };
+        say(&format!("! jobs of {name} will wait: {missing}"));
+    }
+    Ok(())
 }

@@ -1,0 +1,25 @@
+//! The master keys of secrets.
+
+use clap::Args;
+
+/// The master keys of secrets. They stay text here: the error of a parser would show them.
+#[derive(Args, Clone)]
+pub(crate) struct MasterKey {
+    /// The master key for secrets: 32 bytes in base64, such as from `openssl rand -base64 32`
+    #[arg(
+        long,
+        env = "SKILLET_MASTER_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    pub(crate) master_key: Option<String>,
+    /// Earlier master keys, until `skillet secrets rotate` has run
+    #[arg(
+        long,
+        env = "SKILLET_PREVIOUS_MASTER_KEYS",
+        value_name = "KEY",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub(crate) previous_master_keys: Vec<String>,
+}

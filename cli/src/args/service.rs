@@ -1,0 +1,176 @@
+//! Options of the processes of a service.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use api::origin::{Origin, Origins};
+use clap::Args;
+use shared::model_name::ModelName;
+use shared::provider::{ContextWindow, ModelPrice};
+use worker::sandbox::{MemoryFloor, Mode};
+
+use super::{MasterKey, MetricsListen, Slots};
+
+/// The data directory.
+#[derive(Args, Clone)]
+pub(crate) struct DataDir {
+    /// The data directory [default: $XDG_DATA_HOME/skillet, for root /var/lib/skillet]
+    #[arg(long, env = "SKILLET_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Database {
+    /// The URL of the database
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: String,
+}
+
+/// Settings shared by the API and the workers.
+#[derive(Args, Clone)]
+pub(crate) struct ServiceOptions {
+    #[command(flatten)]
+    pub(crate) home: DataDir,
+    /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
+    #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
+    pub(crate) assets: Option<String>,
+    /// A folder with more skills, for all tenants
+    #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
+    pub(crate) skills_dir: Option<PathBuf>,
+    /// The model of jobs that name none, such as anthropic/claude-sonnet-4-5
+    #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
+    pub(crate) default_model: Option<ModelName>,
+    /// The context window of models in tokens, such as ollama/qwen3=40960 or ollama/=32768
+    #[arg(
+        long = "context-window",
+        env = "SKILLET_CONTEXT_WINDOWS",
+        value_name = "MODEL=TOKENS",
+        value_delimiter = ','
+    )]
+    pub(crate) context_windows: Vec<ContextWindow>,
+    /// The price of models in dollars per million tokens: input, output, cache read, cache write. Such as
+    /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0
+    #[arg(
+        long = "price",
+        env = "SKILLET_PRICES",
+        value_name = "MODEL=PRICES",
+        value_delimiter = ','
+    )]
+    pub(crate) prices: Vec<ModelPrice>,
+    #[command(flatten)]
+    pub(crate) master_key: MasterKey,
+}
+
+/// Settings of the sandbox.
+#[derive(Args, Clone)]
+pub(crate) struct Sandbox {
+    /// The sandbox: `required` needs namespaces, `allow-landlocked` falls back to Landlock, `off` is for
+    /// development only
+    #[arg(
+        long = "sandbox",
+        env = "SKILLET_SANDBOX",
+        default_value = "required",
+        value_name = "MODE"
+    )]
+    pub(crate) sandbox: Mode,
+    /// A directory that commands may read, in addition to /usr (repeatable)
+    #[arg(
+        long = "sandbox-read",
+        env = "SKILLET_SANDBOX_READ",
+        value_name = "DIR",
+        value_delimiter = ','
+    )]
+    pub(crate) sandbox_read: Vec<PathBuf>,
+    /// The available memory below which commands are ended, the largest first: a size such as 512MiB, or a
+    /// percentage
+    #[arg(
+        long = "sandbox-memory-floor",
+        env = "SKILLET_SANDBOX_MEMORY_FLOOR",
+        default_value = "5%",
+        value_name = "SIZE"
+    )]
+    pub(crate) memory_floor: MemoryFloor,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Listen {
+    /// The address to listen on. Port 0 selects a free port
+    #[arg(
+        long,
+        env = "SKILLET_LISTEN",
+        default_value = "127.0.0.1:8420",
+        value_name = "ADDRESS"
+    )]
+    pub(crate) listen: SocketAddr,
+    /// The origin of web pages that may call the API, e.g. https://app.example.com; can be given again
+    #[arg(
+        long = "cors-origin",
+        env = "SKILLET_CORS_ORIGINS",
+        value_name = "ORIGIN",
+        value_delimiter = ','
+    )]
+    pub(crate) cors_origins: Vec<Origin>,
+    /// Where browsers reach this service, if a proxy stands before it, e.g. https://skillet.example.com
+    #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
+    pub(crate) public_url: Option<Origin>,
+}
+
+impl Listen {
+    /// The origins of browsers' pages.
+    pub(crate) fn origins(&self) -> Origins {
+        Origins {
+            own: self.public_url.clone(),
+            allowed: self.cors_origins.clone(),
+        }
+    }
+}
+
+/// Settings of a service in one process.
+#[derive(Args, Clone)]
+pub(crate) struct EmbeddedOptions {
+    /// The URL of the database [default: a private database in the data directory]
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: ServiceOptions,
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct Up {
+    #[command(flatten)]
+    pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) own: EmbeddedOptions,
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
+}
+
+#[derive(Args)]
+pub(crate) struct Api {
+    #[command(flatten)]
+    pub(crate) listen: Listen,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) common: ServiceOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct Worker {
+    #[command(flatten)]
+    pub(crate) database: Database,
+    #[command(flatten)]
+    pub(crate) common: ServiceOptions,
+    #[command(flatten)]
+    pub(crate) slots: Slots,
+    #[command(flatten)]
+    pub(crate) sandbox: Sandbox,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsListen,
+}

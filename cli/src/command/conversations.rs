@@ -1,0 +1,181 @@
+//! `skillet conversations`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use shared::id::ConversationId;
+
+use crate::args::{parse_id, parse_pair};
+use crate::client::Client;
+use crate::complete;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output, print_fields, text_of};
+use crate::terminal::print;
+
+const KIND: Kind = Kind {
+    id: "id",
+    columns: &[
+        Column::new("ID", |it| Cell::text(&it["id"])),
+        Column::new("CREATED", |it| Cell::time(&it["created_at"])),
+        Column::new("AGENT", |it| Cell::text(&it["agent"])),
+        Column::new("EXTERNAL ID", |it| Cell::text(&it["external_id"])),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Conversations {
+    /// List conversations, newest first
+    List(List),
+    /// Show a conversation and its messages
+    Get(One),
+    /// Create a conversation, or find the one with this external id
+    Create(Create),
+    /// Delete conversations
+    Delete(Many),
+}
+
+#[derive(Args, Default)]
+pub(crate) struct List {
+    /// Only the conversation with your reference
+    #[arg(long, value_name = "TEXT")]
+    external_id: Option<String>,
+    /// The number of conversations [default: 20]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+}
+
+#[derive(Args)]
+pub(crate) struct One {
+    /// The id of the conversation
+    #[arg(value_parser = parse_id::<ConversationId>, add = complete::conversations())]
+    conversation: ConversationId,
+}
+
+#[derive(Args)]
+pub(crate) struct Many {
+    /// The ids of the conversations
+    #[arg(required = true, value_name = "CONVERSATION", value_parser = parse_id::<ConversationId>)]
+    #[arg(add = complete::conversations())]
+    conversations: Vec<ConversationId>,
+}
+
+#[derive(Args)]
+pub(crate) struct Create {
+    /// The agent
+    #[arg(long, add = complete::agents())]
+    agent: Option<String>,
+    /// Your own reference, unique in the tenant
+    #[arg(long, value_name = "TEXT")]
+    external_id: Option<String>,
+    /// Data to attach (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
+    metadata: Vec<(String, String)>,
+}
+
+impl Verb for Conversations {
+    fn default() -> Self {
+        Self::List(List::default())
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(List { external_id, limit }) => {
+                let query: Vec<_> = external_id
+                    .iter()
+                    .map(|id| ("external_id", id.clone()))
+                    .collect();
+                let limit = limit.unwrap_or(20) as usize;
+                output.list(
+                    &client
+                        .list("/v1/conversations", &query, Some(limit))
+                        .await?,
+                    &KIND,
+                )?;
+            }
+            Self::Get(One { conversation }) => {
+                let conversation = fetch(client, *conversation).await?;
+                let id = text_of(&conversation["id"]);
+                output.one(&id, &conversation, || show(&conversation))?;
+            }
+            Self::Create(options) => {
+                let created: Value = client.post("/v1/conversations", &options.body()).await?;
+                let id = text_of(&created["id"]);
+                output.one(&id, &created, || print(&id))?;
+            }
+            Self::Delete(Many { conversations }) => {
+                for id in conversations {
+                    client.delete(&format!("/v1/conversations/{id}")).await?;
+                    output.done(&KIND, "deleted", &id.to_string())?;
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Create {
+    fn body(&self) -> Value {
+        let pairs = self.metadata.iter().cloned();
+        let metadata: Map<_, _> = pairs.map(|(name, value)| (name, value.into())).collect();
+        let mut body = json!({"external_id": self.external_id, "metadata": metadata});
+        if let Some(agent) = &self.agent {
+            body["agent"] = agent.as_str().into();
+        }
+        body
+    }
+}
+
+/// A conversation with all of its messages.
+async fn fetch(client: &Client, id: ConversationId) -> anyhow::Result<Value> {
+    let path = format!("/v1/conversations/{id}");
+    let mut query = vec![("limit", "100".to_owned())];
+    let mut conversation: Value = client.get(&path, &query).await?;
+    while let Some(cursor) = conversation["messages"]["next_cursor"].as_str() {
+        query.truncate(1);
+        query.push(("cursor", cursor.to_owned()));
+        let mut page: Value = client.get(&path, &query).await?;
+        let more = page["messages"]["data"].take();
+        conversation["messages"]["next_cursor"] = page["messages"]["next_cursor"].take();
+        if let (Some(all), Value::Array(more)) =
+            (conversation["messages"]["data"].as_array_mut(), more)
+        {
+            all.extend(more);
+        }
+    }
+    Ok(conversation)
+}
+
+/// The fields, then who said what.
+fn show(conversation: &Value) -> anyhow::Result<()> {
+    let mut fields = conversation.clone();
+    let messages = fields
+        .as_object_mut()
+        .and_then(|it| it.shift_remove("messages"));
+    print_fields(&fields)?;
+    let messages = messages.unwrap_or_default();
+    for message in messages["data"].as_array().into_iter().flatten() {
+        let said = &message["said"];
+        let text = match said["content"].as_array() {
+            Some(blocks) => {
+                let texts: Vec<_> = blocks
+                    .iter()
+                    .filter_map(|block| block["text"].as_str())
+                    .collect();
+                texts.join("\n")
+            }
+            None => text_of(if said["text"].is_null() {
+                &said["output"]
+            } else {
+                &said["text"]
+            }),
+        };
+        if !text.trim().is_empty() {
+            print(&format!(
+                "\n{}: {}",
+                text_of(&said["role"]),
+                text.trim_end()
+            ))?;
+        }
+    }
+    Ok(())
+}

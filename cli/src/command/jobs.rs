@@ -1,0 +1,149 @@
+//! `skillet jobs`.
+
+mod download;
+mod list;
+mod logs;
+mod show;
+mod update;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use shared::id::JobId;
+use shared::job::Job;
+
+use crate::args::parse_id;
+use crate::client::Client;
+use crate::complete;
+use crate::exit::Exit;
+use crate::follow;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output};
+use crate::terminal::{print, print_json};
+
+pub(crate) use list::List;
+pub(crate) use logs::Logs;
+pub(crate) use show::{show, summary};
+
+const KIND: Kind = Kind {
+    id: "id",
+    columns: &[
+        Column::new("ID", |job| Cell::text(&job["id"])),
+        Column::new("STATUS", |job| Cell::status(&job["status"])),
+        Column::new("CREATED", |job| Cell::time(&job["created_at"])),
+        Column::new("RUNS", list::runs),
+        Column::new("DURATION", list::duration),
+        Column::new("COST", list::cost),
+        Column::new("MODEL", |job| Cell::text(&job["model"])),
+        Column::new("TITLE", |job| Cell::text(&job["title"])),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Jobs {
+    /// List jobs, newest first
+    List(List),
+    /// Show a job: its state, why it waits, its result
+    Get(Get),
+    /// Print the log of a job
+    Logs(Logs),
+    /// Follow a job and answer its approvals; then show it
+    Watch(One),
+    /// Cancel jobs
+    Cancel(Many),
+    /// Run an ended job again, as a new job
+    Retry(One),
+    /// Download the files of a job
+    Download(download::Download),
+    /// Change the priority, the earliest start or the metadata of a queued job
+    Update(update::Update),
+    /// Delete ended jobs with their files
+    Delete(Many),
+}
+
+#[derive(Args)]
+pub(crate) struct One {
+    /// The id of the job
+    #[arg(value_parser = parse_id::<JobId>, add = complete::jobs())]
+    pub(crate) job: JobId,
+}
+
+#[derive(Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    one: One,
+    /// Print the request of the job as JSON
+    #[arg(long)]
+    request: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Many {
+    /// The ids of the jobs
+    #[arg(required = true, value_name = "JOB", value_parser = parse_id::<JobId>, add = complete::jobs())]
+    jobs: Vec<JobId>,
+}
+
+impl Verb for Jobs {
+    fn default() -> Self {
+        Self::List(List::default())
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        match self {
+            Self::List(options) => output.list(&options.fetch(client).await?, &KIND)?,
+            Self::Get(options) => options.run(client, output).await?,
+            Self::Logs(options) => return options.run(client, output).await,
+            Self::Watch(One { job }) => return watch(client, output, *job).await,
+            Self::Cancel(Many { jobs }) => {
+                for job in jobs {
+                    let job = client.cancel(*job).await?;
+                    output.one(&job.id.to_string(), &job, || {
+                        print(&format!("{} {}", job.status.as_str(), job.id))
+                    })?;
+                }
+            }
+            Self::Retry(One { job }) => {
+                let path = format!("/v1/jobs/{job}/retry");
+                let job: Job = client.post(&path, &json!({})).await?;
+                output.one(&job.id.to_string(), &job, || print(&job.id.to_string()))?;
+            }
+            Self::Download(options) => options.run(client, output).await?,
+            Self::Update(options) => options.run(client, output).await?,
+            Self::Delete(Many { jobs }) => {
+                for job in jobs {
+                    client.delete(&format!("/v1/jobs/{job}")).await?;
+                    output.done(&KIND, "deleted", &job.to_string())?;
+                }
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Get {
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+        let id = self.one.job;
+        if self.request {
+            let request: serde_json::Value =
+                client.get(&format!("/v1/jobs/{id}/request"), &[]).await?;
+            return print_json(&request);
+        }
+        let job = client.job(id).await?;
+        output.one(&id.to_string(), &job, || show(&job))
+    }
+}
+
+/// `skillet jobs watch`. Ctrl-C leaves the job alone.
+async fn watch(client: &Client, output: Output, job: JobId) -> anyhow::Result<Exit> {
+    let job = client.job(job).await?;
+    if output.json {
+        logs::print_events(client, job.id).await?;
+    } else {
+        follow::watch(client, &job).await?;
+    }
+    let job = client.job(job.id).await?;
+    if !output.json {
+        output.one(&job.id.to_string(), &job, || show(&job))?;
+    }
+    Ok(Exit::of(&job))
+}

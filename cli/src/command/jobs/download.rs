@@ -1,0 +1,48 @@
+//! `skillet jobs download`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::One;
+use crate::client::Client;
+use crate::download::{Existing, save_outputs};
+use crate::output::Output;
+use crate::terminal::{print, say};
+
+#[derive(Args)]
+pub(crate) struct Download {
+    #[command(flatten)]
+    one: One,
+    /// The directory for the files
+    #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
+    output_dir: PathBuf,
+    /// Overwrite existing files instead of choosing another name
+    #[arg(long)]
+    force: bool,
+}
+
+impl Download {
+    pub(super) async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+        let job = client.job(self.one.job).await?;
+        let outputs = &job.result.outputs;
+        if outputs.is_empty() {
+            say(&format!(
+                "{} has no files ({})",
+                job.id,
+                job.status.as_str()
+            ));
+        }
+        let existing = Existing::overwrite_if(self.force);
+        let paths = save_outputs(client, job.id, outputs, &self.output_dir, existing).await?;
+        for (saved, path) in outputs.iter().zip(paths) {
+            let id = saved.asset.id;
+            let entry = json!({"id": id, "path": path});
+            output.one(&id.to_string(), &entry, || {
+                print(&path.display().to_string())
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! `skillet models`.
+
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::noun::Verb;
+use crate::output::{Cell, Column, Kind, Output};
+
+const KIND: Kind = Kind {
+    id: "name",
+    columns: &[
+        Column::new("NAME", |model| Cell::text(&model["name"])),
+        Column::new("STATUS", status),
+        Column::new("DEFAULT", default),
+        Column::new("INPUT $/M", |model| Cell::text(&model["price"]["input"])),
+        Column::new("OUTPUT $/M", |model| Cell::text(&model["price"]["output"])),
+    ],
+};
+
+#[derive(Subcommand)]
+pub(crate) enum Models {
+    /// List model providers and configured models, and whether a worker has their key
+    List,
+}
+
+impl Verb for Models {
+    fn default() -> Self {
+        Self::List
+    }
+
+    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+        output.list(&client.list("/v1/models", &[], None).await?, &KIND)?;
+        Ok(Exit::Done)
+    }
+}
+
+fn status(model: &Value) -> Cell {
+    let is_available = model["available"] == true;
+    Cell::Status(
+        if is_available {
+            "available"
+        } else {
+            "unavailable"
+        }
+        .to_owned(),
+    )
+}
+
+fn default(model: &Value) -> Cell {
+    Cell::Text(if model["default"] == true { "yes" } else { "" }.to_owned())
+}

@@ -1,0 +1,104 @@
+//! A job that is followed at the terminal, until it ends.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use shared::job::{Job, QueuePlace, Status};
+use tokio::signal::unix::Signal;
+use tokio::time::sleep;
+
+use crate::approval_prompt::ApprovalPrompt;
+use crate::client::Client;
+use crate::progress::Progress;
+use crate::terminal::say;
+
+/// A job that starts sooner is not asked why it waits.
+const FIRST_LOOK: Duration = Duration::from_millis(300);
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The end of following a job.
+pub(crate) enum Followed {
+    /// It ended, perhaps because the user cancelled it.
+    Ended { job: Job, was_interrupted: bool },
+    /// The user did not want to wait for the end of the cancellation.
+    Left,
+}
+
+/// Follows a job to its end. The first Ctrl-C cancels it, the second leaves.
+pub(crate) async fn follow(
+    client: &Client,
+    job: &Job,
+    interrupt: &mut Signal,
+) -> anyhow::Result<Followed> {
+    let id = job.id;
+    let mut was_interrupted = false;
+    {
+        let mut watching = pin!(watch(client, job));
+        loop {
+            tokio::select! {
+                watched = &mut watching => break watched?,
+                _ = interrupt.recv() => {
+                    if was_interrupted {
+                        say(&format!("{id} is being cancelled"));
+                        return Ok(Followed::Left);
+                    }
+                    was_interrupted = true;
+                    client.cancel(id).await?;
+                }
+            }
+        }
+    }
+    let job = client.job(id).await?;
+    Ok(Followed::Ended {
+        job,
+        was_interrupted,
+    })
+}
+
+/// Shows what a job does until it ends, and asks about its calls that wait for a person.
+pub(crate) async fn watch(client: &Client, job: &Job) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    let turning = progress.turning();
+    tokio::select! {
+        watched = watch_with(client, job, progress) => watched,
+        never = turning => match never {},
+    }
+}
+
+async fn watch_with(client: &Client, job: &Job, mut progress: Progress) -> anyhow::Result<()> {
+    let mut prompt = ApprovalPrompt::new(client, job.id);
+    let mut events = client.follow(job.id);
+    let mut is_queued = job.status == Status::Queued;
+    let mut look = pin!(why_queued(client, job, FIRST_LOOK));
+    if let Some(place) = &job.queue {
+        progress.queued(place);
+    }
+    loop {
+        tokio::select! {
+            event = events.next() => {
+                let Some(event) = event? else { return Ok(()) };
+                match event.kind.as_str() {
+                    "job.started" => is_queued = false,
+                    "job.retrying" | "job.resumed" => is_queued = true,
+                    _ => {}
+                }
+                progress.show(&event);
+                prompt.hear(&event, &mut progress).await?;
+            }
+            place = &mut look, if is_queued => {
+                if let Some(place) = place {
+                    progress.queued(&place);
+                }
+                look.set(why_queued(client, job, LOOK_INTERVAL));
+            }
+            // A typed line is read here, and its answer is sent where nothing cancels it.
+            line = prompt.line() => prompt.answer(line?, &mut progress).await?,
+        }
+    }
+}
+
+/// Waits, then asks why the job does not run. An error shows in the stream of events, too.
+async fn why_queued(client: &Client, job: &Job, wait: Duration) -> Option<QueuePlace> {
+    sleep(wait).await;
+    client.job(job.id).await.ok()?.queue
+}

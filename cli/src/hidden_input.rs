@@ -1,0 +1,98 @@
+//! Secret values from the terminal, without showing them, or from standard input.
+
+use std::io::{IsTerminal, Read, Stdin, stdin};
+
+use anyhow::{Context, ensure};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::terminal::{say, say_without_break};
+
+/// The most that is read of a value. The service has a lower limit.
+const MAX_BYTES: usize = 1024 * 1024;
+
+const INTERRUPT: u8 = 0x03;
+const END_OF_INPUT: u8 = 0x04;
+const BACKSPACE: u8 = 0x08;
+const KILL_LINE: u8 = 0x15;
+const DELETE: u8 = 0x7f;
+
+/// Reads a value, from where neither the list of processes nor a shell's history shows it. At a terminal it is one line
+/// that is not shown; `None` on Ctrl-C. Else it is all of standard input without a final line break.
+pub(crate) fn read_hidden(what: &str) -> anyhow::Result<Option<String>> {
+    let input = stdin();
+    let value = if input.is_terminal() {
+        say_without_break(&format!("{what} (not shown): "));
+        let typed = read_keys(&input);
+        // The line break that was typed is not shown either.
+        say("");
+        typed.context("cannot read the terminal")?
+    } else {
+        let mut value = Vec::new();
+        let mut limited = input.take(MAX_BYTES as u64 + 1);
+        limited
+            .read_to_end(&mut value)
+            .context("cannot read standard input")?;
+        Some(value)
+    };
+    let Some(value) = value else { return Ok(None) };
+    ensure!(
+        value.len() <= MAX_BYTES,
+        "the value is longer than {MAX_BYTES} bytes"
+    );
+    let value = String::from_utf8(value).context("the value is not text in UTF-8")?;
+    let value = value.strip_suffix('\n').unwrap_or(&value);
+    Ok(Some(value.strip_suffix('\r').unwrap_or(value).to_owned()))
+}
+
+/// A terminal that neither shows nor interprets what is typed, until this is dropped.
+struct Silence<'a> {
+    terminal: &'a Stdin,
+    before: Termios,
+}
+
+impl<'a> Silence<'a> {
+    fn begin(terminal: &'a Stdin) -> std::io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut silent = before.clone();
+        // Ctrl-C is a key here: a signal would end the process and leave the terminal silent.
+        silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        tcsetattr(terminal, OptionalActions::Flush, &silent)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+fn read_keys(terminal: &Stdin) -> std::io::Result<Option<Vec<u8>>> {
+    let _silence = Silence::begin(terminal)?;
+    let mut line = Vec::new();
+    let mut key = [0];
+    while line.len() <= MAX_BYTES {
+        // Not through the buffer of `Stdin`, which reads more than a line.
+        if rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut key))? == 0 {
+            break;
+        }
+        match key[0] {
+            b'\r' | b'\n' | END_OF_INPUT => break,
+            INTERRUPT => return Ok(None),
+            KILL_LINE => line.clear(),
+            BACKSPACE | DELETE => erase_char(&mut line),
+            byte => line.push(byte),
+        }
+    }
+    Ok(Some(line))
+}
+
+/// Removes the last character with all of its bytes.
+fn erase_char(line: &mut Vec<u8>) {
+    while let Some(byte) = line.pop() {
+        let is_continuation = byte & 0b1100_0000 == 0b1000_0000;
+        if !is_continuation {
+            return;
+        }
+    }
+}

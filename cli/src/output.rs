@@ -1,0 +1,80 @@
+//! The output of a command: a table, JSON, or ids alone.
+
+mod cell;
+mod fields;
+mod instant;
+mod table;
+mod view;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::terminal::{print, print_json};
+
+pub(crate) use cell::{Cell, dollars, text_of};
+pub(crate) use fields::print_fields;
+pub(crate) use instant::{parse_instant, seconds};
+pub(crate) use table::Column;
+pub(crate) use view::View;
+
+/// The form of a command's output.
+#[derive(Args, Clone, Copy, Default)]
+pub(crate) struct Output {
+    /// Print JSON, one object per line
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+    /// Print ids only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// The display of a kind of resource.
+pub(crate) struct Kind {
+    /// The field that identifies an entry.
+    pub(crate) id: &'static str,
+    /// The columns of a list. The last one takes the rest of the line.
+    pub(crate) columns: &'static [Column],
+}
+
+impl Output {
+    /// Prints a list.
+    pub(crate) fn list(self, entries: &[Value], kind: &Kind) -> anyhow::Result<()> {
+        if self.json {
+            return entries.iter().try_for_each(print_json);
+        }
+        if self.quiet {
+            let mut ids = entries.iter().map(|entry| text_of(&entry[kind.id]));
+            return ids.try_for_each(|id| print(&id));
+        }
+        let lines = table::lines(&View::of_stdout(), kind.columns, entries);
+        lines.iter().try_for_each(|line| print(line))
+    }
+
+    /// Prints one entry: `show` prints the form for people.
+    pub(crate) fn one(
+        self,
+        id: &str,
+        entry: &impl Serialize,
+        show: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        if self.json {
+            print_json(entry)
+        } else if self.quiet {
+            print(id)
+        } else {
+            show()
+        }
+    }
+
+    /// Prints one entry as a list of its fields.
+    pub(crate) fn fields(self, kind: &Kind, entry: &Value) -> anyhow::Result<()> {
+        self.one(&text_of(&entry[kind.id]), entry, || print_fields(entry))
+    }
+
+    /// Prints that something was done to an entry, such as `deleted`.
+    pub(crate) fn done(self, kind: &Kind, done: &str, id: &str) -> anyhow::Result<()> {
+        let entry = json!({kind.id: id, done: true});
+        self.one(id, &entry, || print(&format!("{done} {id}")))
+    }
+}

@@ -1,0 +1,90 @@
+//! The content of a table's cell.
+
+use chrono::{DateTime, Utc};
+use console::Style;
+use serde_json::Value;
+
+use super::instant::relative;
+use super::view::View;
+
+/// A value that is shown differently to people and to programs.
+pub(crate) enum Cell {
+    Text(String),
+    /// A state, with a colour.
+    Status(String),
+    /// An instant in RFC 3339, relative to now for people.
+    Time(String),
+}
+
+impl Cell {
+    pub(crate) fn text(value: &Value) -> Self {
+        Self::Text(text_of(value))
+    }
+
+    pub(crate) fn status(value: &Value) -> Self {
+        Self::Status(text_of(value))
+    }
+
+    pub(crate) fn time(value: &Value) -> Self {
+        Self::Time(text_of(value))
+    }
+
+    /// The text for people (`now` is given) or for programs.
+    pub(super) fn shown(&self, now: Option<DateTime<Utc>>) -> String {
+        match self {
+            Self::Text(text) | Self::Status(text) => one_line(text),
+            Self::Time(text) => match now.and_then(|now| relative(text, now)) {
+                Some(relative) => relative,
+                None => text.clone(),
+            },
+        }
+    }
+
+    /// The text with its colour.
+    pub(crate) fn styled(&self, view: &View) -> String {
+        self.style().apply_to(self.shown(view.now())).to_string()
+    }
+
+    /// The colour of a status. It has no effect where standard output has no colours or `NO_COLOR` is set.
+    pub(super) fn style(&self) -> Style {
+        let style = Style::new();
+        let Self::Status(status) = self else {
+            return style;
+        };
+        match status.as_str() {
+            "completed" | "approved" | "available" | "ready" => style.green(),
+            "failed" | "denied" | "unavailable" => style.red(),
+            "running" => style.cyan(),
+            "waiting" | "pending" | "draining" | "paused" => style.yellow(),
+            "cancelled" | "expired" => style.dim(),
+            _ => style,
+        }
+    }
+}
+
+/// The text without control characters: a cell is a part of a line, and its text may come from a model.
+fn one_line(text: &str) -> String {
+    let visible = |char: char| if char.is_control() { ' ' } else { char };
+    text.trim().chars().map(visible).collect()
+}
+
+/// The text of a JSON value: empty for null, and elements separated by commas.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => {
+            let elements: Vec<_> = elements.iter().map(text_of).collect();
+            elements.join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// An amount of money. Jobs cost little, so four digits after the point.
+pub(crate) fn dollars(amount: f64) -> String {
+    if amount == 0.0 {
+        return "$0".to_owned();
+    }
+    format!("${amount:.4}")
+}

@@ -1,0 +1,84 @@
+//! Profiles, and values that are typed without being shown.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::at;
+use crate::support::{Service, Terminal, Tty};
+
+const VALUE: &str = "correct horse battery";
+
+#[tokio::test]
+async fn a_profile_is_checked_kept_private_and_used() {
+    let service = Service::start().await;
+    let job = service.create_shell("true").await;
+    let terminal = Terminal::new(&[]);
+    let login = ["login", &service.url, "--profile", "prod"];
+    let wrong = terminal.run_with_input(&login, "sk_wrong\n").await;
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(
+        wrong
+            .err
+            .contains("nothing was stored: this key is not known"),
+        "{wrong:?}"
+    );
+    let file = terminal.folder.path().join(".config/skillet/profiles.toml");
+    assert!(!file.exists());
+
+    let mut tty = Tty::spawn(&terminal, &login);
+    tty.until_shown("(not shown): ", 1).await;
+    tty.type_line(&service.key);
+    assert_eq!(tty.ended().await, Some(0), "{}", tty.shown());
+    tty.until_shown("as tenant default (scopes: jobs, admin)", 1)
+        .await;
+    assert!(!tty.shown().contains(&service.key), "{}", tty.shown());
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+
+    let listed = terminal.run(&["jobs", "-q"]).await;
+    assert_eq!(listed.out.trim(), job, "{listed:?}");
+    let profiles = terminal.run(&["profiles"]).await;
+    assert_eq!(
+        profiles.out,
+        format!("prod\tyes\t{}\nlocal\t\t\n", service.url)
+    );
+    // What is named wins.
+    let elsewhere = ["jobs", "--url", "http://127.0.0.1:1", "--api-key", "sk_x"];
+    assert_eq!(terminal.run(&elsewhere).await.code, Some(1));
+    let unknown = terminal.run(&["jobs", "--profile", "test"]).await;
+    assert_eq!(
+        unknown.err,
+        "error: there is no profile `test`; there are: prod, local (`skillet login URL --profile test` makes it)\n"
+    );
+    terminal.run(&["profiles", "use", "local"]).await;
+    assert_eq!(
+        terminal
+            .run(&["jobs", "-q", "--profile", "prod"])
+            .await
+            .out
+            .trim(),
+        job
+    );
+    let deleted = terminal.run(&["profiles", "delete", "prod"]).await;
+    assert_eq!(deleted.out, "deleted prod\n");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("sk_"));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_typed_is_not_shown() {
+    let service = Service::start().await;
+    let terminal = at(&service);
+    let mut tty = Tty::spawn(&terminal, &["secrets", "set", "TYPED"]);
+    tty.until_shown("Value of TYPED (not shown): ", 1).await;
+    // A wrong beginning, removed with Ctrl-U, and a wrong letter, removed with backspace.
+    tty.type_keys(b"wrong\x15");
+    tty.type_keys(VALUE.as_bytes());
+    tty.type_keys("é\x7f\r".as_bytes());
+    assert_eq!(tty.ended().await, Some(0), "{}", tty.shown());
+    tty.until_shown("set TYPED", 1).await;
+    assert!(!tty.shown().contains("horse"), "{}", tty.shown());
+
+    let mut tty = Tty::spawn(&terminal, &["secrets", "set", "LATER"]);
+    tty.until_shown("(not shown): ", 1).await;
+    tty.type_keys(b"never\x03");
+    assert_eq!(tty.ended().await, Some(130), "{}", tty.shown());
+    assert_eq!(terminal.run(&["secrets", "-q"]).await.out, "TYPED\n");
+}

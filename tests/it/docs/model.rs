@@ -1,0 +1,19 @@
+//! The model provider of the pages.
+
+use serde_json::json;
+use tests::model_server::{ModelServer, Reply};
+
+/// A provider whose models make the page that the README asks for.
+pub(super) fn start() -> ModelServer {
+    let model = ModelServer::start();
+    let command = "printf '<!doctype html><h1>Bread</h1>' > bread.html";
+    model.script(
+        "c0392b",
+        [
+            Reply::text("I write the page.").then_call("execute_bash", json!({"command": command})),
+            Reply::call("set_output_html", json!({"path": "bread.html"})),
+            Reply::text("The page has a table of all months."),
+        ],
+    );
+    model
+}
