@@ -78,9 +78,10 @@ async function open(connection: Connection, job: string, from: { after: number; 
   });
   const result = await attempt.step(request);
   const body = unwrap(result);
+  if (result.response.status === 204) return undefined;
   const type = result.response.headers.get("content-type");
-  if (body && !type?.startsWith("text/event-stream")) throw new TypeError(`${type} is not an event stream`);
-  return body ?? undefined;
+  if (!body || !type?.startsWith("text/event-stream")) throw new TypeError(`${type} is not an event stream`);
+  return body;
 }
 
 async function* read(body: ReadableStream<Uint8Array>, attempt: Attempt) {

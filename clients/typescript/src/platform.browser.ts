@@ -1,4 +1,4 @@
-/** What browsers do in their own way: they have no paths, and only an XMLHttpRequest reports its progress. */
+/** The parts for browsers, which have no paths, and where only an XMLHttpRequest reports its progress. */
 
 /** The service that the page comes from, with its session. */
 export const defaults = { url: location.origin, apiKey: undefined };

@@ -1,4 +1,4 @@
-/** What Node.js does in its own way: files, and the progress of an upload. */
+/** The parts for Node.js: the environment, files, and the progress of an upload. */
 
 import { createHash, randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";

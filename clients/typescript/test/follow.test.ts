@@ -126,11 +126,12 @@ test("an event of a later version is passed on as it came", async () => {
   assert.deepEqual(await collect(events), expected);
 });
 
-test("a page of a gateway is no stream", async () => {
-  const headers = { "content-type": "text/html" };
-  const { events } = await through((count) =>
-    count === 1 ? { kind: "answer", status: 200, headers, body: "<p>Back soon" } : undefined,
-  );
+test("a page of a gateway is no stream, and no end", async () => {
+  const pages: Fault[] = [
+    { kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<p>Back soon" },
+    { kind: "answer", status: 200, headers: { "content-length": "0" } },
+  ];
+  const { events } = await through((count) => pages[count - 1]);
   assert.deepEqual(await collect(events), whole);
 });
 

@@ -1,4 +1,4 @@
-/** What the compiler knows of events. */
+/** The types of events. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
