@@ -62,10 +62,8 @@ pub(crate) async fn stream_job(
     query: Query<StreamJob>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let after = match last_event_id(&request)? {
-        Some(seq) => seq,
-        None => cursor::after(query.after)?,
-    };
+    let asked = cursor::after(query.after)?;
+    let after = last_event_id(&request)?.unwrap_or(asked);
     let job = find(&pool, caller.tenant, *job).await?;
     let has = db::event::list(&**pool, job.id, after.saturating_sub(1), &[], 1).await?;
     match has.first() {
