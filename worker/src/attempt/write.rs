@@ -48,7 +48,7 @@ fn tell_operator(report: &AttemptReport, state: &AttemptState<'_>, log: &JobLog)
     let error = log.redact(&error);
     match report.kind {
         AttemptReportKind::Outage(what) => {
-            tracing::warn!(%job, %error, "an attempt failed: {what}")
+            tracing::warn!(%job, %error, "an attempt failed: {what}");
         }
         AttemptReportKind::Unreadable => {
             tracing::warn!(%job, %error, "another release wrote the job");
