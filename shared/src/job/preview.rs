@@ -7,9 +7,9 @@ const MAX_DERIVED_CHARS: usize = 80;
 /// The longest preview of a prompt.
 const MAX_PREVIEW_CHARS: usize = 200;
 
-/// The title of a job that was given none: the first line of its prompt that has words.
+/// The title of a job that was given none: the first line of its prompt that has words and begins no code block.
 pub fn title(prompt: &str) -> String {
-    let words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let words = |line: &&str| !line.starts_with("```") && line.chars().any(char::is_alphanumeric);
     let line = prompt.lines().map(str::trim).find(words);
     shorten(line.unwrap_or_else(|| prompt.trim()), MAX_DERIVED_CHARS)
 }
@@ -43,7 +43,7 @@ mod tests {
             title("\n  \n# Sales report\nWith a chart."),
             "# Sales report"
         );
-        assert_eq!(title("```bash\necho hi\n```"), "```bash");
+        assert_eq!(title("```bash\necho hi\n```"), "echo hi");
         assert_eq!(title("…"), "…");
         assert_eq!(title(&"ab ".repeat(40)), format!("{}a…", "ab ".repeat(26)));
     }

@@ -54,14 +54,14 @@ async fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     insta::assert_snapshot!(redacted(&shown, &[&first, &second]), @r"
     ID                                    STATUS     CREATED  RUNS   DURATION  COST  MODEL        TITLE
     job_1                                 queued     Ns ago   shell                  script/bash  The monthly rep…
-    job_0                                 cancelled  Ns ago   shell                  script/bash  ```bash
+    job_0                                 cancelled  Ns ago   shell                  script/bash  echo first
     ");
     let piped = terminal.run(&["jobs", "list"]).await;
     let (_, page) = service.get("/v1/jobs").await;
     let created = |place: usize| page["data"][place]["created_at"].as_str().unwrap();
     let title = "The monthly report of all shops, with a title that is too long for one line";
     let expected = format!(
-        "{second}\tqueued\t{}\tshell\t\t\tscript/bash\t{title}\n{first}\tcancelled\t{}\tshell\t\t\tscript/bash\t```bash\n",
+        "{second}\tqueued\t{}\tshell\t\t\tscript/bash\t{title}\n{first}\tcancelled\t{}\tshell\t\t\tscript/bash\techo first\n",
         created(0),
         created(1)
     );
