@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::frame::{Frame, KEEP_ALIVE};
 use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
-use crate::telemetry::Following;
+use crate::telemetry::FollowGuard;
 
 /// The longest a stream is silent.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
@@ -57,7 +57,7 @@ pub(crate) struct Follower {
     ready: VecDeque<Frame>,
     live: Option<Receiver<FrameBatch>>,
     has_ended: bool,
-    _counted: Following,
+    _counted: FollowGuard,
 }
 
 impl Follower {

@@ -41,7 +41,7 @@ pub(crate) struct FileContent(Vec<u8>);
 pub(crate) struct Form(Multipart);
 
 /// One part of a form: its name, what it calls its file, and its content as it arrives.
-pub(crate) struct Part {
+pub(crate) struct FormPart {
     pub(crate) name: String,
     pub(crate) file_name: Option<String>,
     pub(crate) content: Field,
@@ -49,13 +49,13 @@ pub(crate) struct Part {
 
 impl Form {
     /// The next part. That before it must have been read.
-    pub(crate) async fn next(&mut self) -> Option<Result<Part, ApiError>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<FormPart, ApiError>> {
         let field = self.0.next().await?;
         Some(field.map_err(malformed).and_then(|content| {
             let said = content.headers().get(CONTENT_DISPOSITION);
             let said = said.and_then(|said| Disposition::parse(said.as_bytes()));
             let Disposition { name, file_name } = said.ok_or_else(no_name)?;
-            Ok(Part {
+            Ok(FormPart {
                 name,
                 file_name,
                 content,

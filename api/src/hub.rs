@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use crate::frame::Frame;
-use crate::telemetry::Meters;
+use crate::telemetry::ApiMeters;
 
 /// The slowest a follower learns of an event, should its notification be lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
@@ -33,13 +33,13 @@ pub(crate) type FrameBatch = Arc<[Frame]>;
 /// The followed jobs, and the channel of each.
 #[derive(Clone)]
 pub(crate) struct Hub {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HubState>>,
     woken: Arc<Notify>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: ApiMeters,
 }
 
 #[derive(Default)]
-struct State {
+struct HubState {
     feeds: HashMap<JobId, Feed>,
     /// Jobs whose log may have grown.
     grown: HashSet<JobId>,
@@ -55,7 +55,7 @@ struct Feed {
 
 impl Hub {
     /// A hub without followers.
-    pub(crate) fn new(meters: Meters) -> Self {
+    pub(crate) fn new(meters: ApiMeters) -> Self {
         Self {
             state: Arc::default(),
             woken: Arc::default(),
@@ -247,7 +247,7 @@ impl Hub {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -58,7 +58,7 @@ use crate::metrics::Scrape;
 use crate::openapi::Rendered;
 use crate::origin::Origins;
 use crate::request_id::RequestSpan;
-use crate::telemetry::Meters;
+use crate::telemetry::ApiMeters;
 use crate::v1::skills::Unpacker;
 use crate::work_notifier::WorkNotifier;
 
@@ -108,7 +108,7 @@ pub async fn run(
     db::through_outage(|| shared::clock::sync::read(&pool)).await?;
     ensure_event_weeks(&pool).await;
     metrics.watch("api", &pool);
-    let meters = Meters::new(&metrics);
+    let meters = ApiMeters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
     let (hub, notifier) = (Hub::new(meters.clone()), WorkNotifier::default());
     let keys = KeyWatch::default();

@@ -31,11 +31,11 @@ const DEPTH_PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Scrape {
     metrics: Metrics,
-    queue: Option<Arc<Queue>>,
+    queue: Option<Arc<QueueCollector>>,
 }
 
 /// The queue, looked at when someone asks.
-struct Queue {
+struct QueueCollector {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<db::queue::Depth>>,
@@ -50,7 +50,7 @@ impl Scrape {
 
     /// The metrics of a process, and how full the queue is.
     pub(crate) fn with_queue(metrics: Metrics, pool: Pool) -> Self {
-        let queue = Arc::new(Queue {
+        let queue = Arc::new(QueueCollector {
             pool,
             looked_at: Mutex::default(),
             depth: StdMutex::default(),
@@ -97,7 +97,7 @@ fn wanted(request: &HttpRequest) -> TextFormat {
     }
 }
 
-impl Queue {
+impl QueueCollector {
     async fn look(&self) {
         let mut looked_at = self.looked_at.lock().await;
         if looked_at.is_some_and(|at| at.elapsed() < DEPTH_AGE) {
@@ -113,13 +113,13 @@ impl Queue {
     }
 }
 
-impl fmt::Debug for Queue {
+impl fmt::Debug for QueueCollector {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Queue")
+        formatter.write_str("QueueCollector")
     }
 }
 
-impl Collector for Queue {
+impl Collector for QueueCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let depth = self.depth.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(depth) = &*depth else {

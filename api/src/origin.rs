@@ -6,7 +6,7 @@ use url::Url;
 
 /// The origin of a page (RFC 6454): scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin(String);
+pub struct WebOrigin(String);
 
 /// The error for text that is not an origin.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub struct Origin(String);
 )]
 pub struct NotAnOrigin;
 
-impl FromStr for Origin {
+impl FromStr for WebOrigin {
     type Err = NotAnOrigin;
 
     fn from_str(text: &str) -> Result<Self, NotAnOrigin> {
@@ -34,7 +34,7 @@ impl FromStr for Origin {
     }
 }
 
-impl Origin {
+impl WebOrigin {
     /// Whether its scheme is HTTPS.
     fn is_secure(&self) -> bool {
         self.0.starts_with("https://")
@@ -45,15 +45,15 @@ impl Origin {
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The origin of the service in browsers. Without it, the `Host` of each request is used.
-    pub own: Option<Origin>,
+    pub own: Option<WebOrigin>,
     /// The origins whose pages may call the API, with a key.
-    pub allowed: Vec<Origin>,
+    pub allowed: Vec<WebOrigin>,
 }
 
 impl Origins {
     /// Whether browsers reach this service over TLS, as far as that is configured.
     pub(crate) fn is_secure(&self) -> bool {
-        self.own.as_ref().is_some_and(Origin::is_secure)
+        self.own.as_ref().is_some_and(WebOrigin::is_secure)
     }
 
     /// Whether pages of that origin may call the API.
@@ -84,7 +84,7 @@ mod tests {
             "http://localhost:3000/",
             "http://[::1]:80",
         ] {
-            assert!(text.parse::<Origin>().is_ok(), "{text}");
+            assert!(text.parse::<WebOrigin>().is_ok(), "{text}");
         }
         for text in [
             "*",
@@ -97,7 +97,7 @@ mod tests {
             "ftp://a",
             "null",
         ] {
-            assert!(text.parse::<Origin>().is_err(), "{text}");
+            assert!(text.parse::<WebOrigin>().is_err(), "{text}");
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
                 "https://skillet.example:8443",
             ),
         ] {
-            assert_eq!(text.parse::<Origin>().unwrap().0, origin);
+            assert_eq!(text.parse::<WebOrigin>().unwrap().0, origin);
         }
     }
 

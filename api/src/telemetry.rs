@@ -20,7 +20,7 @@ use shared::telemetry::trace::Span;
 
 /// What an API process counts.
 #[derive(Clone)]
-pub(crate) struct Meters {
+pub(crate) struct ApiMeters {
     requests: Family<Request, Counter>,
     durations: Durations<Route>,
     followers: Gauge,
@@ -41,7 +41,7 @@ struct Request {
     status: u16,
 }
 
-impl Meters {
+impl ApiMeters {
     /// Meters that show among the metrics.
     pub(crate) fn new(metrics: &Metrics) -> Self {
         Self {
@@ -65,9 +65,9 @@ impl Meters {
     }
 
     /// A client follows a job, until the guard is dropped.
-    pub(crate) fn follow(&self) -> Following {
+    pub(crate) fn follow(&self) -> FollowGuard {
         self.followers.inc();
-        Following(self.followers.clone())
+        FollowGuard(self.followers.clone())
     }
 
     /// An event goes to those who follow its job.
@@ -86,9 +86,9 @@ impl Meters {
 }
 
 /// Someone follows a job as long as this is there.
-pub(crate) struct Following(Gauge);
+pub(crate) struct FollowGuard(Gauge);
 
-impl Drop for Following {
+impl Drop for FollowGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -100,7 +100,7 @@ pub(crate) async fn observe(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let begun_at = Instant::now();
-    let meters = request.app_data::<Data<Meters>>().cloned();
+    let meters = request.app_data::<Data<ApiMeters>>().cloned();
     let meters = meters.expect("the application has meters");
     let (method, route) = (name(request.method()), request.match_pattern());
     let route = route.unwrap_or_default();

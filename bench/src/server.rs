@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cli::postgres::{Postgres, Settings};
+use cli::postgres::{Postgres, PostgresSettings};
 use shared::db::{self, Pool};
 use tempfile::TempDir;
 
@@ -25,7 +25,7 @@ impl Server {
         let directory = home.path().join("postgres");
         let progress = |line: &str| eprintln!("{line}");
         // Durable, as it would run for its users.
-        let settings = Settings { durable: true };
+        let settings = PostgresSettings { durable: true };
         let cache = std::env::temp_dir();
         let starting = move || Postgres::start(&directory, &cache, settings, &progress);
         let postgres = tokio::task::spawn_blocking(starting).await??;

@@ -11,10 +11,10 @@ use shared::event::{ApprovalResolved, Event, EventData};
 use shared::id::JobId;
 
 use crate::client::Client;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use keyboard::Keyboard;
 pub(crate) use question::question;
-use question::{Answer, understand};
+use question::{PromptAnswer, understand};
 
 /// Asks in the terminal about the pending approvals of a job.
 pub(crate) struct ApprovalPrompt<'a> {
@@ -40,7 +40,7 @@ impl<'a> ApprovalPrompt<'a> {
     pub(crate) async fn hear(
         &mut self,
         event: &Event,
-        progress: &mut Progress,
+        progress: &mut ProgressDisplay,
     ) -> anyhow::Result<()> {
         match event.parse() {
             // What an old log says has been answered long since, so we ask what is pending now.
@@ -70,7 +70,7 @@ impl<'a> ApprovalPrompt<'a> {
     pub(crate) async fn answer(
         &mut self,
         line: Option<String>,
-        progress: &mut Progress,
+        progress: &mut ProgressDisplay,
     ) -> anyhow::Result<()> {
         let Some(approval) = self.waiting.front() else {
             return Ok(());
@@ -82,9 +82,9 @@ impl<'a> ApprovalPrompt<'a> {
             return Ok(());
         };
         let (approved, reason) = match understand(&line) {
-            Answer::Yes => (true, None),
-            Answer::No(reason) => (false, reason),
-            Answer::Nothing => {
+            PromptAnswer::Yes => (true, None),
+            PromptAnswer::No(reason) => (false, reason),
+            PromptAnswer::Nothing => {
                 progress.ask("  yes, no, or why not: ");
                 return Ok(());
             }
@@ -102,7 +102,7 @@ impl<'a> ApprovalPrompt<'a> {
     }
 
     /// Asks about the first that waits.
-    fn ask(&mut self, progress: &mut Progress) {
+    fn ask(&mut self, progress: &mut ProgressDisplay) {
         let Some(approval) = self.waiting.front() else {
             progress.go_on();
             return;
@@ -127,7 +127,7 @@ impl<'a> ApprovalPrompt<'a> {
         }
     }
 
-    fn forget(&mut self, resolved: &ApprovalResolved, progress: &mut Progress) {
+    fn forget(&mut self, resolved: &ApprovalResolved, progress: &mut ProgressDisplay) {
         let was_asked = |approval: &Approval| approval.id == resolved.approval_id;
         let is_first = self.waiting.front().is_some_and(was_asked);
         self.waiting.retain(|approval| !was_asked(approval));

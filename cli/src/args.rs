@@ -7,11 +7,12 @@ mod slots;
 mod telemetry;
 mod value;
 
-pub(crate) use master_key::MasterKey;
+pub(crate) use master_key::MasterKeyOptions;
 pub(crate) use remote::{ClientOptions, Remote, TEMPORARY};
 pub(crate) use service::{
-    Api, DataDir, Database, EmbeddedOptions, Listen, Sandbox, ServiceOptions, Up, Worker,
+    Api, DataDir, Database, EmbeddedOptions, Listen, SandboxOptions, ServiceOptions, Up,
+    WorkerOptions,
 };
 pub(crate) use slots::{KeepFor, Slots};
-pub(crate) use telemetry::{LogFormat, MetricsListen};
+pub(crate) use telemetry::{LogFormatValue, MetricsListen};
 pub(crate) use value::{parse_id, parse_pair, parse_parameter};

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::args::{Api, Database, LogFormat, Remote, Up, Worker};
+use crate::args::{Api, Database, LogFormatValue, Remote, Up, WorkerOptions};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::noun::{Alone, Noun};
@@ -60,7 +60,7 @@ pub(crate) struct Cli {
         env = "SKILLET_LOG_FORMAT",
         default_value = "text"
     )]
-    pub(crate) log_format: LogFormat,
+    pub(crate) log_format: LogFormatValue,
 }
 
 #[derive(Subcommand)]
@@ -90,17 +90,17 @@ pub(crate) enum Command {
     /// List workers
     Workers(Box<Noun<workers::Workers>>),
     /// Show, pause and resume the queue
-    Queue(Box<Noun<queue::Queue>>),
+    Queue(Box<Noun<queue::QueueVerb>>),
     /// Log in to a service, and use it from then on
     Login(login::Login),
     /// List, choose and delete profiles of services
-    Profiles(profiles::Profiles),
+    Profiles(profiles::ProfilesOptions),
     /// Run the whole service in one process
     Up(Box<Up>),
     /// Run only the API
     Api(Box<Api>),
     /// Run only a worker
-    Worker(Box<Worker>),
+    Worker(Box<WorkerOptions>),
     /// Update the schema of the database
     Migrate(Database),
     /// Write a commented skillet.toml
@@ -118,16 +118,16 @@ pub(crate) enum Command {
 
     /// Earlier name of `jobs list`
     #[command(hide = true)]
-    List(Box<Alone<jobs::List>>),
+    List(Box<Alone<jobs::ListJobsOptions>>),
     /// Earlier name of `jobs get`
     #[command(hide = true)]
     Get(Box<Alone<jobs::Get>>),
     /// Earlier name of `jobs watch`
     #[command(hide = true)]
-    Watch(Box<Alone<jobs::One>>),
+    Watch(Box<Alone<jobs::JobArgument>>),
     /// Earlier name of `jobs cancel`
     #[command(hide = true)]
-    Cancel(Box<Alone<jobs::Many>>),
+    Cancel(Box<Alone<jobs::JobArguments>>),
 }
 
 impl Command {

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::output::text_of;
 use crate::runtime;
 use crate::service::ServiceFile;
-use crate::session::{Choice, Target};
+use crate::session::{ServiceChoice, ServiceTarget};
 use crate::terminal::without_controls;
 
 /// A shell that waits longer is worse than one without candidates.
@@ -87,9 +87,11 @@ fn candidates(
 }
 
 fn list(path: &str) -> Option<Vec<Value>> {
-    let (url, api_key) = match Target::of(&Choice::from_environment()).ok()? {
-        Target::Service(profile) => (profile.url, profile.api_key),
-        Target::Directory(home) => ServiceFile::read(&home).map(|file| (file.url, file.api_key))?,
+    let (url, api_key) = match ServiceTarget::of(&ServiceChoice::from_environment()).ok()? {
+        ServiceTarget::Service(profile) => (profile.url, profile.api_key),
+        ServiceTarget::Directory(home) => {
+            ServiceFile::read(&home).map(|file| (file.url, file.api_key))?
+        }
     };
     let client = Client::new(&url, &api_key).ok()?;
     let runtime = runtime::for_client().ok()?;

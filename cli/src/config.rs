@@ -164,7 +164,7 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use shared::provider::ModelPrice;
+    use shared::provider::PriceSetting;
 
     use super::*;
     use crate::command::definition;
@@ -208,9 +208,9 @@ mod tests {
         let matches = config.apply_to(definition());
         let matches = matches.try_get_matches_from(["skillet", "up"]).unwrap();
         let (_, matches) = matches.subcommand().unwrap();
-        let prices = matches.get_many::<ModelPrice>("prices").unwrap();
+        let prices = matches.get_many::<PriceSetting>("prices").unwrap();
         let expected = ["ollama/*=0:0", "openai/gpt-5=1.25:10"];
-        let expected: Vec<ModelPrice> = expected.map(|text| text.parse().unwrap()).into();
+        let expected: Vec<PriceSetting> = expected.map(|text| text.parse().unwrap()).into();
         assert_eq!(prices.cloned().collect::<Vec<_>>(), expected);
         assert!(parse("[slots]\na = 1").is_err() && parse("[prices]\n\"a/b\" = 1.5").is_err());
     }

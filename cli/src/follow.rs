@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::approval_prompt::ApprovalPrompt;
 use crate::client::Client;
-use crate::progress::Progress;
+use crate::progress::ProgressDisplay;
 use crate::terminal::say;
 
 /// A job that starts sooner is not asked why it waits.
@@ -60,7 +60,7 @@ pub(crate) async fn follow(
 
 /// Shows what a job does until it ends, and asks about its calls that wait for a person.
 pub(crate) async fn watch(client: &Client, job: &Job) -> anyhow::Result<()> {
-    let progress = Progress::new();
+    let progress = ProgressDisplay::new();
     let turning = progress.turning();
     tokio::select! {
         watched = watch_with(client, job, progress) => watched,
@@ -68,7 +68,11 @@ pub(crate) async fn watch(client: &Client, job: &Job) -> anyhow::Result<()> {
     }
 }
 
-async fn watch_with(client: &Client, job: &Job, mut progress: Progress) -> anyhow::Result<()> {
+async fn watch_with(
+    client: &Client,
+    job: &Job,
+    mut progress: ProgressDisplay,
+) -> anyhow::Result<()> {
     let mut prompt = ApprovalPrompt::new(client, job.id);
     let mut events = client.follow(job.id);
     let mut is_queued = job.status == Status::Queued;

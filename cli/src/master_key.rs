@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use shared::secret::{MasterKeys, generate_master_key};
 
-use crate::args::MasterKey;
+use crate::args::MasterKeyOptions;
 use crate::directory;
 
 /// The keys that the options name; `None` if they name none.
-pub(crate) fn configured(options: &MasterKey) -> anyhow::Result<Option<MasterKeys>> {
+pub(crate) fn configured(options: &MasterKeyOptions) -> anyhow::Result<Option<MasterKeys>> {
     // A variable that is set to nothing is as good as none.
     let is_some = |key: &&str| !key.trim().is_empty();
     let current = options.master_key.as_deref().filter(is_some);
@@ -85,8 +85,8 @@ mod tests {
 
     use super::*;
 
-    fn options(current: Option<&str>, earlier: &[&str]) -> MasterKey {
-        MasterKey {
+    fn options(current: Option<&str>, earlier: &[&str]) -> MasterKeyOptions {
+        MasterKeyOptions {
             master_key: current.map(str::to_owned),
             previous_master_keys: earlier.iter().map(|key| (*key).to_owned()).collect(),
         }

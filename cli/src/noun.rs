@@ -6,7 +6,7 @@ use crate::args::{ClientOptions, Remote};
 use crate::client::Client;
 use crate::config::Config;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::session::Session;
 
 /// The verbs of a noun.
@@ -25,7 +25,7 @@ pub(crate) trait Verb: Subcommand {
     }
 
     /// Runs a verb with a service.
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit>;
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit>;
 }
 
 /// A noun with a verb, or alone. The options are accepted before and after the verb.

@@ -20,7 +20,7 @@ pub(crate) use view::View;
 
 /// The form of a command's output.
 #[derive(Args, Clone, Copy, Default)]
-pub(crate) struct Output {
+pub(crate) struct OutputFormat {
     /// Print JSON, one object per line
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
@@ -30,16 +30,16 @@ pub(crate) struct Output {
 }
 
 /// The display of a kind of resource.
-pub(crate) struct Kind {
+pub(crate) struct ResourceKind {
     /// The field that identifies an entry.
     pub(crate) id: &'static str,
     /// The columns of a list. The last one takes the rest of the line.
     pub(crate) columns: &'static [Column],
 }
 
-impl Output {
+impl OutputFormat {
     /// Prints a list.
-    pub(crate) fn list(self, entries: &[Value], kind: &Kind) -> anyhow::Result<()> {
+    pub(crate) fn list(self, entries: &[Value], kind: &ResourceKind) -> anyhow::Result<()> {
         if self.json {
             return entries.iter().try_for_each(print_json);
         }
@@ -68,12 +68,12 @@ impl Output {
     }
 
     /// Prints one entry as a list of its fields.
-    pub(crate) fn fields(self, kind: &Kind, entry: &Value) -> anyhow::Result<()> {
+    pub(crate) fn fields(self, kind: &ResourceKind, entry: &Value) -> anyhow::Result<()> {
         self.one(&text_of(&entry[kind.id]), entry, || print_fields(entry))
     }
 
     /// Prints that something was done to an entry, such as `deleted`.
-    pub(crate) fn done(self, kind: &Kind, done: &str, id: &str) -> anyhow::Result<()> {
+    pub(crate) fn done(self, kind: &ResourceKind, done: &str, id: &str) -> anyhow::Result<()> {
         let entry = json!({kind.id: id, done: true});
         self.one(id, &entry, || print(&format!("{done} {id}")))
     }

@@ -22,17 +22,17 @@ use std::path::{Path, PathBuf};
 
 use account::Account;
 use directory::Directory;
-use server::{Launch, Server};
+use server::{Launch, PostgresServer};
 use socket::Socket;
 
 pub use error::PostgresError;
-pub use settings::Settings;
+pub use settings::PostgresSettings;
 
 /// A private Postgres on a Unix socket, in a directory that this process alone manages.
 ///
 /// Dropping it stops the server and waits for that; [`Postgres::stop`] also tells how it went.
 pub struct Postgres {
-    server: Option<Server>,
+    server: Option<PostgresServer>,
     socket: Socket,
     // Held until the server is down: the next manager must not find it half stopped.
     _directory: Directory,
@@ -49,7 +49,7 @@ impl Postgres {
     pub fn start(
         directory: &Path,
         cache: &Path,
-        settings: Settings,
+        settings: PostgresSettings,
         progress: &dyn Fn(&str),
     ) -> Result<Self, PostgresError> {
         let directory = Directory::claim(directory)?;
@@ -58,7 +58,7 @@ impl Postgres {
         account.check_reach(directory.path())?;
 
         let version = cluster::version(&directory)?;
-        let binaries = binaries::Search {
+        let binaries = binaries::ProgramSearch {
             explicit: std::env::var_os("SKILLET_PG_BIN").map(Into::into),
             installed: binaries::installed(),
             cache,
@@ -74,7 +74,7 @@ impl Postgres {
             cluster::create(&directory, &account, &binaries, settings)?;
         }
         let socket = Socket::prepare(&directory, &account)?;
-        let server = Server::start(
+        let server = PostgresServer::start(
             &Launch {
                 directory: &directory,
                 socket: &socket,

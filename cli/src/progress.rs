@@ -16,7 +16,7 @@ use crate::terminal::{say, say_without_break};
 const TICK: Duration = Duration::from_millis(100);
 
 /// Lines on standard error; with a spinner if that is a terminal.
-pub(crate) struct Progress {
+pub(crate) struct ProgressDisplay {
     spinner: ProgressBar,
     is_terminal: bool,
     lines: EventLines,
@@ -24,7 +24,7 @@ pub(crate) struct Progress {
     reason: Option<String>,
 }
 
-impl Progress {
+impl ProgressDisplay {
     pub(crate) fn new() -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let spinner = if is_terminal {
@@ -111,7 +111,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressDisplay {
     fn drop(&mut self) {
         self.spinner.finish_and_clear();
     }

@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use worker::{Keep, Shutdown};
 
-use crate::args::{Sandbox, ServiceOptions, Slots, Up};
+use crate::args::{SandboxOptions, ServiceOptions, Slots, Up};
 use crate::config::Config;
 use crate::directory;
 use crate::master_key::{self, KeyFile};
-use crate::postgres::{Postgres, Settings as PostgresSettings};
+use crate::postgres::{Postgres, PostgresSettings};
 
 pub(crate) use lock::DirectoryLock;
 pub(crate) use service_file::ServiceFile;
@@ -103,7 +103,7 @@ impl Components {
         &self,
         database_url: &str,
         slots: &Slots,
-        sandbox: &Sandbox,
+        sandbox: &SandboxOptions,
         shutdown: Shutdown,
     ) -> anyhow::Result<()> {
         let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();

@@ -20,7 +20,7 @@ use crate::service::{DirectoryLock, Service, ServiceFile};
 use crate::shutdown::ShutdownSignals;
 use crate::terminal::say;
 
-pub(crate) use target::{Choice, Target};
+pub(crate) use target::{ServiceChoice, ServiceTarget};
 
 /// How long a command waits for a service that is starting, which may have a database to recover.
 const START_PATIENCE: Duration = Duration::from_secs(300);
@@ -29,9 +29,9 @@ const START_POLL: Duration = Duration::from_millis(50);
 
 /// Whether a command with these options only talks to a service, and starts none.
 pub(crate) fn finds_service(remote: &Remote) -> bool {
-    match Target::of(&Choice::from(remote)) {
-        Ok(Target::Service(_)) => true,
-        Ok(Target::Directory(home)) => ServiceFile::read(&home).is_some(),
+    match ServiceTarget::of(&ServiceChoice::from(remote)) {
+        Ok(ServiceTarget::Service(_)) => true,
+        Ok(ServiceTarget::Directory(home)) => ServiceFile::read(&home).is_some(),
         // The command says what is wrong.
         Err(_) => true,
     }
@@ -100,14 +100,14 @@ impl Session {
         config: &Config,
         egress_allow: &[IpNet],
     ) -> anyhow::Result<Self> {
-        let home = match Target::of(&Choice::from(remote))? {
-            Target::Service(profile) => {
+        let home = match ServiceTarget::of(&ServiceChoice::from(remote))? {
+            ServiceTarget::Service(profile) => {
                 return Ok(Self {
                     client: Client::new(&profile.url, &profile.api_key)?,
                     own: None,
                 });
             }
-            Target::Directory(home) => home,
+            ServiceTarget::Directory(home) => home,
         };
         directory::create(&home).with_context(|| format!("cannot make {}", home.display()))?;
         let lock = match find(&home).await? {

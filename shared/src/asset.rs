@@ -22,7 +22,7 @@ pub(crate) use name::is_invisible;
 pub use output_kind::OutputKind;
 pub use store::{AssetStore, BlobRange};
 pub use type_detection::{HEAD_BYTES, content_type_of};
-pub use upload::{Sealed, Upload};
+pub use upload::{SealedUpload, Upload};
 pub use workspace_store::WorkspaceStore;
 
 use crate::id::AssetId;

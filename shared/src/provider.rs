@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::model_name::ModelName;
 
-pub use price::{ModelPrice, NotAPrice, Price};
+pub use price::{NotAPrice, Price, PriceSetting};
 pub use window::{ContextWindow, NotAWindow};
 
 /// The provider that needs no network: it runs the prompt's own commands.
@@ -79,7 +79,7 @@ pub struct Providers {
     /// Configured context windows, which override the known ones.
     pub context_windows: Vec<ContextWindow>,
     /// Prices of models. A model that is not listed has no known price.
-    pub prices: Vec<ModelPrice>,
+    pub prices: Vec<PriceSetting>,
 }
 
 /// Why a model cannot be asked.

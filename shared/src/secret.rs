@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use master_keys::{MasterKeyError, MasterKeys, OpenError, Sealed, generate_master_key};
+pub use master_keys::{MasterKeyError, MasterKeys, OpenError, SealedValue, generate_master_key};
 pub use name::{SecretName, SecretNameError};
 pub use value::{SecretValue, SecretValueError};
 

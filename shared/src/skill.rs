@@ -15,7 +15,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 pub use catalog::{Catalog, CatalogError};
-pub use files::{FilePath, Files, FilesError, MAX_PACKED_BYTES, PathError, Refusal, SkillFile};
+pub use files::{
+    FilePath, Files, FilesError, FilesRefusal, MAX_PACKED_BYTES, PathError, SkillFile,
+};
 pub use network::{HostPattern, HostRule, HostSource, Network, Ports};
 pub use parse::{SkillError, is_name};
 pub use program::{Need, NotAProgram, Program};
@@ -67,8 +69,7 @@ pub struct Skill {
 /// The origin of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = SkillOrigin)]
-pub enum Origin {
+pub enum SkillOrigin {
     /// It is part of the service.
     BuiltIn,
     /// The operator put it into a folder of the service.

@@ -89,7 +89,7 @@ fn seconds(time: TimeDelta) -> i64 {
 
 /// Why jobs may not come in now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SubmitRefusal {
     /// They come too fast. After that time they may, if no others do before.
     TooFast(TimeDelta),
     /// Too many have not ended. Nobody looks again before that time is over.

@@ -1,6 +1,8 @@
-//! The architecture: dependencies between crates, import cycles, the place of SQL, and the form of source files.
+//! The architecture: dependencies between crates, import cycles, the place of SQL, the names of types, and the form of
+//! source files.
 
 mod imports;
 mod layers;
+mod names;
 mod source;
 mod text;

@@ -49,7 +49,7 @@ impl Field {
     }
 
     async fn change(&self, tenant: TenantId, weight: i32, max_running: Option<i32>) {
-        let change = db::tenant::Change {
+        let change = db::tenant::TenantChange {
             weight: Some(weight),
             max_running: Some(max_running),
         };

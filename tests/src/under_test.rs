@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use cli::postgres::{Postgres, Settings};
+use cli::postgres::{Postgres, PostgresSettings};
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("--postgres") {
@@ -24,7 +24,7 @@ fn serve_postgres() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
     std::fs::set_permissions(home.path(), open).expect("our own directory");
     let progress = |line: &str| eprintln!("{line}");
-    let settings = Settings { durable: false };
+    let settings = PostgresSettings { durable: false };
     let postgres = Postgres::start(
         &home.path().join("postgres"),
         &std::env::temp_dir(),

@@ -26,7 +26,7 @@ use crate::log::JobLog;
 use crate::skill;
 use crate::telemetry;
 use crate::worker_context::WorkerContext;
-use clock::Clock;
+use clock::AttemptClock;
 use decide::AttemptState;
 use execution::{Execution, LoopState};
 use outcome::AttemptOutcome;
@@ -54,7 +54,7 @@ async fn run_within(
     mut claimed: Claimed,
     signals: AttemptSignals,
 ) {
-    let clock = Clock::start(claimed.claimed_at);
+    let clock = AttemptClock::start(claimed.claimed_at);
     let lost = signals.lost.clone();
     let (lease, last_seq, attempt) = (claimed.lease, claimed.last_seq, claimed.job.attempt);
     let log = context.log.open(lease, last_seq, attempt, lost).await;
@@ -104,7 +104,7 @@ async fn conclude(
     span: &Span,
     log: JobLog,
     claimed: &Claimed,
-    clock: &Clock,
+    clock: &AttemptClock,
     state: Option<LoopState>,
     outcome: AttemptOutcome,
 ) {

@@ -41,11 +41,11 @@ pub(crate) struct Budget<'a> {
     /// Messages that were there before this attempt.
     inherited_messages: usize,
     window: Option<u32>,
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
 }
 
 #[derive(Default)]
-struct State {
+struct BudgetState {
     unconfirmed_usage: UnconfirmedUsage,
     /// The reservation of the last call, and its id in the tenant's budget.
     call: Option<(Reservation, Option<ReservationId>)>,
@@ -121,9 +121,9 @@ impl<'a> Budget<'a> {
             has_tenant_budget,
             inherited_messages: transcript.messages().len(),
             window: terms.window,
-            state: Mutex::new(State {
+            state: Mutex::new(BudgetState {
                 unconfirmed_usage: std::mem::take(&mut transcript.progress.unconfirmed_usage),
-                ..State::default()
+                ..BudgetState::default()
             }),
         }
     }
@@ -334,7 +334,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

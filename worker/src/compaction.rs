@@ -2,7 +2,7 @@
 
 use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
 use shared::message::AssistantMessage;
-use worker_model::{Message, ModelRequest, Part};
+use worker_model::{ModelMessage, ModelRequest, Part};
 
 use crate::ask::{ModelAnswer, ask};
 use crate::loop_error::LoopError;
@@ -76,7 +76,7 @@ async fn summarise(
     let request = ModelRequest {
         system: TASK,
         tools: &[],
-        messages: &[Message::User(vec![Part::Text(older)])],
+        messages: &[ModelMessage::User(vec![Part::Text(older)])],
         max_tokens: MAX_SUMMARY_TOKENS.min(window / SUMMARY_PART),
     };
     let question = Question {

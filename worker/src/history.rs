@@ -201,7 +201,7 @@ mod tests {
     use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
     use super::*;
-    use worker_model::{Message, Part};
+    use worker_model::{ModelMessage, Part};
 
     fn reply(calls: &[&str]) -> EventData {
         let call = |id: &&str| {
@@ -280,8 +280,10 @@ mod tests {
             .messages()
             .iter()
             .flat_map(|message| match message {
-                Message::Assistant(reply) => vec![format!("asks {}", reply.tool_calls().count())],
-                Message::User(parts) => parts
+                ModelMessage::Assistant(reply) => {
+                    vec![format!("asks {}", reply.tool_calls().count())]
+                }
+                ModelMessage::User(parts) => parts
                     .iter()
                     .map(|part| match part {
                         Part::ToolResult(result) => format!(

@@ -39,7 +39,7 @@ use tokio_util::task::AbortOnDropHandle;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
-use crate::telemetry::Meters;
+use crate::telemetry::WorkerMeters;
 
 pub use maintenance::Keep;
 pub use settings::Settings;
@@ -62,7 +62,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         "From the order of a command to its start in a sandbox",
         sandbox.starts(),
     );
-    let meters = Meters::new(&settings.metrics);
+    let meters = WorkerMeters::new(&settings.metrics);
     let (log, writing) = LogWriter::new(&settings.pool, meters.log.clone());
     let writer = AbortOnDropHandle::new(tokio::spawn(writing));
     let (assets, keep) = (settings.assets.clone(), settings.keep);

@@ -11,19 +11,19 @@ use shared::message::ToolCall;
 use shared::model_name::ModelName;
 use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
-use worker_model::{Model, ToolSpec};
+use worker_model::{LanguageModel, ToolSpec};
 use worker_tool::EventSink;
 
 use crate::budget::Budget;
 use crate::loop_error::LoopError;
-use crate::telemetry::Meters;
+use crate::telemetry::WorkerMeters;
 use crate::transcript::Transcript;
 
 /// The dependencies of the loop. Tests script those that are traits.
 pub(crate) struct LoopPorts<'a> {
     pub(crate) job: JobId,
     pub(crate) model_name: &'a ModelName,
-    pub(crate) model: &'a dyn Model,
+    pub(crate) model: &'a dyn LanguageModel,
     pub(crate) tools: &'a dyn LoopTools,
     pub(crate) log: &'a dyn EventSink,
     /// Earlier replies in the log, for compaction.
@@ -36,7 +36,7 @@ pub(crate) struct LoopPorts<'a> {
     /// Cancelled when the worker is draining.
     pub(crate) drain: &'a CancellationToken,
     pub(crate) span: &'a Span,
-    pub(crate) meters: &'a Meters,
+    pub(crate) meters: &'a WorkerMeters,
 }
 
 impl LoopPorts<'_> {

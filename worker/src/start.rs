@@ -15,7 +15,7 @@ use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
 use crate::settings::Settings;
-use crate::telemetry::Meters;
+use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
 use crate::worker_context::WorkerContext;
 
@@ -77,7 +77,7 @@ pub(crate) fn context(
     settings: Settings,
     sandbox: Sandbox,
     workspaces: WorkspaceRoot,
-    meters: Meters,
+    meters: WorkerMeters,
     log: LogWriter,
 ) -> anyhow::Result<WorkerContext> {
     let (fetch_allowed, egress_allowed) = (settings.fetch_allowed, settings.egress_allowed);

@@ -4,6 +4,6 @@ mod meters;
 mod model_call;
 mod span;
 
-pub(crate) use meters::{Close, LogMeters, Meters};
+pub(crate) use meters::{Close, LogMeters, WorkerMeters};
 pub(crate) use model_call::ModelCall;
 pub(crate) use span::{of_attempt, of_tool};

@@ -14,7 +14,7 @@ use shared::message::{AssistantMessage, StopReason, ToolCall};
 pub(crate) use cut::Cut;
 pub(crate) use measured::Measured;
 pub(crate) use render::render_as_text;
-use worker_model::{Message, Part, ToolResult};
+use worker_model::{ModelMessage, Part, ToolResult};
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
@@ -26,7 +26,7 @@ const ASK_TO_GO_ON: &str = "Go on.";
 
 /// The state of a loop.
 pub(crate) struct Transcript {
-    messages: Vec<Message>,
+    messages: Vec<ModelMessage>,
     /// The jobs of which they are; the last is the one that runs.
     segments: Vec<JobSegment>,
     /// The summary of what is not among the messages any more.
@@ -96,8 +96,8 @@ impl Transcript {
         let parts: Vec<_> = before.summary.into_iter().chain(prompt.clone()).collect();
         match self.messages.last_mut() {
             // The job before ended without a reply.
-            Some(Message::User(last)) => last.extend(parts),
-            _ => self.messages.push(Message::User(parts)),
+            Some(ModelMessage::User(last)) => last.extend(parts),
+            _ => self.messages.push(ModelMessage::User(parts)),
         }
         self.segments.push(JobSegment {
             job,
@@ -107,7 +107,7 @@ impl Transcript {
     }
 
     /// The messages that the model reads.
-    pub(crate) fn messages(&self) -> &[Message] {
+    pub(crate) fn messages(&self) -> &[ModelMessage] {
         &self.messages
     }
 
@@ -138,7 +138,7 @@ impl Transcript {
 
     /// Whether the last reply asked for no tool.
     fn awaits_nothing(&self) -> bool {
-        matches!(self.messages.last(), Some(Message::Assistant(_)))
+        matches!(self.messages.last(), Some(ModelMessage::Assistant(_)))
     }
 
     /// Tells the model something when it is asked next.
@@ -156,9 +156,9 @@ impl Transcript {
                 ASK_FOR_SUMMARY
             };
             self.messages
-                .push(Message::User(vec![Part::Text(text.to_owned())]));
+                .push(ModelMessage::User(vec![Part::Text(text.to_owned())]));
         }
-        if let Some(Message::User(parts)) = self.messages.last_mut() {
+        if let Some(ModelMessage::User(parts)) = self.messages.last_mut() {
             parts.append(&mut self.notes);
         }
     }
@@ -171,7 +171,7 @@ impl Transcript {
             stop_reason: reply.stop_reason,
             has_text: !reply.text().trim().is_empty(),
         });
-        self.messages.push(Message::Assistant(reply));
+        self.messages.push(ModelMessage::Assistant(reply));
     }
 
     /// Takes the result of the next call. Results are told to the model when all of a reply are there.
@@ -197,7 +197,7 @@ impl Transcript {
         }));
         if self.open.is_empty() {
             self.messages
-                .push(Message::User(std::mem::take(&mut self.results)));
+                .push(ModelMessage::User(std::mem::take(&mut self.results)));
         }
     }
 

@@ -16,7 +16,7 @@ use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
-use crate::telemetry::Meters;
+use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
 
 /// Everything that the attempts of a worker share.
@@ -39,7 +39,7 @@ pub(crate) struct WorkerContext {
     pub(crate) egress_allowed: Arc<[IpNet]>,
     pub(crate) log: LogWriter,
     /// The metrics of the worker.
-    pub(crate) meters: Meters,
+    pub(crate) meters: WorkerMeters,
     /// The sandbox in which commands run.
     pub(crate) sandbox: Sandbox,
     /// Commands that may run at once.

@@ -6,7 +6,7 @@ use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, put};
 use serde::Deserialize;
 use shared::agent::Agent;
-use shared::db::agent::{Put, StoredAgent};
+use shared::db::agent::{AgentPut, StoredAgent};
 use shared::db::{self, Pool};
 use shared::provider::Providers;
 use shared::skill::is_name;
@@ -52,8 +52,8 @@ pub(crate) async fn put_agent(
     let put = db::agent::put(&mut transaction, caller.tenant, &name, &settings).await?;
     transaction.commit().await?;
     Ok(match put {
-        Put::Created(agent) => HttpResponse::Created().json(agent),
-        Put::Updated(agent) => HttpResponse::Ok().json(agent),
+        AgentPut::Created(agent) => HttpResponse::Created().json(agent),
+        AgentPut::Updated(agent) => HttpResponse::Ok().json(agent),
     })
 }
 

@@ -73,7 +73,7 @@ impl ListApprovals {
     ) -> Result<ApprovalPage, ApiError> {
         let limit = cursor::limit(self.limit)?;
         let before = cursor::parse(self.cursor.as_deref())?;
-        let filter = db::approval::Filter {
+        let filter = db::approval::ApprovalFilter {
             id: None,
             job,
             status: self.status,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use shared::agent::DEFAULT;
 use shared::asset::AssetStore;
 use shared::conversation::Conversation;
-use shared::db::conversation::Deleted;
+use shared::db::conversation::ConversationDeletion;
 use shared::db::{self, Pool};
 use shared::id::ConversationId;
 use shared::skill::is_name;
@@ -160,16 +160,16 @@ pub(crate) async fn delete_conversation(
     let deleted = db::conversation::delete(&mut transaction, caller.tenant, *conversation).await?;
     transaction.commit().await?;
     match deleted {
-        Deleted::Absent => return Err(ApiError::NotFound("conversation")),
-        Deleted::Busy => {
+        ConversationDeletion::Absent => return Err(ApiError::NotFound("conversation")),
+        ConversationDeletion::Busy => {
             return Err(ApiError::Conflict {
                 code: ErrorCode::ConversationBusy,
                 detail: "a job of this conversation has not ended; wait for it, or cancel it first"
                     .to_owned(),
             });
         }
-        Deleted::Gone(None) => {}
-        Deleted::Gone(Some(job)) => assets.workspace_store(job).clear().await?,
+        ConversationDeletion::Gone(None) => {}
+        ConversationDeletion::Gone(Some(job)) => assets.workspace_store(job).clear().await?,
     }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -20,9 +20,9 @@ use crate::query::Query;
 type SecretPage = Page<Secret>;
 
 /// The master keys. Without any, the error says how to configure one.
-pub(crate) struct Keys(Data<MasterKeys>);
+pub(crate) struct ConfiguredMasterKeys(Data<MasterKeys>);
 
-impl FromRequest for Keys {
+impl FromRequest for ConfiguredMasterKeys {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -58,7 +58,7 @@ pub(crate) struct PutSecret {
 #[put("/secrets/{name}")]
 pub(crate) async fn put_secret(
     caller: Caller,
-    keys: Keys,
+    keys: ConfiguredMasterKeys,
     name: Path<String>,
     body: Json<Value>,
     pool: Data<Pool>,
@@ -103,7 +103,7 @@ fn parse(body: Value) -> Result<SecretValue, ApiError> {
 #[delete("/secrets/{name}")]
 pub(crate) async fn delete_secret(
     caller: Caller,
-    _: Keys,
+    _: ConfiguredMasterKeys,
     name: Path<String>,
     pool: Data<Pool>,
 ) -> Result<HttpResponse, ApiError> {
@@ -138,7 +138,7 @@ struct ListSecrets {
 #[get("/secrets")]
 pub(crate) async fn list_secrets(
     caller: Caller,
-    _: Keys,
+    _: ConfiguredMasterKeys,
     pool: Data<Pool>,
     query: Query<ListSecrets>,
 ) -> Result<JsonResponse<SecretPage>, ApiError> {

@@ -11,7 +11,7 @@ pub(crate) use submit_limits::{get_submission_limits, put_submission_limits};
 use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use serde::Deserialize;
-use shared::db::tenant::{Deleted, Tenant};
+use shared::db::tenant::{Tenant, TenantDeletion};
 use shared::db::{self, Pool};
 use shared::id::TenantId;
 use utoipa::{IntoParams, ToSchema};
@@ -112,11 +112,11 @@ pub(crate) async fn delete_tenant(
     let deleted = db::tenant::delete(&mut transaction, *tenant).await?;
     transaction.commit().await?;
     match deleted {
-        Deleted::Gone => Ok(HttpResponse::NoContent().finish()),
-        Deleted::InUse => Err(in_use(
+        TenantDeletion::Gone => Ok(HttpResponse::NoContent().finish()),
+        TenantDeletion::InUse => Err(in_use(
             "this tenant has jobs, files or uploaded skills; delete them first",
         )),
-        Deleted::Absent => Err(ApiError::NotFound("tenant")),
+        TenantDeletion::Absent => Err(ApiError::NotFound("tenant")),
     }
 }
 

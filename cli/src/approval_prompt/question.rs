@@ -10,7 +10,7 @@ const MAX_CHARS: usize = 20_000;
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum PromptAnswer {
     Yes,
     No(Option<String>),
     Nothing,
@@ -18,14 +18,14 @@ pub(super) enum Answer {
 
 /// Reads an answer: yes, no, or the reason for a no. A single other word is none: it may be a mistyped `yes`, and a
 /// denial cannot be taken back.
-pub(super) fn understand(line: &str) -> Answer {
+pub(super) fn understand(line: &str) -> PromptAnswer {
     let line = line.trim();
     match line.to_lowercase().as_str() {
-        "" => Answer::Nothing,
-        "y" | "yes" => Answer::Yes,
-        "n" | "no" => Answer::No(None),
-        _ if !line.contains(char::is_whitespace) => Answer::Nothing,
-        _ => Answer::No(Some(line.to_owned())),
+        "" => PromptAnswer::Nothing,
+        "y" | "yes" => PromptAnswer::Yes,
+        "n" | "no" => PromptAnswer::No(None),
+        _ if !line.contains(char::is_whitespace) => PromptAnswer::Nothing,
+        _ => PromptAnswer::No(Some(line.to_owned())),
     }
 }
 
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_yes_is_one_word_and_a_reason_against_is_several() {
-        assert_eq!(understand(" Y\n"), Answer::Yes);
-        assert_eq!(understand("yes\n"), Answer::Yes);
-        assert_eq!(understand("no\n"), Answer::No(None));
-        assert_eq!(understand("\n"), Answer::Nothing);
-        assert_eq!(understand("yess\n"), Answer::Nothing);
+        assert_eq!(understand(" Y\n"), PromptAnswer::Yes);
+        assert_eq!(understand("yes\n"), PromptAnswer::Yes);
+        assert_eq!(understand("no\n"), PromptAnswer::No(None));
+        assert_eq!(understand("\n"), PromptAnswer::Nothing);
+        assert_eq!(understand("yess\n"), PromptAnswer::Nothing);
         assert_eq!(
             understand("yes, but not there\n"),
-            Answer::No(Some("yes, but not there".into()))
+            PromptAnswer::No(Some("yes, but not there".into()))
         );
     }
 }

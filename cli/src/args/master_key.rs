@@ -4,7 +4,7 @@ use clap::Args;
 
 /// The master keys of secrets. They stay text here: the error of a parser would show them.
 #[derive(Args, Clone)]
-pub(crate) struct MasterKey {
+pub(crate) struct MasterKeyOptions {
     /// The master key for secrets: 32 bytes in base64, such as from `openssl rand -base64 32`
     #[arg(
         long,

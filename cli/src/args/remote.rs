@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::EmbeddedOptions;
-use crate::output::Output;
+use crate::output::OutputFormat;
 
 /// The heading of options that only matter to a service that the command starts itself.
 pub(crate) const TEMPORARY: &str = "Settings of a temporary service";
@@ -28,7 +28,7 @@ pub(crate) struct Remote {
 #[derive(Args, Clone)]
 pub(crate) struct ClientOptions {
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }

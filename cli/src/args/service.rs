@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use api::origin::{Origin, Origins};
+use api::origin::{Origins, WebOrigin};
 use clap::Args;
 use shared::model_name::ModelName;
-use shared::provider::{ContextWindow, ModelPrice};
+use shared::provider::{ContextWindow, PriceSetting};
 use worker::sandbox::{MemoryFloor, Mode};
 
-use super::{MasterKey, MetricsListen, Slots};
+use super::{MasterKeyOptions, MetricsListen, Slots};
 
 /// The data directory.
 #[derive(Args, Clone)]
@@ -56,14 +56,14 @@ pub(crate) struct ServiceOptions {
         value_name = "MODEL=PRICES",
         value_delimiter = ','
     )]
-    pub(crate) prices: Vec<ModelPrice>,
+    pub(crate) prices: Vec<PriceSetting>,
     #[command(flatten)]
-    pub(crate) master_key: MasterKey,
+    pub(crate) master_key: MasterKeyOptions,
 }
 
 /// Settings of the sandbox.
 #[derive(Args, Clone)]
-pub(crate) struct Sandbox {
+pub(crate) struct SandboxOptions {
     /// The sandbox: `required` needs namespaces, `allow-landlocked` falls back to Landlock, `off` is for
     /// development only
     #[arg(
@@ -109,10 +109,10 @@ pub(crate) struct Listen {
         value_name = "ORIGIN",
         value_delimiter = ','
     )]
-    pub(crate) cors_origins: Vec<Origin>,
+    pub(crate) cors_origins: Vec<WebOrigin>,
     /// Where browsers reach this service, if a proxy stands before it, e.g. https://skillet.example.com
     #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
-    pub(crate) public_url: Option<Origin>,
+    pub(crate) public_url: Option<WebOrigin>,
 }
 
 impl Listen {
@@ -134,7 +134,7 @@ pub(crate) struct EmbeddedOptions {
     #[command(flatten)]
     pub(crate) common: ServiceOptions,
     #[command(flatten)]
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxOptions,
 }
 
 #[derive(Args, Clone)]
@@ -162,7 +162,7 @@ pub(crate) struct Api {
 }
 
 #[derive(Args)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerOptions {
     #[command(flatten)]
     pub(crate) database: Database,
     #[command(flatten)]
@@ -170,7 +170,7 @@ pub(crate) struct Worker {
     #[command(flatten)]
     pub(crate) slots: Slots,
     #[command(flatten)]
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxOptions,
     #[command(flatten)]
     pub(crate) metrics: MetricsListen,
 }

@@ -6,16 +6,16 @@ use clap::{Args, ValueEnum};
 use shared::telemetry;
 
 #[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum LogFormat {
+pub(crate) enum LogFormatValue {
     Text,
     Json,
 }
 
-impl From<LogFormat> for telemetry::LogFormat {
-    fn from(format: LogFormat) -> Self {
+impl From<LogFormatValue> for telemetry::LogFormat {
+    fn from(format: LogFormatValue) -> Self {
         match format {
-            LogFormat::Text => Self::Text,
-            LogFormat::Json => Self::Json,
+            LogFormatValue::Text => Self::Text,
+            LogFormatValue::Json => Self::Json,
         }
     }
 }

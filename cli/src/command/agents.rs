@@ -13,10 +13,10 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 use crate::terminal::print;
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "name",
     columns: &[
         Column::new("NAME", |agent| Cell::text(&agent["name"])),
@@ -31,18 +31,18 @@ pub(crate) enum Agents {
     /// List agents
     List,
     /// Show an agent
-    Get(One),
+    Get(AgentArgument),
     /// Define an agent by a file, or a new version of it
     Apply(Apply),
     /// Define an agent, or a new version of it
     #[command(hide = true)]
-    Put(Put),
+    Put(PutAgentOptions),
     /// Delete an agent. The built-in `default` is restored
-    Delete(One),
+    Delete(AgentArgument),
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct AgentArgument {
     /// The name of the agent
     #[arg(add = complete::agents())]
     name: String,
@@ -59,7 +59,7 @@ pub(crate) struct Apply {
 }
 
 #[derive(Args)]
-pub(crate) struct Put {
+pub(crate) struct PutAgentOptions {
     name: String,
     file: PathBuf,
 }
@@ -69,18 +69,20 @@ impl Verb for Agents {
         Self::List
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List => output.list(&client.list("/v1/agents", &[], None).await?, &KIND)?,
-            Self::Get(One { name }) => {
+            Self::Get(AgentArgument { name }) => {
                 let agent: Value = client.get(&path(name), &[]).await?;
                 output.fields(&KIND, &agent)?;
             }
             Self::Apply(Apply { file, name }) => {
                 apply(client, output, name.as_deref(), file).await?;
             }
-            Self::Put(Put { name, file }) => apply(client, output, Some(name), file).await?,
-            Self::Delete(One { name }) => {
+            Self::Put(PutAgentOptions { name, file }) => {
+                apply(client, output, Some(name), file).await?;
+            }
+            Self::Delete(AgentArgument { name }) => {
                 client.delete(&path(name)).await?;
                 output.done(&KIND, "deleted", name)?;
             }
@@ -91,7 +93,7 @@ impl Verb for Agents {
 
 async fn apply(
     client: &Client,
-    output: Output,
+    output: OutputFormat,
     name: Option<&str>,
     file: &Path,
 ) -> anyhow::Result<()> {

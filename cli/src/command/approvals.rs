@@ -11,10 +11,10 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, text_of};
 use crate::terminal::print;
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |it| Cell::text(&it["id"])),
@@ -29,33 +29,33 @@ const KIND: Kind = Kind {
 #[derive(Subcommand)]
 pub(crate) enum Approvals {
     /// List tool calls that wait for approval
-    List(List),
+    List(ListApprovalsOptions),
     /// Show a tool call with all of its arguments
-    Get(One),
+    Get(ApprovalArgument),
     /// Approve a call
-    Approve(Answer),
+    Approve(AnswerApprovalOptions),
     /// Deny a call
-    Deny(Answer),
+    Deny(AnswerApprovalOptions),
 }
 
 #[derive(Args, Default)]
-pub(crate) struct List {
+pub(crate) struct ListApprovalsOptions {
     /// Only the approvals of this job, answered ones included
     #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct ApprovalArgument {
     /// The id of the approval
     #[arg(value_parser = parse_id::<ApprovalId>, add = complete::approvals())]
     approval: ApprovalId,
 }
 
 #[derive(Args)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerApprovalOptions {
     #[command(flatten)]
-    one: One,
+    one: ApprovalArgument,
     /// The reason. The model receives the reason of a denial
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -63,12 +63,12 @@ pub(crate) struct Answer {
 
 impl Verb for Approvals {
     fn default() -> Self {
-        Self::List(List::default())
+        Self::List(ListApprovalsOptions::default())
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
-            Self::List(List { job }) => {
+            Self::List(ListApprovalsOptions { job }) => {
                 let approvals = match job {
                     Some(job) => {
                         client
@@ -93,14 +93,19 @@ impl Verb for Approvals {
     }
 }
 
-impl One {
+impl ApprovalArgument {
     fn path(&self) -> String {
         format!("/v1/approvals/{}", self.approval)
     }
 }
 
-impl Answer {
-    async fn send(&self, client: &Client, output: Output, decision: &str) -> anyhow::Result<()> {
+impl AnswerApprovalOptions {
+    async fn send(
+        &self,
+        client: &Client,
+        output: OutputFormat,
+        decision: &str,
+    ) -> anyhow::Result<()> {
         let body = json!({"decision": decision, "reason": self.reason});
         let answered: Value = client.post(&self.one.path(), &body).await?;
         let id = self.one.approval.to_string();

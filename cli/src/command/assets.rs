@@ -13,9 +13,9 @@ use crate::complete;
 use crate::download::{Existing, save_asset};
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |asset| Cell::text(&asset["id"])),
@@ -29,19 +29,19 @@ const KIND: Kind = Kind {
 #[derive(Subcommand)]
 pub(crate) enum Assets {
     /// List files, newest first
-    List(List),
+    List(ListAssetsOptions),
     /// Show a file's name, type, size and checksum
-    Get(One),
+    Get(AssetArgument),
     /// Upload files
-    Upload(Upload),
+    Upload(UploadAssetsOptions),
     /// Download files
-    Download(Download),
+    Download(DownloadAssetsOptions),
     /// Delete files
-    Delete(Many),
+    Delete(AssetArguments),
 }
 
 #[derive(Args, Default)]
-pub(crate) struct List {
+pub(crate) struct ListAssetsOptions {
     /// Only files of this job
     #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
@@ -51,30 +51,30 @@ pub(crate) struct List {
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct AssetArgument {
     /// The id of the file
     #[arg(value_name = "ASSET", value_parser = parse_id::<AssetId>, add = complete::assets())]
     asset: AssetId,
 }
 
 #[derive(Args)]
-pub(crate) struct Many {
+pub(crate) struct AssetArguments {
     /// The ids of the files
     #[arg(required = true, value_name = "ASSET", value_parser = parse_id::<AssetId>, add = complete::assets())]
     ids: Vec<AssetId>,
 }
 
 #[derive(Args)]
-pub(crate) struct Upload {
+pub(crate) struct UploadAssetsOptions {
     /// The files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 #[derive(Args)]
-pub(crate) struct Download {
+pub(crate) struct DownloadAssetsOptions {
     #[command(flatten)]
-    which: Many,
+    which: AssetArguments,
     /// The directory for the files
     #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
     output_dir: PathBuf,
@@ -85,10 +85,10 @@ pub(crate) struct Download {
 
 impl Verb for Assets {
     fn default() -> Self {
-        Self::List(List::default())
+        Self::List(ListAssetsOptions::default())
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List(options) => {
                 let query: Vec<_> = options
@@ -102,18 +102,18 @@ impl Verb for Assets {
                     &KIND,
                 )?;
             }
-            Self::Get(One { asset }) => {
+            Self::Get(AssetArgument { asset }) => {
                 let asset: Value = client.get(&format!("/v1/assets/{asset}"), &[]).await?;
                 output.fields(&KIND, &asset)?;
             }
-            Self::Upload(Upload { files }) => {
+            Self::Upload(UploadAssetsOptions { files }) => {
                 for file in files {
                     let asset = client.upload_file(file).await?;
                     output.list(&[serde_json::to_value(asset)?], &KIND)?;
                 }
             }
             Self::Download(options) => options.run(client, output).await?,
-            Self::Delete(Many { ids }) => {
+            Self::Delete(AssetArguments { ids }) => {
                 for asset in ids {
                     client.delete(&format!("/v1/assets/{asset}")).await?;
                     output.done(&KIND, "deleted", &asset.to_string())?;
@@ -124,8 +124,8 @@ impl Verb for Assets {
     }
 }
 
-impl Download {
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+impl DownloadAssetsOptions {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<()> {
         for id in &self.which.ids {
             let asset: Asset = client.get(&format!("/v1/assets/{id}"), &[]).await?;
             let existing = Existing::overwrite_if(self.force);

@@ -7,27 +7,27 @@ use serde_json::json;
 
 use crate::config::{Config, path_of};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::terminal::print;
 
 #[derive(Args)]
 pub(crate) struct ConfigFile {
     #[command(subcommand)]
-    verb: Verb,
+    verb: ConfigVerb,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum ConfigVerb {
     /// Check the names and the values of all settings, and the keys of model providers
-    Check(Check),
+    Check(CheckConfigOptions),
 }
 
 #[derive(Args)]
-struct Check {
+struct CheckConfigOptions {
     /// The file [default: --config, else skillet.toml]
     file: Option<PathBuf>,
     #[command(flatten)]
-    output: Output,
+    output: OutputFormat,
 }
 
 /// `skillet config check`
@@ -36,7 +36,7 @@ pub(super) fn check(
     named: Option<&Path>,
     definition: &clap::Command,
 ) -> anyhow::Result<Exit> {
-    let Verb::Check(Check { file, output }) = &options.verb;
+    let ConfigVerb::Check(CheckConfigOptions { file, output }) = &options.verb;
     let path = path_of(file.as_deref().or(named));
     let config = Config::read(&path, definition)?;
     let shown = path.display();

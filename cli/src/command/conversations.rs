@@ -9,10 +9,10 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output, print_fields, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, print_fields, text_of};
 use crate::terminal::print;
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |it| Cell::text(&it["id"])),
@@ -25,17 +25,17 @@ const KIND: Kind = Kind {
 #[derive(Subcommand)]
 pub(crate) enum Conversations {
     /// List conversations, newest first
-    List(List),
+    List(ListConversationsOptions),
     /// Show a conversation and its messages
-    Get(One),
+    Get(ConversationArgument),
     /// Create a conversation, or find the one with this external id
-    Create(Create),
+    Create(CreateConversationOptions),
     /// Delete conversations
-    Delete(Many),
+    Delete(ConversationArguments),
 }
 
 #[derive(Args, Default)]
-pub(crate) struct List {
+pub(crate) struct ListConversationsOptions {
     /// Only the conversation with your reference
     #[arg(long, value_name = "TEXT")]
     external_id: Option<String>,
@@ -45,14 +45,14 @@ pub(crate) struct List {
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct ConversationArgument {
     /// The id of the conversation
     #[arg(value_parser = parse_id::<ConversationId>, add = complete::conversations())]
     conversation: ConversationId,
 }
 
 #[derive(Args)]
-pub(crate) struct Many {
+pub(crate) struct ConversationArguments {
     /// The ids of the conversations
     #[arg(required = true, value_name = "CONVERSATION", value_parser = parse_id::<ConversationId>)]
     #[arg(add = complete::conversations())]
@@ -60,7 +60,7 @@ pub(crate) struct Many {
 }
 
 #[derive(Args)]
-pub(crate) struct Create {
+pub(crate) struct CreateConversationOptions {
     /// The agent
     #[arg(long, add = complete::agents())]
     agent: Option<String>,
@@ -74,12 +74,12 @@ pub(crate) struct Create {
 
 impl Verb for Conversations {
     fn default() -> Self {
-        Self::List(List::default())
+        Self::List(ListConversationsOptions::default())
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
-            Self::List(List { external_id, limit }) => {
+            Self::List(ListConversationsOptions { external_id, limit }) => {
                 let query: Vec<_> = external_id
                     .iter()
                     .map(|id| ("external_id", id.clone()))
@@ -92,7 +92,7 @@ impl Verb for Conversations {
                     &KIND,
                 )?;
             }
-            Self::Get(One { conversation }) => {
+            Self::Get(ConversationArgument { conversation }) => {
                 let conversation = fetch(client, *conversation).await?;
                 let id = text_of(&conversation["id"]);
                 output.one(&id, &conversation, || show(&conversation))?;
@@ -102,7 +102,7 @@ impl Verb for Conversations {
                 let id = text_of(&created["id"]);
                 output.one(&id, &created, || print(&id))?;
             }
-            Self::Delete(Many { conversations }) => {
+            Self::Delete(ConversationArguments { conversations }) => {
                 for id in conversations {
                     client.delete(&format!("/v1/conversations/{id}")).await?;
                     output.done(&KIND, "deleted", &id.to_string())?;
@@ -113,7 +113,7 @@ impl Verb for Conversations {
     }
 }
 
-impl Create {
+impl CreateConversationOptions {
     fn body(&self) -> Value {
         let pairs = self.metadata.iter().cloned();
         let metadata: Map<_, _> = pairs.map(|(name, value)| (name, value.into())).collect();

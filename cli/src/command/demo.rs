@@ -23,8 +23,8 @@ use crate::session::Session;
 use crate::terminal::print;
 
 use demo_api::DemoApi;
-use page::Entry;
-use step::{ALL, BOOKS, FIRST, INPUTS, Step};
+use page::PageEntry;
+use step::{ALL, BOOKS, DemoStep, FIRST, INPUTS};
 
 const NEXT: &str = "
 Next, with a real model (OPENAI_API_KEY and -m openai/gpt-5 do as well):
@@ -60,8 +60,8 @@ pub(super) async fn demo(options: &Demo, config: &Config) -> anyhow::Result<Exit
     Session::with_interrupt(&options.remote, config, &opened, run).await
 }
 
-fn steps(options: &Demo) -> Vec<&'static Step> {
-    let more: &[Step] = if options.all { &ALL } else { &[] };
+fn steps(options: &Demo) -> Vec<&'static DemoStep> {
+    let more: &[DemoStep] = if options.all { &ALL } else { &[] };
     FIRST.iter().chain(more).collect()
 }
 
@@ -96,7 +96,7 @@ async fn run_all(
             job.result.text.as_deref().unwrap_or_default()
         ))?;
         if job.status == Status::Completed && job.result.outputs.len() == step.outputs {
-            entries.push(Entry {
+            entries.push(PageEntry {
                 step,
                 text: job.result.text.clone().unwrap_or_default(),
                 files: save(client, &job, options).await?,
@@ -137,7 +137,7 @@ async fn save(client: &Client, job: &Job, options: &Demo) -> anyhow::Result<Vec<
 
 /// What a job of the step would need, in words.
 fn lacking(
-    step: &Step,
+    step: &DemoStep,
     skill: &Value,
     session: &Session,
     demo_api: Option<&DemoApi>,
@@ -155,7 +155,7 @@ fn lacking(
 
 async fn run_step(
     client: &Client,
-    step: &Step,
+    step: &DemoStep,
     demo_api: Option<&DemoApi>,
     interrupt: &mut Signal,
 ) -> anyhow::Result<Followed> {

@@ -10,7 +10,7 @@ use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::Catalog;
 
-use crate::args::{DataDir, Sandbox};
+use crate::args::{DataDir, SandboxOptions};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ pub(crate) struct Doctor {
     #[command(flatten)]
     home: DataDir,
     #[command(flatten)]
-    sandbox: Sandbox,
+    sandbox: SandboxOptions,
     /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     skills_dir: Option<PathBuf>,

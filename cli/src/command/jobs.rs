@@ -17,14 +17,14 @@ use crate::complete;
 use crate::exit::Exit;
 use crate::follow;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 use crate::terminal::{print, print_json};
 
-pub(crate) use list::List;
+pub(crate) use list::ListJobsOptions;
 pub(crate) use logs::Logs;
 pub(crate) use show::{show, summary};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |job| Cell::text(&job["id"])),
@@ -41,27 +41,27 @@ const KIND: Kind = Kind {
 #[derive(Subcommand)]
 pub(crate) enum Jobs {
     /// List jobs, newest first
-    List(List),
+    List(ListJobsOptions),
     /// Show a job: its state, why it waits, its result
     Get(Get),
     /// Print the log of a job
     Logs(Logs),
     /// Follow a job and answer its approvals; then show it
-    Watch(One),
+    Watch(JobArgument),
     /// Cancel jobs
-    Cancel(Many),
+    Cancel(JobArguments),
     /// Run an ended job again, as a new job
-    Retry(One),
+    Retry(JobArgument),
     /// Download the files of a job
-    Download(download::Download),
+    Download(download::DownloadOutputsOptions),
     /// Change the priority, the earliest start or the metadata of a queued job
-    Update(update::Update),
+    Update(update::UpdateJobOptions),
     /// Delete ended jobs with their files
-    Delete(Many),
+    Delete(JobArguments),
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct JobArgument {
     /// The id of the job
     #[arg(value_parser = parse_id::<JobId>, add = complete::jobs())]
     pub(crate) job: JobId,
@@ -70,14 +70,14 @@ pub(crate) struct One {
 #[derive(Args)]
 pub(crate) struct Get {
     #[command(flatten)]
-    one: One,
+    one: JobArgument,
     /// Print the request of the job as JSON
     #[arg(long)]
     request: bool,
 }
 
 #[derive(Args)]
-pub(crate) struct Many {
+pub(crate) struct JobArguments {
     /// The ids of the jobs
     #[arg(required = true, value_name = "JOB", value_parser = parse_id::<JobId>, add = complete::jobs())]
     jobs: Vec<JobId>,
@@ -85,16 +85,16 @@ pub(crate) struct Many {
 
 impl Verb for Jobs {
     fn default() -> Self {
-        Self::List(List::default())
+        Self::List(ListJobsOptions::default())
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List(options) => output.list(&options.fetch(client).await?, &KIND)?,
             Self::Get(options) => options.run(client, output).await?,
             Self::Logs(options) => return options.run(client, output).await,
-            Self::Watch(One { job }) => return watch(client, output, *job).await,
-            Self::Cancel(Many { jobs }) => {
+            Self::Watch(JobArgument { job }) => return watch(client, output, *job).await,
+            Self::Cancel(JobArguments { jobs }) => {
                 for job in jobs {
                     let job = client.cancel(*job).await?;
                     output.one(&job.id.to_string(), &job, || {
@@ -102,14 +102,14 @@ impl Verb for Jobs {
                     })?;
                 }
             }
-            Self::Retry(One { job }) => {
+            Self::Retry(JobArgument { job }) => {
                 let path = format!("/v1/jobs/{job}/retry");
                 let job: Job = client.post(&path, &json!({})).await?;
                 output.one(&job.id.to_string(), &job, || print(&job.id.to_string()))?;
             }
             Self::Download(options) => options.run(client, output).await?,
             Self::Update(options) => options.run(client, output).await?,
-            Self::Delete(Many { jobs }) => {
+            Self::Delete(JobArguments { jobs }) => {
                 for job in jobs {
                     client.delete(&format!("/v1/jobs/{job}")).await?;
                     output.done(&KIND, "deleted", &job.to_string())?;
@@ -121,7 +121,7 @@ impl Verb for Jobs {
 }
 
 impl Get {
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<()> {
         let id = self.one.job;
         if self.request {
             let request: serde_json::Value =
@@ -134,7 +134,7 @@ impl Get {
 }
 
 /// `skillet jobs watch`. Ctrl-C leaves the job alone.
-async fn watch(client: &Client, output: Output, job: JobId) -> anyhow::Result<Exit> {
+async fn watch(client: &Client, output: OutputFormat, job: JobId) -> anyhow::Result<Exit> {
     let job = client.job(job).await?;
     if output.json {
         logs::print_events(client, job.id).await?;

@@ -13,10 +13,10 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, text_of};
 use crate::terminal::print;
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |key| Cell::text(&key["id"])),
@@ -32,23 +32,23 @@ const KIND: Kind = Kind {
 #[derive(Subcommand)]
 pub(crate) enum Keys {
     /// List keys, without their values
-    List(List),
+    List(ListKeysOptions),
     /// Create a key and print it. It is not shown again
-    Create(Create),
+    Create(CreateKeyOptions),
     /// Revoke keys
     #[command(alias = "revoke")]
-    Delete(Many),
+    Delete(KeyArguments),
 }
 
 #[derive(Args, Default)]
-pub(crate) struct List {
+pub(crate) struct ListKeysOptions {
     /// Only keys of this tenant, by name or id
     #[arg(long, add = complete::tenants())]
     tenant: Option<String>,
 }
 
 #[derive(Args)]
-pub(crate) struct Create {
+pub(crate) struct CreateKeyOptions {
     /// The name of the key
     #[arg(long, default_value = "cli")]
     name: String,
@@ -61,7 +61,7 @@ pub(crate) struct Create {
 }
 
 #[derive(Args)]
-pub(crate) struct Many {
+pub(crate) struct KeyArguments {
     /// The ids of the keys
     #[arg(required = true, value_name = "KEY", value_parser = parse_id::<KeyId>, add = complete::keys())]
     keys: Vec<KeyId>,
@@ -69,7 +69,7 @@ pub(crate) struct Many {
 
 impl Verb for Keys {
     fn default() -> Self {
-        Self::List(List::default())
+        Self::List(ListKeysOptions::default())
     }
 
     /// The first key of a service is created in its database: there is none yet to ask with.
@@ -84,9 +84,9 @@ impl Verb for Keys {
         Ok(Exit::Done)
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
-            Self::List(List { tenant }) => {
+            Self::List(ListKeysOptions { tenant }) => {
                 let mut query = Vec::new();
                 if let Some(tenant) = tenant {
                     query.push(("tenant_id", tenants::id(client, tenant).await?));
@@ -94,7 +94,7 @@ impl Verb for Keys {
                 output.list(&client.list("/v1/keys", &query, None).await?, &KIND)?;
             }
             Self::Create(create) => show_created(output, &create.over_http(client).await?)?,
-            Self::Delete(Many { keys }) => {
+            Self::Delete(KeyArguments { keys }) => {
                 for key in keys {
                     client.delete(&format!("/v1/keys/{key}")).await?;
                     output.done(&KIND, "revoked", &key.to_string())?;
@@ -106,13 +106,13 @@ impl Verb for Keys {
 }
 
 /// Prints the key itself. With `-q` it is the id, as everywhere.
-fn show_created(output: Output, created: &Value) -> anyhow::Result<()> {
+fn show_created(output: OutputFormat, created: &Value) -> anyhow::Result<()> {
     output.one(&text_of(&created["id"]), created, || {
         print(&text_of(&created["token"]))
     })
 }
 
-impl Create {
+impl CreateKeyOptions {
     async fn in_database(&self, url: &str) -> anyhow::Result<Value> {
         db::check(url).await?;
         let pool = db::connect(url, "skillet keys", 1)

@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 use crate::profile::{LOCAL, Profiles as Stored};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "name",
     columns: &[
         Column::new("NAME", |it| Cell::text(&it["name"])),
@@ -17,36 +17,36 @@ const KIND: Kind = Kind {
 };
 
 #[derive(Args)]
-pub(crate) struct Profiles {
+pub(crate) struct ProfilesOptions {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<ProfilesVerb>,
     #[command(flatten)]
-    output: Output,
+    output: OutputFormat,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum ProfilesVerb {
     /// List profiles
     List,
     /// Use this profile from now on. `local` is the service of this machine
-    Use(One),
+    Use(ProfileArgument),
     /// Forget a profile and its key
-    Delete(One),
+    Delete(ProfileArgument),
 }
 
 #[derive(Args)]
-struct One {
+struct ProfileArgument {
     /// The name of the profile
     #[arg(value_name = "PROFILE")]
     name: String,
 }
 
 /// `skillet profiles`
-pub(super) fn profiles(options: &Profiles) -> anyhow::Result<Exit> {
+pub(super) fn profiles(options: &ProfilesOptions) -> anyhow::Result<Exit> {
     let mut stored = Stored::read()?;
     match &options.verb {
-        None | Some(Verb::List) => options.output.list(&entries(&stored), &KIND)?,
-        Some(Verb::Use(One { name })) => {
+        None | Some(ProfilesVerb::List) => options.output.list(&entries(&stored), &KIND)?,
+        Some(ProfilesVerb::Use(ProfileArgument { name })) => {
             if name != LOCAL {
                 stored.get(name)?;
             }
@@ -54,7 +54,7 @@ pub(super) fn profiles(options: &Profiles) -> anyhow::Result<Exit> {
             stored.write()?;
             options.output.done(&KIND, "using", name)?;
         }
-        Some(Verb::Delete(One { name })) => {
+        Some(ProfilesVerb::Delete(ProfileArgument { name })) => {
             stored.get(name)?;
             stored.profiles.remove(name);
             stored.current = stored.current.filter(|current| current != name);

@@ -6,33 +6,33 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::terminal::print;
 
 #[derive(Subcommand)]
-pub(crate) enum Queue {
+pub(crate) enum QueueVerb {
     /// Show the number of jobs in each state
     #[command(alias = "get", alias = "list")]
     Show,
     /// Pause dispatch. Running jobs continue, new jobs wait
-    Pause(Part),
+    Pause(QueuePart),
     /// Resume dispatch
-    Resume(Part),
+    Resume(QueuePart),
 }
 
 #[derive(Args)]
-pub(crate) struct Part {
+pub(crate) struct QueuePart {
     /// Only for this skill
     #[arg(long)]
     skill: Option<String>,
 }
 
-impl Verb for Queue {
+impl Verb for QueueVerb {
     fn default() -> Self {
         Self::Show
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         let queue: Value = match self {
             Self::Show => client.get("/v1/queue", &[]).await?,
             Self::Pause(part) => client.post(&part.path("pause"), &json!({})).await?,
@@ -43,7 +43,7 @@ impl Verb for Queue {
     }
 }
 
-impl Part {
+impl QueuePart {
     fn path(&self, verb: &str) -> String {
         match &self.skill {
             Some(skill) => format!("/v1/skills/{skill}/{verb}"),

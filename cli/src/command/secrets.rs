@@ -12,9 +12,9 @@ use crate::complete;
 use crate::exit::Exit;
 use crate::hidden_input::read_hidden;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "name",
     columns: &[
         Column::new("NAME", |secret| Cell::text(&secret["name"])),
@@ -28,15 +28,15 @@ pub(crate) enum Secrets {
     /// List secrets, without their values
     List,
     /// Set a secret. The value is typed without being shown, or read from standard input
-    Set(One),
+    Set(SecretArgument),
     /// Delete a secret
-    Delete(One),
+    Delete(SecretArgument),
     /// Encrypt all secrets with the current master key
     Rotate,
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct SecretArgument {
     /// The name of the secret, and of the variable in commands
     #[arg(value_parser = SecretName::parse, add = complete::secrets())]
     name: SecretName,
@@ -55,10 +55,10 @@ impl Verb for Secrets {
         rotate::rotate(&options.remote).await
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List => output.list(&client.list("/v1/secrets", &[], None).await?, &KIND)?,
-            Self::Set(One { name }) => {
+            Self::Set(SecretArgument { name }) => {
                 let Some(value) = read_hidden(&format!("Value of {name}"))? else {
                     return Ok(Exit::Interrupted);
                 };
@@ -66,7 +66,7 @@ impl Verb for Secrets {
                 client.put(&path, &json!({ "value": value })).await?;
                 output.done(&KIND, "set", &name.to_string())?;
             }
-            Self::Delete(One { name }) => {
+            Self::Delete(SecretArgument { name }) => {
                 client.delete(&format!("/v1/secrets/{name}")).await?;
                 output.done(&KIND, "deleted", &name.to_string())?;
             }

@@ -9,7 +9,7 @@ use shared::provider::Providers;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::args::{Api, Database, MetricsListen, Up, Worker};
+use crate::args::{Api, Database, MetricsListen, Up, WorkerOptions};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
@@ -83,7 +83,7 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
 }
 
 /// `skillet worker`
-pub(super) async fn worker(options: Worker, config: &Config) -> anyhow::Result<Exit> {
+pub(super) async fn worker(options: WorkerOptions, config: &Config) -> anyhow::Result<Exit> {
     let (shutdown, listening) = shutdown::on_signals()?;
     let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
     let components = Components::open(&options.common, config).await?;

@@ -13,9 +13,9 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, text_of};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "name",
     columns: &[
         Column::new("NAME", |skill| Cell::text(&skill["name"])),
@@ -30,24 +30,24 @@ pub(crate) enum Skills {
     /// List skills, and the programs that the workers lack for them
     List,
     /// Show a skill
-    Get(One),
+    Get(SkillArgument),
     /// Validate a skill in a folder or an archive
-    Check(Check),
+    Check(CheckSkillOptions),
     /// Upload a skill, or a new version of it
     Push(Push),
     /// Delete an uploaded skill
-    Delete(One),
+    Delete(SkillArgument),
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct SkillArgument {
     /// The name of the skill
     #[arg(value_name = "SKILL", add = complete::skills())]
     name: String,
 }
 
 #[derive(Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckSkillOptions {
     /// A folder with a SKILL.md, or a ZIP or tar.gz of one
     #[arg(value_name = "DIR|ARCHIVE")]
     place: PathBuf,
@@ -71,21 +71,21 @@ impl Verb for Skills {
 
     async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
         match self {
-            Self::Check(Check { place }) => check::check(place, options.output),
+            Self::Check(CheckSkillOptions { place }) => check::check(place, options.output),
             _ => Ok(Exit::Done),
         }
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List => output.list(&client.list("/v1/skills", &[], None).await?, &KIND)?,
-            Self::Get(One { name }) => {
+            Self::Get(SkillArgument { name }) => {
                 let skill: Value = client.get(&format!("/v1/skills/{name}"), &[]).await?;
                 output.fields(&KIND, &skill)?;
             }
             Self::Check(_) => {}
             Self::Push(Push { folder }) => push::push(client, output, folder).await?,
-            Self::Delete(One { name }) => {
+            Self::Delete(SkillArgument { name }) => {
                 client.delete(&format!("/v1/skills/{name}")).await?;
                 output.done(&KIND, "deleted", name)?;
             }

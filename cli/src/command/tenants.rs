@@ -8,9 +8,9 @@ use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, text_of};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |tenant| Cell::text(&tenant["id"])),
@@ -26,33 +26,33 @@ pub(crate) enum Tenants {
     /// List tenants
     List,
     /// Show a tenant with its budget and its limits
-    Get(One),
+    Get(TenantArgument),
     /// Create a tenant
-    Create(Create),
+    Create(CreateTenantOptions),
     /// Change the weight, the cap, the budget or the submission limits of a tenant
-    Update(Box<Update>),
+    Update(Box<UpdateTenantOptions>),
     /// Delete a tenant
-    Delete(One),
+    Delete(TenantArgument),
 }
 
 #[derive(Args)]
-pub(crate) struct One {
+pub(crate) struct TenantArgument {
     /// The name or the id of the tenant
     #[arg(add = complete::tenants())]
     tenant: String,
 }
 
 #[derive(Args)]
-pub(crate) struct Create {
+pub(crate) struct CreateTenantOptions {
     /// The name of the tenant
     name: String,
 }
 
 /// A limit takes a number, or `none`.
 #[derive(Args)]
-pub(crate) struct Update {
+pub(crate) struct UpdateTenantOptions {
     #[command(flatten)]
-    one: One,
+    one: TenantArgument,
     /// The share of the workers' time, relative to other tenants
     #[arg(long)]
     weight: Option<u32>,
@@ -78,14 +78,14 @@ impl Verb for Tenants {
         Self::List
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         match self {
             Self::List => output.list(&client.list("/v1/tenants", &[], None).await?, &KIND)?,
-            Self::Get(One { tenant }) => {
+            Self::Get(TenantArgument { tenant }) => {
                 let path = path(client, tenant).await?;
                 output.fields(&KIND, &whole(client, &path).await?)?;
             }
-            Self::Create(Create { name }) => {
+            Self::Create(CreateTenantOptions { name }) => {
                 let created: Value = client.post("/v1/tenants", &json!({"name": name})).await?;
                 output.fields(&KIND, &created)?;
             }
@@ -94,7 +94,7 @@ impl Verb for Tenants {
                 update.send(client, &path).await?;
                 output.fields(&KIND, &whole(client, &path).await?)?;
             }
-            Self::Delete(One { tenant }) => {
+            Self::Delete(TenantArgument { tenant }) => {
                 let id = id(client, tenant).await?;
                 client.delete(&format!("/v1/tenants/{id}")).await?;
                 output.done(&KIND, "deleted", &id)?;
@@ -104,7 +104,7 @@ impl Verb for Tenants {
     }
 }
 
-impl Update {
+impl UpdateTenantOptions {
     /// Changes what was given. Budget and submission limits are replaced as a whole, so what was not given is read.
     async fn send(&self, client: &Client, path: &str) -> anyhow::Result<()> {
         let own = [

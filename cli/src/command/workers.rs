@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::{Cell, Column, Kind, Output};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 
-const KIND: Kind = Kind {
+const KIND: ResourceKind = ResourceKind {
     id: "id",
     columns: &[
         Column::new("ID", |worker| Cell::text(&worker["id"])),
@@ -34,7 +34,7 @@ impl Verb for Workers {
         Self::List
     }
 
-    async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         output.list(&client.list("/v1/workers", &[], None).await?, &KIND)?;
         Ok(Exit::Done)
     }

@@ -25,7 +25,7 @@ const VERSIONED: &[(&str, &str)] = &[
 ];
 
 /// Where to look.
-pub(super) struct Search<'a> {
+pub(super) struct ProgramSearch<'a> {
     /// The user's choice, which is then the only one.
     pub(super) explicit: Option<PathBuf>,
     /// Directories of programs, the preferred ones first; see [`installed`].
@@ -36,7 +36,7 @@ pub(super) struct Search<'a> {
     pub(super) account: &'a Account,
 }
 
-impl Search<'_> {
+impl ProgramSearch<'_> {
     /// The first programs of the cluster's version, or of any supported one before there is a
     /// cluster; failing that a download.
     pub(super) fn find(

@@ -10,7 +10,7 @@ use super::directory::Directory;
 use super::error::PostgresError;
 use super::installation::Binaries;
 use super::program;
-use super::settings::Settings;
+use super::settings::PostgresSettings;
 
 /// How long `initdb` may take. It takes half a second, and much longer on a disk that syncs slowly;
 /// at the limit it is killed and the start fails.
@@ -39,7 +39,7 @@ pub(super) fn create(
     directory: &Directory,
     account: &Account,
     binaries: &Binaries,
-    settings: Settings,
+    settings: PostgresSettings,
 ) -> Result<(), PostgresError> {
     account.check_name()?;
     if let Err(error) = directory.remove_drafts() {

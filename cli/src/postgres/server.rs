@@ -12,7 +12,7 @@ use super::directory::Directory;
 use super::error::PostgresError;
 use super::installation::Binaries;
 use super::postmaster::{self, Holder};
-use super::settings::{self, Settings};
+use super::settings::{self, PostgresSettings};
 use super::socket::{Readiness, Socket};
 
 /// How long nothing at all may be heard: from a server that we spawned, or from a dying one that
@@ -43,22 +43,22 @@ pub(super) struct Launch<'a> {
     pub(super) socket: &'a Socket,
     pub(super) account: &'a Account,
     pub(super) binaries: &'a Binaries,
-    pub(super) settings: Settings,
+    pub(super) settings: PostgresSettings,
 }
 
 /// A running server. Dropping this leaves it running.
-pub(super) struct Server {
-    process: Process,
+pub(super) struct PostgresServer {
+    process: ServerProcess,
     cluster: PathBuf,
     account: Account,
 }
 
-enum Process {
+enum ServerProcess {
     Child(Child),
     Adopted { pid: u32 },
 }
 
-impl Server {
+impl PostgresServer {
     /// Adopts the live server of the cluster, or spawns one as soon as nobody holds it.
     pub(super) fn start(
         launch: &Launch<'_>,
@@ -71,9 +71,9 @@ impl Server {
             let holder = launch.holder()?;
             match (&answer, &holder) {
                 (Readiness::Ready, Holder::Server { pid }) => match child.take() {
-                    None => return Ok(launch.server(Process::Adopted { pid: *pid })),
+                    None => return Ok(launch.server(ServerProcess::Adopted { pid: *pid })),
                     Some(child) if child.id() == *pid => {
-                        return Ok(launch.server(Process::Child(child)));
+                        return Ok(launch.server(ServerProcess::Child(child)));
                     }
                     late => child = late,
                 },
@@ -130,25 +130,25 @@ impl Server {
 
     pub(super) fn pid(&self) -> u32 {
         match &self.process {
-            Process::Child(child) => child.id(),
-            Process::Adopted { pid } => *pid,
+            ServerProcess::Child(child) => child.id(),
+            ServerProcess::Adopted { pid } => *pid,
         }
     }
 
     fn has_ended(&mut self) -> Result<bool, PostgresError> {
         match &mut self.process {
-            Process::Child(child) => child
+            ServerProcess::Child(child) => child
                 .try_wait()
                 .map(|status| status.is_some())
                 .map_err(PostgresError::io("wait for the server of", &self.cluster)),
-            Process::Adopted { pid } => Ok(!postmaster::serves(*pid, &self.cluster)),
+            ServerProcess::Adopted { pid } => Ok(!postmaster::serves(*pid, &self.cluster)),
         }
     }
 }
 
 impl Launch<'_> {
-    fn server(&self, process: Process) -> Server {
-        Server {
+    fn server(&self, process: ServerProcess) -> PostgresServer {
+        PostgresServer {
             process,
             cluster: self.directory.cluster(),
             account: self.account.clone(),

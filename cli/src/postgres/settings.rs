@@ -5,13 +5,13 @@ use std::path::Path;
 
 /// What the caller may choose about the server.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct PostgresSettings {
     /// Whether a commit survives a power cut; it always survives a kill. Tests say no and are
     /// quicker.
     pub durable: bool,
 }
 
-impl Default for Settings {
+impl Default for PostgresSettings {
     fn default() -> Self {
         Self { durable: true }
     }
@@ -42,7 +42,7 @@ const ALWAYS: &[&str] = &[
 const NOT_DURABLE: &[&str] = &["fsync=off", "full_page_writes=off"];
 
 /// The server's arguments, beyond where its data is.
-pub(super) fn arguments(settings: Settings, socket_directory: &Path) -> Vec<OsString> {
+pub(super) fn arguments(settings: PostgresSettings, socket_directory: &Path) -> Vec<OsString> {
     let fast: &[&str] = if settings.durable { &[] } else { NOT_DURABLE };
     let mut arguments = Vec::new();
     for setting in ALWAYS.iter().chain(fast) {

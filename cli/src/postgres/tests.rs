@@ -8,7 +8,7 @@ use std::process::Command;
 use super::postmaster::Holder;
 use super::*;
 
-const QUICK: Settings = Settings { durable: false };
+const QUICK: PostgresSettings = PostgresSettings { durable: false };
 
 /// A directory that the server's user may pass through, as the temporary one is not for root.
 fn directory() -> tempfile::TempDir {
@@ -278,7 +278,7 @@ fn a_cluster_of_another_version_is_refused_by_name() {
 fn chosen_programs_that_are_too_old_are_refused() {
     let at = directory();
     pretend_to_install("13.4", at.path());
-    let search = binaries::Search {
+    let search = binaries::ProgramSearch {
         explicit: Some(at.path().to_owned()),
         installed: binaries::installed(),
         cache: at.path(),

@@ -9,7 +9,7 @@ use crate::directory;
 use crate::profile::{LOCAL, Profile, Profiles};
 
 /// The options that choose a service.
-pub(crate) struct Choice {
+pub(crate) struct ServiceChoice {
     pub(crate) url: Option<String>,
     pub(crate) api_key: Option<String>,
     pub(crate) profile: Option<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Choice {
     pub(crate) has_database: bool,
 }
 
-impl From<&Remote> for Choice {
+impl From<&Remote> for ServiceChoice {
     fn from(remote: &Remote) -> Self {
         Self {
             url: remote.url.clone(),
@@ -30,7 +30,7 @@ impl From<&Remote> for Choice {
     }
 }
 
-impl Choice {
+impl ServiceChoice {
     /// The choice of the environment, where no options are parsed.
     pub(crate) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -45,16 +45,16 @@ impl Choice {
 }
 
 /// The service of a command.
-pub(crate) enum Target {
+pub(crate) enum ServiceTarget {
     /// A service with a known URL.
     Service(Profile),
     /// The service of a data directory, which may have to be started.
     Directory(PathBuf),
 }
 
-impl Target {
+impl ServiceTarget {
     /// A URL wins over a profile, and whatever is named wins over the last login.
-    pub(crate) fn of(choice: &Choice) -> anyhow::Result<Self> {
+    pub(crate) fn of(choice: &ServiceChoice) -> anyhow::Result<Self> {
         if let Some(url) = &choice.url {
             let api_key = choice.api_key.clone().context(
                 "set SKILLET_API_KEY to a key of that service, or log in once: skillet login URL",

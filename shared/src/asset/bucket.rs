@@ -33,7 +33,7 @@ pub(super) struct Bucket {
 /// The answer to `ListMultipartUploads`, as far as it matters here.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Listing {
+struct BucketListing {
     #[serde(default)]
     upload: Vec<Unfinished>,
 }
@@ -118,7 +118,7 @@ impl Bucket {
             .error_for_status()
             .map_err(reqwest::Error::without_url)?;
         let text = response.text().await.map_err(reqwest::Error::without_url)?;
-        let listing: Listing = quick_xml::de::from_str(&text)?;
+        let listing: BucketListing = quick_xml::de::from_str(&text)?;
         Ok(listing.upload)
     }
 }
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn unfinished_uploads_are_read_from_the_list_of_them() {
-        let listing: Listing = quick_xml::de::from_str(
+        let listing: BucketListing = quick_xml::de::from_str(
             r#"<?xml version="1.0" encoding="UTF-8"?>
             <ListMultipartUploadsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">
               <Bucket>bucket</Bucket><KeyMarker></KeyMarker><MaxUploads>1000</MaxUploads>
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(Vec::from_iter(keys), ["a/incoming/one", "a/incoming/two"]);
         assert!(listing.upload[0].initiated < listing.upload[1].initiated);
         assert_eq!(listing.upload[1].upload_id, "id-2");
-        let empty: Listing =
+        let empty: BucketListing =
             quick_xml::de::from_str("<ListMultipartUploadsResult></ListMultipartUploadsResult>")
                 .unwrap();
         assert!(empty.upload.is_empty());

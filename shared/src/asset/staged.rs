@@ -16,11 +16,11 @@ const PARTS_AT_ONCE: usize = 4;
 pub(super) struct Staged {
     store: AssetStore,
     path: Path,
-    state: State,
+    state: StagedState,
 }
 
 /// The part of the object that is in the store.
-enum State {
+enum StagedState {
     Writing(WriteMultipart),
     /// Its last part is being written, by a task that ends whether somebody waits for it or not.
     Finishing(JoinHandle<object_store::Result<PutResult>>),
@@ -37,13 +37,13 @@ impl Staged {
         Ok(Self {
             store,
             path,
-            state: State::Writing(writer),
+            state: StagedState::Writing(writer),
         })
     }
 
     /// Appends bytes, waiting while too many are on their way.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        let State::Writing(writer) = &mut self.state else {
+        let StagedState::Writing(writer) = &mut self.state else {
             unreachable!("nothing is appended to a finished upload");
         };
         writer.wait_for_capacity(PARTS_AT_ONCE).await?;
@@ -53,16 +53,17 @@ impl Staged {
 
     /// Writes the last part.
     pub(super) async fn finish(&mut self) -> Result<(), StoreError> {
-        let State::Writing(writer) = std::mem::replace(&mut self.state, State::Gone) else {
+        let StagedState::Writing(writer) = std::mem::replace(&mut self.state, StagedState::Gone)
+        else {
             unreachable!("an upload is finished once");
         };
         let finishing = self.store.cleanup.spawn(writer.finish());
-        self.state = State::Finishing(finishing);
-        let State::Finishing(finishing) = &mut self.state else {
+        self.state = StagedState::Finishing(finishing);
+        let StagedState::Finishing(finishing) = &mut self.state else {
             unreachable!("it was set above");
         };
         let finished = finishing.await;
-        self.state = State::Whole;
+        self.state = StagedState::Whole;
         finished.map_err(object_store::Error::from)??;
         Ok(())
     }
@@ -74,7 +75,7 @@ impl Staged {
         target: &Path,
     ) -> Result<(), StoreError> {
         objects.rename(&self.path, target).await?;
-        self.state = State::Gone;
+        self.state = StagedState::Gone;
         Ok(())
     }
 
@@ -84,15 +85,15 @@ impl Staged {
     }
 
     fn take_removal(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send + use<> {
-        let state = std::mem::replace(&mut self.state, State::Gone);
+        let state = std::mem::replace(&mut self.state, StagedState::Gone);
         let (objects, path) = (self.store.objects.clone(), self.path.clone());
         async move {
             match state {
-                State::Gone => return Ok(()),
-                State::Writing(writer) => return Ok(writer.abort().await?),
+                StagedState::Gone => return Ok(()),
+                StagedState::Writing(writer) => return Ok(writer.abort().await?),
                 // A part of it may become an object yet.
-                State::Finishing(finishing) => drop(finishing.await),
-                State::Whole => {}
+                StagedState::Finishing(finishing) => drop(finishing.await),
+                StagedState::Whole => {}
             }
             match objects.delete(&path).await {
                 Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -104,7 +105,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        if matches!(self.state, State::Gone) {
+        if matches!(self.state, StagedState::Gone) {
             return;
         }
         let removal = self.take_removal();

@@ -22,18 +22,18 @@ pub struct Upload {
     hasher: Sha256,
     size: u64,
     head: Vec<u8>,
-    body: Body,
+    body: UploadBody,
 }
 
-enum Body {
+enum UploadBody {
     Inline(Vec<u8>),
     Staged(Staged),
 }
 
 /// Bytes whose hash is known, not under that hash yet. Dropped before they are, it leaves nothing in the store.
-pub struct Sealed {
+pub struct SealedUpload {
     store: AssetStore,
-    body: Body,
+    body: UploadBody,
     /// Hexadecimal.
     pub sha256: String,
     /// Bytes.
@@ -56,7 +56,7 @@ impl Upload {
             hasher: Sha256::new(),
             size: 0,
             head: Vec::new(),
-            body: Body::Inline(Vec::new()),
+            body: UploadBody::Inline(Vec::new()),
         }
     }
 
@@ -77,16 +77,16 @@ impl Upload {
         let wanted = HEAD_BYTES.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..wanted]);
         match &mut self.body {
-            Body::Inline(buffer) if buffer.len() + bytes.len() <= INLINE_BYTES => {
+            UploadBody::Inline(buffer) if buffer.len() + bytes.len() <= INLINE_BYTES => {
                 buffer.extend_from_slice(bytes);
             }
-            Body::Inline(buffer) => {
+            UploadBody::Inline(buffer) => {
                 let mut staged = Staged::begin(self.store.clone()).await?;
                 staged.write(buffer).await?;
                 staged.write(bytes).await?;
-                self.body = Body::Staged(staged);
+                self.body = UploadBody::Staged(staged);
             }
-            Body::Staged(staged) => staged.write(bytes).await?,
+            UploadBody::Staged(staged) => staged.write(bytes).await?,
         }
         Ok(())
     }
@@ -103,11 +103,11 @@ impl Upload {
     }
 
     /// Ends the upload. The bytes are stored, but not under their hash yet.
-    pub async fn seal(mut self) -> Result<Sealed, StoreError> {
-        if let Body::Staged(staged) = &mut self.body {
+    pub async fn seal(mut self) -> Result<SealedUpload, StoreError> {
+        if let UploadBody::Staged(staged) = &mut self.body {
             staged.finish().await?;
         }
-        Ok(Sealed {
+        Ok(SealedUpload {
             store: self.store,
             body: self.body,
             sha256: hex::encode(self.hasher.finalize()),
@@ -122,7 +122,7 @@ impl Upload {
     }
 }
 
-impl Sealed {
+impl SealedUpload {
     /// Puts the bytes in their place. A row must name the hash by now (`db::asset::store` sees to that), so that
     /// nobody removes them there.
     pub async fn place(self) -> Result<(), StoreError> {
@@ -141,11 +141,11 @@ impl Sealed {
             return self.discard().await;
         }
         match self.body {
-            Body::Inline(buffer) => {
+            UploadBody::Inline(buffer) => {
                 objects.put(target, buffer.into()).await?;
                 Ok(())
             }
-            Body::Staged(staged) => staged.move_to(objects, target).await,
+            UploadBody::Staged(staged) => staged.move_to(objects, target).await,
         }
     }
 
@@ -155,7 +155,7 @@ impl Sealed {
     }
 }
 
-impl Body {
+impl UploadBody {
     async fn remove(self) -> Result<(), StoreError> {
         match self {
             Self::Inline(_) => Ok(()),

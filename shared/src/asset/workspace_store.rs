@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::Sealed;
+use super::SealedUpload;
 use super::failure::StoreError;
 use super::folder::{Folder, WORKSPACES};
 use super::store::{AssetStore, Place};
@@ -54,13 +54,13 @@ impl WorkspaceStore {
     }
 
     /// Keeps the bytes.
-    pub async fn put(&self, sealed: Sealed) -> Result<(), StoreError> {
+    pub async fn put(&self, sealed: SealedUpload) -> Result<(), StoreError> {
         let target = self.path(&sealed.sha256);
         sealed.place_at(&*self.objects, &target).await
     }
 
     /// Keeps the bytes under a name that is no hash, if there is nothing yet.
-    pub async fn put_as(&self, name: &str, sealed: Sealed) -> Result<(), StoreError> {
+    pub async fn put_as(&self, name: &str, sealed: SealedUpload) -> Result<(), StoreError> {
         sealed.place_at(&*self.objects, &self.path(name)).await
     }
 

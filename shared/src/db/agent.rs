@@ -49,7 +49,7 @@ impl StoredAgent {
 }
 
 /// The outcome of storing an agent.
-pub enum Put {
+pub enum AgentPut {
     /// There was none of that name.
     Created(Agent),
     /// It has a new version, or was like that already.
@@ -62,7 +62,7 @@ pub async fn put(
     tenant: TenantId,
     name: &str,
     settings: &AgentSettings,
-) -> sqlx::Result<Put> {
+) -> sqlx::Result<AgentPut> {
     // The first of several at once makes the row; the others wait for it here.
     let before = sqlx::query!(
         r#"insert into agent (tenant_id, name, version, deleted_at)
@@ -79,7 +79,7 @@ pub async fn put(
         && let Ok(agent) = stored.read()
         && agent.settings == *settings
     {
-        return Ok(Put::Updated(agent));
+        return Ok(AgentPut::Updated(agent));
     }
     let stored = serde_json::to_string(settings).expect("settings have string keys");
     let row = sqlx::query!(
@@ -108,9 +108,9 @@ pub async fn put(
         updated_at: Some(row.updated_at),
     };
     Ok(if before.is_deleted {
-        Put::Created(agent)
+        AgentPut::Created(agent)
     } else {
-        Put::Updated(agent)
+        AgentPut::Updated(agent)
     })
 }
 

@@ -18,7 +18,7 @@ use crate::stored::read_or_else;
 
 /// A filter of approvals.
 #[derive(Default)]
-pub struct Filter {
+pub struct ApprovalFilter {
     /// This one only.
     pub id: Option<ApprovalId>,
     /// Of this job.
@@ -33,9 +33,9 @@ pub async fn get(
     tenant: TenantId,
     id: ApprovalId,
 ) -> sqlx::Result<Option<Approval>> {
-    let filter = Filter {
+    let filter = ApprovalFilter {
         id: Some(id),
-        ..Filter::default()
+        ..ApprovalFilter::default()
     };
     Ok(list(db, tenant, &filter, None, 1).await?.pop())
 }
@@ -44,12 +44,12 @@ pub async fn get(
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
-    filter: &Filter,
+    filter: &ApprovalFilter,
     before: Option<ApprovalId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Approval>> {
     let rows = sqlx::query_as!(
-        Row,
+        ApprovalRow,
         r#"
         select
             approval.id, approval.job_id, approval.status as "status: ApprovalStatus", approval.expires_at,
@@ -83,10 +83,10 @@ const MAX_PENDING: i64 = 1000;
 
 /// Those of a job that wait, in the order of its calls. Its run is locked by the caller, so that they go on waiting.
 pub async fn list_pending(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
-    let filter = Filter {
+    let filter = ApprovalFilter {
         job: Some(run.lease.job),
         status: Some(ApprovalStatus::Pending),
-        ..Filter::default()
+        ..ApprovalFilter::default()
     };
     let mut pending = list(db, run.tenant, &filter, None, MAX_PENDING).await?;
     pending.reverse();
@@ -148,7 +148,7 @@ pub async fn answer(
     Ok(goes_on)
 }
 
-struct Row {
+struct ApprovalRow {
     id: Uuid,
     job_id: Uuid,
     status: ApprovalStatus,
@@ -177,9 +177,9 @@ struct Resolved {
     resolved_by: Option<String>,
 }
 
-impl From<Row> for Approval {
+impl From<ApprovalRow> for Approval {
     /// Leaves out what cannot be read, so that a list still shows the approval.
-    fn from(row: Row) -> Self {
+    fn from(row: ApprovalRow) -> Self {
         let requested = read_or_else("an approval", row.id, &row.requested, Requested::default);
         let resolved = row.resolved.as_deref();
         let resolved = resolved.map(|it| read_or_else("an answer", row.id, it, Resolved::default));

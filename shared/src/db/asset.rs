@@ -5,7 +5,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::{Connection, Pool};
-use crate::asset::{Asset, AssetStore, Sealed, StoreError};
+use crate::asset::{Asset, AssetStore, SealedUpload, StoreError};
 use crate::id::{AssetId, JobId, TenantId};
 
 /// An asset about to be stored.
@@ -40,7 +40,7 @@ pub enum StoreAssetError {
 pub async fn store(
     db: &Pool,
     assets: &AssetStore,
-    sealed: Sealed,
+    sealed: SealedUpload,
     new: NewAsset<'_>,
 ) -> Result<Asset, StoreAssetError> {
     let asset = insert(db, &sealed.sha256, sealed.size, &new).await?;
@@ -130,7 +130,7 @@ pub async fn list(
 ) -> sqlx::Result<Vec<Asset>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let rows = sqlx::query_as!(
-        Row,
+        StoredAssetRow,
         r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
            from asset
            where tenant_id = $1 and id = any($2) and visible"#,
@@ -152,7 +152,7 @@ pub async fn list_page(
     limit: i64,
 ) -> sqlx::Result<Vec<Asset>> {
     let rows = sqlx::query_as!(
-        Row,
+        StoredAssetRow,
         r#"select id, name, content_type, size, encode(sha256, 'hex') as "sha256!", created_at
            from asset
            where tenant_id = $1 and visible
@@ -351,7 +351,7 @@ pub async fn release_blob(
     Ok(())
 }
 
-struct Row {
+struct StoredAssetRow {
     id: Uuid,
     name: String,
     content_type: String,
@@ -360,8 +360,8 @@ struct Row {
     created_at: DateTime<Utc>,
 }
 
-impl From<Row> for Asset {
-    fn from(row: Row) -> Self {
+impl From<StoredAssetRow> for Asset {
+    fn from(row: StoredAssetRow) -> Self {
         let id = AssetId(row.id);
         Self {
             id,

@@ -45,7 +45,7 @@ pub async fn put(
 /// A tenant's budget, with what was used of it; `None` if there is no such tenant.
 pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<TenantBudget>> {
     let row = sqlx::query_as!(
-        Row,
+        BudgetRow,
         r#"select
                max_total_tokens, max_cost,
                greatest(month, date_trunc('month', now() at time zone 'utc')::date) as "month!",
@@ -167,7 +167,7 @@ pub async fn settle_abandoned(pool: &Pool) -> sqlx::Result<usize> {
     Ok(abandoned.len())
 }
 
-struct Row {
+struct BudgetRow {
     max_total_tokens: Option<i64>,
     max_cost: Option<i64>,
     month: NaiveDate,
@@ -177,8 +177,8 @@ struct Row {
     reserved_cost: i64,
 }
 
-impl From<Row> for TenantBudget {
-    fn from(row: Row) -> Self {
+impl From<BudgetRow> for TenantBudget {
+    fn from(row: BudgetRow) -> Self {
         let used = |tokens: i64, cost: i64| Used {
             tokens: tokens.unsigned_abs(),
             cost_usd: Usd::from_nanos(cost.unsigned_abs()),

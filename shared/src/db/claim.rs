@@ -94,7 +94,7 @@ pub async fn claim(
     has_network: bool,
 ) -> sqlx::Result<Vec<Claim>> {
     let rows = sqlx::query_as!(
-        Row,
+        ClaimRow,
         r#"
         select
             (run).job_id as "job_id!", (run).tenant_id as "tenant_id!", (run).lease as "lease!", (run).attempt as "attempt!",
@@ -122,10 +122,10 @@ pub async fn claim(
     )
     .fetch_all(db)
     .await?;
-    Ok(rows.into_iter().map(Row::read).collect())
+    Ok(rows.into_iter().map(ClaimRow::read).collect())
 }
 
-struct Row {
+struct ClaimRow {
     job_id: Uuid,
     tenant_id: Uuid,
     lease: i64,
@@ -158,7 +158,7 @@ struct Row {
     external_id: Option<String>,
 }
 
-impl Row {
+impl ClaimRow {
     /// Each row by itself: what one of them holds is nothing to the others.
     fn read(self) -> Claim {
         let request = self.request();

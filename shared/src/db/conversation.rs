@@ -60,7 +60,7 @@ pub async fn get_by_external_id(
     external_id: &str,
 ) -> sqlx::Result<Option<Conversation>> {
     let row = sqlx::query_as!(
-        Row,
+        ConversationRow,
         r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1 and external_id = $2"#,
@@ -89,7 +89,7 @@ pub async fn list_by_id(
 ) -> sqlx::Result<Vec<Conversation>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let rows = sqlx::query_as!(
-        Row,
+        ConversationRow,
         r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1 and id = any($2)"#,
@@ -110,7 +110,7 @@ pub async fn list(
     limit: i64,
 ) -> sqlx::Result<Vec<Conversation>> {
     let rows = sqlx::query_as!(
-        Row,
+        ConversationRow,
         r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
            from conversation
            where tenant_id = $1
@@ -129,7 +129,7 @@ pub async fn list(
 }
 
 /// The outcome of deleting a conversation.
-pub enum Deleted {
+pub enum ConversationDeletion {
     /// It is gone. If files were kept for its next job, they are this job's.
     Gone(Option<JobId>),
     /// A job of it has not ended.
@@ -143,7 +143,7 @@ pub async fn delete(
     db: &mut Connection,
     tenant: TenantId,
     id: ConversationId,
-) -> sqlx::Result<Deleted> {
+) -> sqlx::Result<ConversationDeletion> {
     // Nobody joins from here on.
     let locked = sqlx::query!(
         "select last_position from conversation where tenant_id = $1 and id = $2 for update",
@@ -153,7 +153,7 @@ pub async fn delete(
     .fetch_optional(&mut *db)
     .await?;
     let Some(locked) = locked else {
-        return Ok(Deleted::Absent);
+        return Ok(ConversationDeletion::Absent);
     };
     let is_busy = sqlx::query_scalar!(
         r#"select exists (select from run where conversation_id = $1) as "exists!""#,
@@ -162,7 +162,7 @@ pub async fn delete(
     .fetch_one(&mut *db)
     .await?;
     if is_busy {
-        return Ok(Deleted::Busy);
+        return Ok(ConversationDeletion::Busy);
     }
     let end = ConversationPosition {
         conversation: id,
@@ -178,7 +178,7 @@ pub async fn delete(
     )
     .execute(db)
     .await?;
-    Ok(Deleted::Gone(workspace.map(|saved| saved.job)))
+    Ok(ConversationDeletion::Gone(workspace.map(|saved| saved.job)))
 }
 
 /// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the
@@ -241,7 +241,7 @@ pub async fn get_workspace(
     .await
 }
 
-struct Row {
+struct ConversationRow {
     id: Uuid,
     external_id: Option<String>,
     agent: String,
@@ -249,8 +249,8 @@ struct Row {
     created_at: DateTime<Utc>,
 }
 
-impl From<Row> for Conversation {
-    fn from(row: Row) -> Self {
+impl From<ConversationRow> for Conversation {
+    fn from(row: ConversationRow) -> Self {
         Self {
             id: ConversationId(row.id),
             external_id: row.external_id,

@@ -26,7 +26,7 @@ pub async fn list(
     limit: i64,
 ) -> sqlx::Result<Vec<Event>> {
     let rows = sqlx::query_as!(
-        Row,
+        StoredEventRow,
         r#"select job_id, seq, type as kind, at, attempt, data as "data: sqlx::types::Json<Box<RawValue>>"
            from job_event
            where job_id = $1 and seq > $2 and (cardinality($3::text[]) = 0 or type = any($3))
@@ -127,7 +127,7 @@ pub async fn follow(
     let (jobs, after): (Vec<Uuid>, Vec<i64>) =
         positions.iter().map(|(job, after)| (job.0, *after)).unzip();
     let rows = sqlx::query_as!(
-        Row,
+        StoredEventRow,
         r#"select event.job_id, event.seq, event.type as kind, event.at, event.attempt,
                event.data as "data: sqlx::types::Json<Box<RawValue>>"
            from unnest($1::uuid[], $2::bigint[]) as followed (job_id, after)
@@ -156,7 +156,7 @@ pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
     Ok(())
 }
 
-struct Row {
+struct StoredEventRow {
     job_id: Uuid,
     seq: i64,
     kind: String,
@@ -165,8 +165,8 @@ struct Row {
     data: sqlx::types::Json<Box<RawValue>>,
 }
 
-impl From<Row> for JobEvent {
-    fn from(row: Row) -> Self {
+impl From<StoredEventRow> for JobEvent {
+    fn from(row: StoredEventRow) -> Self {
         let event = Event {
             seq: row.seq,
             kind: row.kind,

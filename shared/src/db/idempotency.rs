@@ -5,7 +5,7 @@ use sqlx::PgExecutor;
 use crate::id::{JobId, TenantId};
 
 /// The first use of a key.
-pub struct Used {
+pub struct UsedKey {
     /// SHA-256 of the request that it came with.
     pub digest: Vec<u8>,
     /// The jobs that the request made, in their order. Of a batch, some may have been removed.
@@ -17,9 +17,9 @@ pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     key: &str,
-) -> sqlx::Result<Option<Used>> {
+) -> sqlx::Result<Option<UsedKey>> {
     sqlx::query_as!(
-        Used,
+        UsedKey,
         r#"select digest, coalesce(job_ids, array[job_id]) as "jobs!: Vec<JobId>"
            from idempotency_key
            where tenant_id = $1 and key = $2"#,
@@ -40,7 +40,7 @@ pub async fn remember(
     key: &str,
     digest: &[u8],
     jobs: &[JobId],
-) -> sqlx::Result<Option<Used>> {
+) -> sqlx::Result<Option<UsedKey>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     let row = sqlx::query!(
         r#"insert into idempotency_key (tenant_id, key, digest, job_id, job_ids)
@@ -56,7 +56,7 @@ pub async fn remember(
     .fetch_one(db)
     .await?;
     let (digest, jobs) = (row.digest, row.jobs);
-    Ok((!row.is_new).then_some(Used { digest, jobs }))
+    Ok((!row.is_new).then_some(UsedKey { digest, jobs }))
 }
 
 /// Forgets up to `limit` keys that are a day old; returns how many.

@@ -15,15 +15,15 @@ use crate::job::{Job, JobRequest, JobResult, Outcome, Status};
 use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
-pub use delete::{Ended, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
+pub use delete::{EndedJob, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
 pub use insert::{Needs, NewJob, insert, is_of_another_time};
-pub use update::{Change, update_queued};
+pub use update::{JobChange, update_queued};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
     ($rest:literal $(+ $more:literal)*, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
-            Row,
+            JobRow,
             r#"
             select
                 job.id, job.title, job.prompt_preview, job.external_id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
@@ -47,7 +47,7 @@ macro_rules! select_jobs {
 
 mod list;
 
-pub use list::{Filter, count, list};
+pub use list::{JobFilter, count, list};
 
 /// One of the tenant's jobs.
 pub async fn get(
@@ -120,7 +120,7 @@ pub async fn list_with_workspace(
     Ok(found.into_iter().map(JobId).collect())
 }
 
-struct Row {
+struct JobRow {
     id: uuid::Uuid,
     title: String,
     prompt_preview: String,
@@ -147,9 +147,9 @@ struct Row {
 const UNREADABLE_RESULT: &str = "this release of the service cannot read the result of this job, which another release \
                                  wrote; the job's log has it";
 
-impl From<Row> for Job {
+impl From<JobRow> for Job {
     /// Leaves out what cannot be read, so that a list still shows the job.
-    fn from(row: Row) -> Self {
+    fn from(row: JobRow) -> Self {
         let status = match (row.outcome, row.run_state.as_deref()) {
             (Some(outcome), _) => outcome.into(),
             (None, Some("running")) => Status::Running,

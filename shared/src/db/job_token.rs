@@ -35,7 +35,7 @@ pub async fn insert(
 }
 
 /// A token that was presented.
-pub struct JobToken {
+pub struct PresentedJobToken {
     /// The key that made it.
     pub key: Presented,
     /// The job that it may read.
@@ -43,7 +43,7 @@ pub struct JobToken {
 }
 
 /// The token, unless it expired or its key was revoked.
-pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<JobToken>> {
+pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<PresentedJobToken>> {
     let row = sqlx::query!(
         r#"select
                api_key.id as "id: KeyId",
@@ -57,7 +57,7 @@ pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<Jo
     )
     .fetch_optional(db)
     .await?;
-    Ok(row.map(|row| JobToken {
+    Ok(row.map(|row| PresentedJobToken {
         // Only the submission of jobs uses these, and a token cannot submit.
         key: Presented {
             id: row.id,

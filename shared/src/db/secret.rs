@@ -3,7 +3,7 @@
 use sqlx::PgExecutor;
 
 use crate::id::TenantId;
-use crate::secret::{Sealed, Secret, SecretName};
+use crate::secret::{SealedValue, Secret, SecretName};
 
 /// A secret of some tenant, to be encrypted again.
 pub struct SealedSecret {
@@ -12,7 +12,7 @@ pub struct SealedSecret {
     /// Its name.
     pub name: SecretName,
     /// The encrypted value.
-    pub sealed: Sealed,
+    pub sealed: SealedValue,
 }
 
 /// Stores a secret, in place of the one of that name if there is one.
@@ -20,7 +20,7 @@ pub async fn put(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     name: &SecretName,
-    sealed: &Sealed,
+    sealed: &SealedValue,
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into secret (tenant_id, name, ciphertext, nonce, key_id)
@@ -118,7 +118,7 @@ pub async fn list_sealed(
     let sealed = rows.into_iter().map(|row| SealedSecret {
         tenant,
         name: row.name,
-        sealed: Sealed {
+        sealed: SealedValue {
             ciphertext: row.ciphertext,
             nonce: row.nonce,
             key_id: row.key_id,
@@ -152,7 +152,7 @@ pub async fn list_not_under(
     let sealed = rows.into_iter().map(|row| SealedSecret {
         tenant: TenantId(row.tenant_id),
         name: row.name,
-        sealed: Sealed {
+        sealed: SealedValue {
             ciphertext: row.ciphertext,
             nonce: row.nonce,
             key_id: row.key_id,
@@ -166,7 +166,7 @@ pub async fn list_not_under(
 pub async fn reseal(
     db: impl PgExecutor<'_>,
     before: &SealedSecret,
-    sealed: &Sealed,
+    sealed: &SealedValue,
 ) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update secret set ciphertext = $4, nonce = $5, key_id = $6

@@ -35,7 +35,7 @@ impl StoredSkill {
 }
 
 /// The outcome of an upload.
-pub enum Put {
+pub enum SkillPut {
     /// It has a new version.
     Created(StoredSkill),
     /// Its newest version is like that already.
@@ -52,7 +52,7 @@ pub async fn put(
     skill: &Skill,
     document: &str,
     digest: &str,
-) -> sqlx::Result<Put> {
+) -> sqlx::Result<SkillPut> {
     // Of two uploads at once the second counts the first, also if they have different names.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('skills of ' || $1::uuid::text, 0))",
@@ -75,10 +75,10 @@ pub async fn put(
         if let Some(newest) = get(&mut *db, tenant, &skill.name).await?
             && newest.digest == digest
         {
-            return Ok(Put::Unchanged(newest));
+            return Ok(SkillPut::Unchanged(newest));
         }
     } else if before.others >= MAX_SKILLS {
-        return Ok(Put::TooMany);
+        return Ok(SkillPut::TooMany);
     }
     // Numbers become visible in their order, so that who reads on from one misses none.
     sqlx::query!("select pg_advisory_xact_lock(hashtext('skill_version'))")
@@ -105,7 +105,7 @@ pub async fn put(
     )
     .fetch_one(db)
     .await?;
-    Ok(Put::Created(StoredSkill {
+    Ok(SkillPut::Created(StoredSkill {
         name: skill.name.clone(),
         version: before.version + 1,
         digest: digest.to_owned(),

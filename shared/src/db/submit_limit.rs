@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Connection, Pool};
 use crate::id::TenantId;
-use crate::submit_limit::{RateState, Refusal, SubmitLimits, SubmitRate};
+use crate::submit_limit::{RateState, SubmitLimits, SubmitRate, SubmitRefusal};
 
 /// The shortest time between two counts of the jobs of a tenant at its limit, because a count takes time.
 const COUNT_PAUSE: TimeDelta = TimeDelta::seconds(1);
@@ -84,7 +84,7 @@ pub async fn take(
     db: &mut Connection,
     tenant: TenantId,
     jobs: usize,
-) -> sqlx::Result<Result<Taken, Refusal>> {
+) -> sqlx::Result<Result<Taken, SubmitRefusal>> {
     let Some(held) = lock(&mut *db, tenant).await? else {
         return Ok(Ok(Taken::default()));
     };
@@ -96,11 +96,11 @@ pub async fn take(
     let burst = submit_rate.map(|rate| rate.burst);
     let most = burst.into_iter().chain(max_queued).min();
     if let Some(most) = most.filter(|most| jobs > *most) {
-        return Ok(Err(Refusal::Never { most }));
+        return Ok(Err(SubmitRefusal::Never { most }));
     }
     let burst_full_at = match submit_rate.map(|rate| rate.take(held.burst_full_at, held.now, jobs))
     {
-        Some(Err(wait)) => return Ok(Err(Refusal::TooFast(wait))),
+        Some(Err(wait)) => return Ok(Err(SubmitRefusal::TooFast(wait))),
         Some(Ok(burst_full_at)) => burst_full_at,
         None => held.burst_full_at,
     };
@@ -108,12 +108,12 @@ pub async fn take(
     if let Some(most) = max_queued.filter(|_| room < jobs) {
         let counted_again_at = held.no_room_at + COUNT_PAUSE;
         if counted_again_at > held.now {
-            return Ok(Err(Refusal::TooMany(counted_again_at - held.now)));
+            return Ok(Err(SubmitRefusal::TooMany(counted_again_at - held.now)));
         }
         room = most.saturating_sub(count(&mut *db, tenant, most).await?);
         if room < jobs {
             note_no_room(db, tenant).await?;
-            return Ok(Err(Refusal::TooMany(COUNT_PAUSE)));
+            return Ok(Err(SubmitRefusal::TooMany(COUNT_PAUSE)));
         }
     }
     sqlx::query!(

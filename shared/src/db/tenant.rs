@@ -26,7 +26,7 @@ pub struct Tenant {
 
 /// What became of a tenant that was to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deleted {
+pub enum TenantDeletion {
     /// It is gone, with its keys.
     Gone,
     /// It has jobs, files or uploaded skills.
@@ -37,7 +37,7 @@ pub enum Deleted {
 
 /// The part of the workers that a tenant may have.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Change {
+pub struct TenantChange {
     /// Its new weight, if that changes.
     pub weight: Option<i32>,
     /// The new cap on running jobs, if it changes.
@@ -113,7 +113,7 @@ pub async fn list(
 pub async fn update(
     db: impl PgExecutor<'_>,
     id: TenantId,
-    change: Change,
+    change: TenantChange,
 ) -> sqlx::Result<Option<Tenant>> {
     // The lane is open, so that the next claim finds out how it stands now.
     sqlx::query_as!(
@@ -134,12 +134,12 @@ pub async fn update(
 }
 
 /// Removes a tenant that has no jobs, files and uploaded skills, with all else that is its own.
-pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<Deleted> {
+pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<TenantDeletion> {
     let locked = sqlx::query_scalar!("select id from tenant where id = $1 for update", id.0)
         .fetch_optional(&mut *db)
         .await?;
     if locked.is_none() {
-        return Ok(Deleted::Absent);
+        return Ok(TenantDeletion::Absent);
     }
     let is_in_use = sqlx::query_scalar!(
         r#"select exists (select from job where tenant_id = $1)
@@ -150,7 +150,7 @@ pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<Deleted> 
     .fetch_one(&mut *db)
     .await?;
     if is_in_use {
-        return Ok(Deleted::InUse);
+        return Ok(TenantDeletion::InUse);
     }
     // Each refers to the tenant alone, so their order does not matter; the tenant is last.
     sqlx::query!(
@@ -174,5 +174,5 @@ pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<Deleted> 
     ] {
         delete.execute(&mut *db).await?;
     }
-    Ok(Deleted::Gone)
+    Ok(TenantDeletion::Gone)
 }

@@ -19,7 +19,7 @@ pub struct Price {
 /// The price of one model, `PROVIDER/ID=INPUT:OUTPUT[:CACHE_READ[:CACHE_WRITE]]`, or of all whose names
 /// begin so, `PROVIDER/BEGINNING*=…`: dollars for a million tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelPrice {
+pub struct PriceSetting {
     /// The name, or if it is a `beginning`, that of it.
     name: String,
     is_beginning: bool,
@@ -42,7 +42,7 @@ const HIGHEST: u64 = 1_000_000;
 /// A token costs millionths of millionths of a dollar, and an amount counts in billionths.
 const PER_NANO: u128 = 1_000;
 
-impl ModelPrice {
+impl PriceSetting {
     /// The model's name, or the beginning of names with `*` after it.
     pub fn pattern(&self) -> String {
         let end = if self.is_beginning { "*" } else { "" };
@@ -111,7 +111,7 @@ fn sum(parts: &[(u64, u64)]) -> Usd {
     Usd::from_nanos(u64::try_from(exact.div_ceil(PER_NANO)).unwrap_or(u64::MAX))
 }
 
-impl FromStr for ModelPrice {
+impl FromStr for PriceSetting {
     type Err = NotAPrice;
 
     fn from_str(text: &str) -> Result<Self, NotAPrice> {
@@ -175,7 +175,7 @@ fn micros(text: &str) -> Result<u64, NotAPrice> {
 
 /// What the model costs, if that is known. Of the prices that are configured, the one that says most of
 /// the name counts.
-pub(super) fn of(model: &ModelName, configured: &[ModelPrice]) -> Option<Price> {
+pub(super) fn of(model: &ModelName, configured: &[PriceSetting]) -> Option<Price> {
     if model.provider() == SCRIPT {
         return Some(Price::FREE);
     }
@@ -239,7 +239,7 @@ mod tests {
             "openai/gpt-5=3:3",
             "ollama/*=0:0",
         ];
-        let configured: Vec<ModelPrice> = prices.map(|text| text.parse().unwrap()).into();
+        let configured: Vec<PriceSetting> = prices.map(|text| text.parse().unwrap()).into();
         let of = |name: &str| of(&name.parse().unwrap(), &configured);
         assert_eq!(of("openai/gpt-5"), Some(price("3:3")));
         assert_eq!(of("openai/gpt-5-mini"), Some(price("2:2")));
@@ -269,7 +269,7 @@ mod tests {
             "a/*b=1:2",
             "*=1:2",
         ] {
-            assert!(wrong.parse::<ModelPrice>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PriceSetting>().is_err(), "{wrong}");
         }
     }
 

@@ -30,7 +30,7 @@ struct MasterKey {
 }
 
 /// A secret as it is stored.
-pub struct Sealed {
+pub struct SealedValue {
     /// The value, encrypted and authenticated.
     pub ciphertext: Vec<u8>,
     /// Used for this ciphertext only.
@@ -81,7 +81,7 @@ impl MasterKeys {
     }
 
     /// Encrypts a value for the secret of that tenant and name, and no other.
-    pub fn seal(&self, tenant: TenantId, name: &SecretName, value: &SecretValue) -> Sealed {
+    pub fn seal(&self, tenant: TenantId, name: &SecretName, value: &SecretValue) -> SealedValue {
         let MasterKey { id, key } = &self.current;
         // Random, because several processes use the key: after 2^32 values two may share a nonce.
         let nonce = rand::random::<[u8; NONCE_LEN]>();
@@ -92,7 +92,7 @@ impl MasterKeys {
             &mut ciphertext,
         )
         .expect("a value is far shorter than what the cipher takes");
-        Sealed {
+        SealedValue {
             ciphertext,
             nonce: nonce.into(),
             key_id: id.clone(),
@@ -104,7 +104,7 @@ impl MasterKeys {
         &self,
         tenant: TenantId,
         name: &SecretName,
-        sealed: &Sealed,
+        sealed: &SealedValue,
     ) -> Result<SecretValue, OpenError> {
         let mut keys = std::iter::once(&self.current).chain(&self.earlier);
         let found = keys.find(|key| key.id == sealed.key_id);
@@ -161,9 +161,9 @@ impl fmt::Debug for MasterKeys {
     }
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for SealedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sealed")
+        f.debug_struct("SealedValue")
             .field("key_id", &self.key_id)
             .finish_non_exhaustive()
     }

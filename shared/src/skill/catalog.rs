@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 
-use super::{Files, Need, Origin, Program, Skill, Unreadable};
+use super::{Files, Need, Program, Skill, SkillOrigin, Unreadable};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
@@ -90,11 +90,11 @@ impl Catalog {
     }
 
     /// Where the skill of that name comes from.
-    pub fn origin(&self, name: &str) -> Origin {
+    pub fn origin(&self, name: &str) -> SkillOrigin {
         if self.from_directory.contains(name) {
-            Origin::Directory
+            SkillOrigin::Directory
         } else {
-            Origin::BuiltIn
+            SkillOrigin::BuiltIn
         }
     }
 

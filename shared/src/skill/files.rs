@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 pub use limits::MAX_PACKED_BYTES;
 pub use path::{FilePath, PathError};
-pub use refusal::{FilesError, Refusal};
+pub use refusal::{FilesError, FilesRefusal};
 
 /// The name of the file that makes a folder a skill.
 const SKILL_FILE: &str = "SKILL.md";
@@ -80,7 +80,7 @@ impl Files {
         if self.skill_file().is_some() {
             return Ok((None, self));
         }
-        let missing = || FilesError::of_all(Refusal::NoSkillFile);
+        let missing = || FilesError::of_all(FilesRefusal::NoSkillFile);
         let mut root: Option<String> = None;
         let mut files = BTreeMap::new();
         for (path, file) in self.0 {

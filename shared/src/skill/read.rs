@@ -1,6 +1,6 @@
 //! Reading a skill from its files.
 
-use super::files::{Files, FilesError, Refusal};
+use super::files::{Files, FilesError, FilesRefusal};
 use super::{Skill, SkillError};
 
 /// The most needs and the most secrets of a skill: each is looked for.
@@ -23,7 +23,7 @@ pub enum Unreadable {
 impl Skill {
     /// Reads files as a skill. Its name must be that of the folder, if that has one.
     pub fn read(folder: Option<&str>, files: Files) -> Result<Self, Unreadable> {
-        let missing = || FilesError::of_all(Refusal::NoSkillFile);
+        let missing = || FilesError::of_all(FilesRefusal::NoSkillFile);
         let text = files.skill_file().ok_or_else(missing)?;
         let text = std::str::from_utf8(text).map_err(|_| SkillError::NotText)?;
         // The database takes none, and no text has one.

@@ -56,12 +56,12 @@ pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
     pools: Arc<Mutex<Vec<(&'static str, Pool)>>>,
     connections: Family<Labels<2>, Gauge>,
-    ended: Family<Ended, Counter>,
+    ended: Family<EndedLabels, Counter>,
     durations: Durations<Labels<1>>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct Ended {
+struct EndedLabels {
     skill: String,
     outcome: &'static str,
 }
@@ -130,7 +130,7 @@ impl Metrics {
             (Some(name), None) => name,
             (None, _) => "(agent)",
         };
-        let ended = Ended {
+        let ended = EndedLabels {
             skill: skill.to_owned(),
             outcome: Status::from(outcome).as_str(),
         };

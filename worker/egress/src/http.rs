@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::policy::{Denied, Policy};
 use super::relay::relay;
-use super::request::{self, Body, ProxyRequest, ProxyRequestError};
+use super::request::{self, BodyFraming, ProxyRequest, ProxyRequestError};
 use super::tunnel::{Tunnel, log};
 
 /// The head of a request; a larger one is refused.
@@ -39,8 +39,8 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
             body,
         }) => {
             let upload = match body {
-                Body::Sized(size) => size.saturating_add(head.len() as u64),
-                Body::Chunked => u64::MAX,
+                BodyFraming::Sized(size) => size.saturating_add(head.len() as u64),
+                BodyFraming::Chunked => u64::MAX,
             };
             let early = [head, early].concat();
             forward(policy, client, &host, port, &early, upload).await;

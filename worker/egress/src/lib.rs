@@ -79,7 +79,7 @@ impl Egress {
     }
 
     /// Has a command find the way out, which `serve` then keeps open.
-    pub fn lead(&self, command: &mut worker_sandbox::Command<'_>) {
+    pub fn lead(&self, command: &mut worker_sandbox::SandboxCommand<'_>) {
         command.environment.extend(self.environment());
         command.listeners = self.listeners();
         command.hosts = self.hosts();

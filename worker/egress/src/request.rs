@@ -21,13 +21,13 @@ pub(super) enum ProxyRequest {
         host: HostName,
         port: u16,
         head: Vec<u8>,
-        body: Body,
+        body: BodyFraming,
     },
 }
 
 /// How the end of a request's body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyFraming {
     /// By its size, which is 0 if there is none.
     Sized(u64),
     /// By itself.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn forward(head: &str) -> (String, u16, String, Body) {
+    fn forward(head: &str) -> (String, u16, String, BodyFraming) {
         match parse(head.as_bytes()).unwrap() {
             ProxyRequest::Forward {
                 host,
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(
             (host.as_str(), port, body),
-            ("example.com", 8080, Body::Sized(5))
+            ("example.com", 8080, BodyFraming::Sized(5))
         );
         assert_eq!(
             head,
@@ -181,7 +181,7 @@ mod tests {
             "GET /?q HTTP/1.0\r\nhost: example.com\r\nconnection: close\r\n\r\n"
         );
         let chunked = "PUT http://a.b/ HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n";
-        assert_eq!(forward(chunked).3, Body::Chunked);
+        assert_eq!(forward(chunked).3, BodyFraming::Chunked);
     }
 
     #[test]

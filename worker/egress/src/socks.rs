@@ -36,7 +36,7 @@ enum SocksReply {
 }
 
 /// Where a client wants to go, as it said it.
-enum Target {
+enum SocksTarget {
     Name(Vec<u8>, u16),
     Address(SocketAddr),
 }
@@ -75,7 +75,7 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
 }
 
 /// Agrees on no authentication, and reads where to go. Exactly that is read, nothing of what follows.
-async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, SocksReply>> {
+async fn read_request(client: &mut TcpStream) -> io::Result<Result<SocksTarget, SocksReply>> {
     let _version = client.read_u8().await?;
     let count = client.read_u8().await?;
     let mut methods = vec![0; usize::from(count)];
@@ -101,27 +101,27 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Result<Target, Socks
             let length = client.read_u8().await?;
             let mut name = vec![0; usize::from(length)];
             client.read_exact(&mut name).await?;
-            Ok(Target::Name(name, client.read_u16().await?))
+            Ok(SocksTarget::Name(name, client.read_u16().await?))
         }
         IPV4 => {
             let address = Ipv4Addr::from(client.read_u32().await?);
             let port = client.read_u16().await?;
-            Ok(Target::Address((address, port).into()))
+            Ok(SocksTarget::Address((address, port).into()))
         }
         IPV6 => {
             let address = Ipv6Addr::from(client.read_u128().await?);
             let port = client.read_u16().await?;
-            Ok(Target::Address((address, port).into()))
+            Ok(SocksTarget::Address((address, port).into()))
         }
         _ => Err(SocksReply::AddressTypeNotSupported),
     })
 }
 
 /// Takes names only: an address comes from a client that asked DNS by itself, or means to get round it.
-fn accept(policy: &Policy, target: Target) -> Result<(HostName, u16), SocksReply> {
+fn accept(policy: &Policy, target: SocksTarget) -> Result<(HostName, u16), SocksReply> {
     let (name, port) = match target {
-        Target::Name(name, port) => (name, port),
-        Target::Address(address) => {
+        SocksTarget::Name(name, port) => (name, port),
+        SocksTarget::Address(address) => {
             policy.note_refused(address.to_string());
             return Err(SocksReply::NotAllowed);
         }

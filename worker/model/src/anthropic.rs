@@ -14,7 +14,7 @@ use self::reply::AnthropicReply;
 use crate::http::{self, Events, Patience};
 use crate::media::AcceptedMedia;
 use crate::name::ToolNames;
-use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
+use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// The files that the API has blocks for.
 const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
@@ -93,7 +93,7 @@ impl Anthropic {
     }
 }
 
-impl Model for Anthropic {
+impl LanguageModel for Anthropic {
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,

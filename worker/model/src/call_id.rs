@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::Message;
+use crate::ModelMessage;
 
 /// Makes the ids of a reply's calls unique within the job, as some servers send none, or the same again.
 pub(super) struct CallIds {
@@ -12,7 +12,7 @@ pub(super) struct CallIds {
 
 impl CallIds {
     /// With the ids of this transcript taken.
-    pub(super) fn after(messages: &[Message]) -> Self {
+    pub(super) fn after(messages: &[ModelMessage]) -> Self {
         Self {
             taken: ids(messages, |_| true).map(str::to_owned).collect(),
             turn: messages.len(),
@@ -39,7 +39,7 @@ pub(super) struct WireIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> WireIds<'a> {
     /// The ids for the model called `name`.
-    pub(super) fn of(messages: &'a [Message], name: &str) -> Self {
+    pub(super) fn of(messages: &'a [ModelMessage], name: &str) -> Self {
         let own: HashSet<&str> = ids(messages, |model| model == name).collect();
         let mut free = (1..)
             .map(|number| format!("call{number:05}"))
@@ -55,10 +55,10 @@ impl<'a> WireIds<'a> {
 }
 
 /// The ids of the calls of those models.
-fn ids(messages: &[Message], is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+fn ids(messages: &[ModelMessage], is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
     let replies = messages.iter().filter_map(move |message| match message {
-        Message::Assistant(reply) => is_meant(&reply.model).then_some(reply),
-        Message::User(_) => None,
+        ModelMessage::Assistant(reply) => is_meant(&reply.model).then_some(reply),
+        ModelMessage::User(_) => None,
     });
     let calls = replies.flat_map(|reply| reply.tool_calls());
     calls.map(|call| call.call_id.as_str())
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    fn reply(model: &str, ids: &[&str]) -> Message {
+    fn reply(model: &str, ids: &[&str]) -> ModelMessage {
         let calls = ids.iter().map(|id| {
             Block::ToolCall(ToolCall {
                 call_id: (*id).into(),
@@ -80,7 +80,7 @@ mod tests {
                 malformed: None,
             })
         });
-        Message::Assistant(AssistantMessage {
+        ModelMessage::Assistant(AssistantMessage {
             content: calls.collect(),
             stop_reason: StopReason::ToolUse,
             usage: Tokens::default(),
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_id_that_is_missing_or_taken_is_replaced() {
-        let messages = [Message::User(Vec::new()), reply("x/a", &["one"])];
+        let messages = [ModelMessage::User(Vec::new()), reply("x/a", &["one"])];
         let mut ids = CallIds::after(&messages);
         let made = ["two", "two", "one", "", "call_2_1"].map(|id| ids.unique(id.into(), 0));
         assert_eq!(

@@ -35,7 +35,7 @@ use self::media::AcceptedMedia;
 use self::name::ToolNames;
 
 /// A model that can be asked. Dropping the stream ends the call.
-pub trait Model: Send + Sync {
+pub trait LanguageModel: Send + Sync {
     /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or
     /// an error as the last.
     fn stream<'a>(
@@ -57,7 +57,7 @@ pub struct ModelRequest<'a> {
     /// The tools that it may call, by canonical name.
     pub tools: &'a [Arc<ToolSpec>],
     /// The transcript; user and assistant messages alternate, and a user message leads.
-    pub messages: &'a [Message],
+    pub messages: &'a [ModelMessage],
     /// The most tokens of the reply.
     pub max_tokens: u32,
 }
@@ -87,7 +87,7 @@ pub struct ToolSpec {
 
 /// One side's turn.
 #[derive(Clone, Debug)]
-pub enum Message {
+pub enum ModelMessage {
     /// Our message: the prompt, or the results of the calls before.
     User(Vec<Part>),
     /// The model's reply.

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use shared::provider::MediaKind;
 
-use crate::{Media, Message, ModelError, Part};
+use crate::{Media, ModelError, ModelMessage, Part};
 
 /// Words of a refusal that is about files of a kind. A model takes audio less often than PDF, and
 /// PDF less often than images: the first of them that fits is named by its path from then on.
@@ -80,7 +80,7 @@ impl AcceptedMedia {
 
     /// The media that can still be shown after a refusal of files; `None` if it is about something
     /// else. Each time there is less, so asking until there is nothing to correct ends.
-    pub(super) fn corrected(self, error: &ModelError, messages: &[Message]) -> Option<Self> {
+    pub(super) fn corrected(self, error: &ModelError, messages: &[ModelMessage]) -> Option<Self> {
         let words = match error {
             ModelError::Refused {
                 status: 400 | 404 | 413 | 415 | 422,
@@ -101,10 +101,10 @@ impl AcceptedMedia {
         Some(self.without(kind))
     }
 
-    fn shows(self, kind: MediaKind, messages: &[Message]) -> bool {
+    fn shows(self, kind: MediaKind, messages: &[ModelMessage]) -> bool {
         let parts = messages.iter().filter_map(|message| match message {
-            Message::User(parts) => Some(parts),
-            Message::Assistant(_) => None,
+            ModelMessage::User(parts) => Some(parts),
+            ModelMessage::Assistant(_) => None,
         });
         self.includes(kind)
             && parts.flatten().any(|part| match part {
@@ -180,7 +180,7 @@ mod tests {
 
     const ALL: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
 
-    fn files(content_types: &[&str]) -> [Message; 1] {
+    fn files(content_types: &[&str]) -> [ModelMessage; 1] {
         let file = |content_type: &&str| {
             Part::Media(Media {
                 name: "f".into(),
@@ -188,7 +188,7 @@ mod tests {
                 data: Bytes::new(),
             })
         };
-        [Message::User(content_types.iter().map(file).collect())]
+        [ModelMessage::User(content_types.iter().map(file).collect())]
     }
 
     fn refused(status: u16, message: &str) -> ModelError {
@@ -271,7 +271,8 @@ mod tests {
             &[MediaKind::Image, MediaKind::Pdf],
             Some(&[MediaKind::Pdf, MediaKind::Audio]),
         );
-        let [Message::User(parts)] = files(&["image/png; q=1", "application/pdf", "audio/mpeg"])
+        let [ModelMessage::User(parts)] =
+            files(&["image/png; q=1", "application/pdf", "audio/mpeg"])
         else {
             panic!("one message");
         };

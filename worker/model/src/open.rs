@@ -4,7 +4,7 @@ use reqwest::Client;
 use shared::model_name::ModelName;
 use shared::provider::{NotConfigured, ProviderKind, Providers};
 
-use super::Model;
+use super::LanguageModel;
 use super::anthropic::Anthropic;
 use super::openai::OpenAi;
 use super::script::Script;
@@ -14,7 +14,7 @@ pub fn open(
     providers: &Providers,
     http: &Client,
     name: &ModelName,
-) -> Result<Box<dyn Model>, NotConfigured> {
+) -> Result<Box<dyn LanguageModel>, NotConfigured> {
     let Some(provider) = providers.find(name)? else {
         return Ok(Box::new(Script));
     };

@@ -17,7 +17,7 @@ use self::dialect::Dialect;
 use self::reply::ChatReply;
 use crate::http::{self, Events, Patience};
 use crate::name::ToolNames;
-use crate::{Model, ModelError, ModelEvent, ModelRequest, RenderContext};
+use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
 pub struct OpenAi {
@@ -91,7 +91,7 @@ impl OpenAi {
     }
 }
 
-impl Model for OpenAi {
+impl LanguageModel for OpenAi {
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,

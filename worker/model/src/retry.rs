@@ -7,7 +7,7 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use rand::RngExt;
 use tokio::time::sleep;
 
-use crate::{Model, ModelError, ModelEvent, ModelRequest};
+use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest};
 
 /// The most times that one request is sent; the error of the last is the caller's.
 const MAX_TRIES: u32 = 5;
@@ -47,12 +47,12 @@ impl Failed<'_> {
 /// Receives each failed try, and returns whether there may be another.
 pub type TryReport<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
-/// Streams one reply of the model, as [`Model::stream`] does, and asks again after errors that may
+/// Streams one reply of the model, as [`LanguageModel::stream`] does, and asks again after errors that may
 /// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
 /// completed message is always that of one whole reply. `report` hears of each error before the wait
 /// for the next try.
 pub fn stream<'a>(
-    model: &'a dyn Model,
+    model: &'a dyn LanguageModel,
     request: ModelRequest<'a>,
     report: &'a TryReport<'a>,
 ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
@@ -74,7 +74,7 @@ pub fn stream<'a>(
 }
 
 struct Asking<'a> {
-    model: &'a dyn Model,
+    model: &'a dyn LanguageModel,
     request: ModelRequest<'a>,
     report: &'a TryReport<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use shared::asset::OutputKind;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
-use super::{Message, Model, ModelError, ModelEvent, ModelRequest, Part, ToolResult};
+use super::{LanguageModel, ModelError, ModelEvent, ModelMessage, ModelRequest, Part, ToolResult};
 
 /// Takes the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
 /// and the name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and
 /// then it answers with what the last block brought. A step that fails is the last.
 pub(super) struct Script;
 
-impl Model for Script {
+impl LanguageModel for Script {
     fn follows_a_script(&self) -> bool {
         true
     }
@@ -23,7 +23,7 @@ impl Model for Script {
         request: ModelRequest<'a>,
     ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         let reply = match next_step(request.messages) {
-            Step::Call {
+            ScriptStep::Call {
                 tool,
                 input,
                 number,
@@ -36,7 +36,7 @@ impl Model for Script {
                 };
                 message(Block::ToolCall(call), StopReason::ToolUse)
             }
-            Step::Answer(text) => message(Block::Text { text }, StopReason::EndTurn),
+            ScriptStep::Answer(text) => message(Block::Text { text }, StopReason::EndTurn),
         };
         let text = Some(reply.text())
             .filter(|text| !text.is_empty())
@@ -50,7 +50,7 @@ impl Model for Script {
     }
 }
 
-enum Step {
+enum ScriptStep {
     Call {
         tool: String,
         input: Value,
@@ -69,29 +69,29 @@ fn message(block: Block, stop_reason: StopReason) -> AssistantMessage {
     }
 }
 
-fn next_step(messages: &[Message]) -> Step {
+fn next_step(messages: &[ModelMessage]) -> ScriptStep {
     let steps = steps(prompt(messages));
     let results: Vec<_> = messages.iter().filter_map(results).flatten().collect();
     let failed = results.last().filter(|result| result.is_error);
     match (failed, steps.get(results.len())) {
         (Some(result), _) => {
             let (number, count) = (results.len(), steps.len());
-            Step::Answer(format!(
+            ScriptStep::Answer(format!(
                 "Step {number} of {count} failed.\n{}",
                 printed(&result.text)
             ))
         }
-        (None, Some((tool, input))) => Step::Call {
+        (None, Some((tool, input))) => ScriptStep::Call {
             tool: tool.clone(),
             input: input.clone(),
             number: results.len() + 1,
         },
-        (None, None) => Step::Answer(answer(&steps, &results)),
+        (None, None) => ScriptStep::Answer(answer(&steps, &results)),
     }
 }
 
-fn prompt(messages: &[Message]) -> &str {
-    let Some(Message::User(parts)) = messages.first() else {
+fn prompt(messages: &[ModelMessage]) -> &str {
+    let Some(ModelMessage::User(parts)) = messages.first() else {
         return "";
     };
     parts
@@ -106,8 +106,8 @@ fn prompt(messages: &[Message]) -> &str {
         .unwrap_or("")
 }
 
-fn results(message: &Message) -> Option<impl Iterator<Item = &ToolResult>> {
-    let Message::User(parts) = message else {
+fn results(message: &ModelMessage) -> Option<impl Iterator<Item = &ToolResult>> {
+    let ModelMessage::User(parts) = message else {
         return None;
     };
     Some(parts.iter().filter_map(|part| {
@@ -206,29 +206,29 @@ mod tests {
     const PROMPT: &str = "Draw.\n\n```bash\necho a\necho b\n```\n```python\nnot this\noutput image: no.png\n```\n\
                           output image: a b.png\noutput noise: x\n````bash\necho '```'\n````\noutput html: r.html\n";
 
-    fn user(text: &str) -> Message {
-        Message::User(vec![Part::Text(text.to_owned())])
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(vec![Part::Text(text.to_owned())])
     }
 
-    fn result(text: &str, is_error: bool) -> Message {
-        Message::User(vec![Part::ToolResult(ToolResult {
+    fn result(text: &str, is_error: bool) -> ModelMessage {
+        ModelMessage::User(vec![Part::ToolResult(ToolResult {
             call_id: "c".into(),
             text: text.to_owned(),
             is_error,
         })])
     }
 
-    fn call_of(messages: &[Message]) -> (String, Value) {
+    fn call_of(messages: &[ModelMessage]) -> (String, Value) {
         match next_step(messages) {
-            Step::Call { tool, input, .. } => (tool, input),
-            Step::Answer(text) => panic!("answered {text}"),
+            ScriptStep::Call { tool, input, .. } => (tool, input),
+            ScriptStep::Answer(text) => panic!("answered {text}"),
         }
     }
 
-    fn answer_of(messages: &[Message]) -> String {
+    fn answer_of(messages: &[ModelMessage]) -> String {
         match next_step(messages) {
-            Step::Answer(text) => text,
-            Step::Call { tool, .. } => panic!("called {tool}"),
+            ScriptStep::Answer(text) => text,
+            ScriptStep::Call { tool, .. } => panic!("called {tool}"),
         }
     }
 

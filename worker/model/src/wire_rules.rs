@@ -7,7 +7,7 @@ use shared::provider::{Provider, ProviderKind};
 
 use crate::anthropic::Anthropic;
 use crate::openai::OpenAi;
-use crate::{Message, ModelRequest, ToolSpec};
+use crate::{ModelMessage, ModelRequest, ToolSpec};
 
 /// A client such as the worker has.
 pub(crate) fn client() -> reqwest::Client {
@@ -42,7 +42,7 @@ impl Wire {
     }
 
     /// Renders a request with these messages, and says what its provider would refuse.
-    pub fn faults(&self, messages: &[Message]) -> Vec<String> {
+    pub fn faults(&self, messages: &[ModelMessage]) -> Vec<String> {
         let tools = [Arc::new(ToolSpec {
             name: "file.read".into(),
             description: "Reads.".into(),

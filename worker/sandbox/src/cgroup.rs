@@ -31,14 +31,14 @@ const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(super) struct Cgroups {
     version: Version,
-    parents: Arc<Directories>,
+    parents: Arc<CgroupDirectories>,
     next: Arc<AtomicU64>,
 }
 
 /// One sandbox's.
 pub(super) struct Cgroup {
     version: Version,
-    directories: Directories,
+    directories: CgroupDirectories,
     before: Counted,
 }
 
@@ -50,7 +50,7 @@ enum Version {
 
 /// The path of a cgroup for each controller: with version 2 both are one.
 #[derive(Clone)]
-struct Directories {
+struct CgroupDirectories {
     memory: PathBuf,
     pids: PathBuf,
 }
@@ -108,7 +108,7 @@ impl Cgroups {
     }
 }
 
-impl Directories {
+impl CgroupDirectories {
     fn child(&self, name: &str) -> Self {
         Self {
             memory: self.memory.join(name),
@@ -160,7 +160,7 @@ fn remove_left_behind(root: &Path) {
             Some(worker)
         });
         if worker.is_some_and(is_left) {
-            let left = Directories {
+            let left = CgroupDirectories {
                 memory: entry.path(),
                 pids: entry.path(),
             };
@@ -306,7 +306,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut cgroup = Cgroup {
             version: Version::V2,
-            directories: Directories {
+            directories: CgroupDirectories {
                 memory: home.path().to_owned(),
                 pids: home.path().to_owned(),
             },

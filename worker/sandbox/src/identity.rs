@@ -74,17 +74,17 @@ pub(super) fn is_host_root() -> bool {
         && ranges.any(|range| range.inside == 0 && range.outside == 0)
 }
 
-struct Range {
+struct IdRange {
     inside: u32,
     outside: u32,
     count: u32,
 }
 
-fn ranges(map: &str) -> Vec<Range> {
+fn ranges(map: &str) -> Vec<IdRange> {
     let text = std::fs::read_to_string(format!("/proc/self/{map}")).unwrap_or_default();
     let parse = |line: &str| {
         let mut numbers = line.split_whitespace().map(str::parse);
-        Some(Range {
+        Some(IdRange {
             inside: numbers.next()?.ok()?,
             outside: numbers.next()?.ok()?,
             count: numbers.next()?.ok()?,

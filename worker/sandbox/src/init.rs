@@ -49,7 +49,7 @@ use process_set::ProcessSet;
 use supervise::Supervisor;
 
 /// The constants of all sandboxes.
-struct Prepared {
+struct SandboxConstants {
     layout: Layout,
     confined: BpfProgram,
     no_sockets: BpfProgram,
@@ -81,7 +81,7 @@ fn serve() -> anyhow::Result<()> {
     // The first process of a command becomes ours when its parent ends, and nobody waits for it.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     handle(Signal::SIGCHLD, SigHandler::SigIgn)?;
-    let prepared = Prepared {
+    let prepared = SandboxConstants {
         layout: Layout::look(),
         confined: seccomp::program(Sockets::Confined)?,
         no_sockets: seccomp::program(Sockets::None)?,
@@ -122,7 +122,7 @@ fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
 }
 
 /// From here on in a process of the sandbox's own.
-fn begin(handed: Handed, prepared: &Prepared) -> Result<Infallible, SetupFailed> {
+fn begin(handed: Handed, prepared: &SandboxConstants) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
     // The launcher's channel: a process that holds it makes a launcher that was killed look alive to the worker.
     let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;

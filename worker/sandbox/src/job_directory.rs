@@ -21,12 +21,12 @@ const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct JobDirectory {
     path: PathBuf,
     identity: Option<Identity>,
-    opened: OnceLock<Directories>,
+    opened: OnceLock<JobDirectories>,
     creating: Mutex<()>,
     sandboxes: JobSandboxes,
 }
 
-struct Directories {
+struct JobDirectories {
     /// The one that holds the others.
     job: File,
     workspace: File,
@@ -85,7 +85,7 @@ impl JobDirectory {
         let _ = timeout(QUIESCE_TIMEOUT, self.sandboxes.quiesce()).await;
     }
 
-    fn directories(&self) -> io::Result<&Directories> {
+    fn directories(&self) -> io::Result<&JobDirectories> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
@@ -93,12 +93,12 @@ impl JobDirectory {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let created = Directories::create(&self.path, self.user())?;
+        let created = JobDirectories::create(&self.path, self.user())?;
         Ok(self.opened.get_or_init(|| created))
     }
 }
 
-impl Directories {
+impl JobDirectories {
     fn create(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         let workspace = path.join("workspace");
         for directory in [path, &workspace, &path.join("tmp")] {

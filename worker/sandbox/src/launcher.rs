@@ -19,10 +19,10 @@ use super::spec::Setup;
 /// Makes sandboxes through a process that has nothing to do with the worker's own memory.
 pub(super) struct Launcher {
     /// Begun anew if it was killed.
-    process: Mutex<Option<Process>>,
+    process: Mutex<Option<LauncherProcess>>,
 }
 
-struct Process {
+struct LauncherProcess {
     channel: UnixStream,
     _child: Child,
 }
@@ -60,11 +60,14 @@ impl Launcher {
                 sent => return sent,
             }
         }
-        process.insert(Process::start()?).send(descriptors).await
+        process
+            .insert(LauncherProcess::start()?)
+            .send(descriptors)
+            .await
     }
 }
 
-impl Process {
+impl LauncherProcess {
     /// Starts this program again, with another task and an empty environment.
     fn start() -> io::Result<Self> {
         let (channel, theirs) = channel::pair()?;

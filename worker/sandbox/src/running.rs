@@ -12,7 +12,7 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 use crate::channel;
 use crate::idle::{IdleSandbox, LaunchError, in_memory, next_report};
 use crate::job_sandboxes::ReuseSlot;
-use crate::spec::{CommandEnd, LauncherReport, Order};
+use crate::spec::{CommandEnd, CommandOrder, LauncherReport};
 
 /// A command in its sandbox. Everything of it dies when this is dropped.
 pub struct RunningCommand {
@@ -30,7 +30,7 @@ impl RunningCommand {
     /// worker's own.
     pub(super) async fn start(
         sandbox: IdleSandbox,
-        order: &Order,
+        order: &CommandOrder,
         reads: bool,
         owner: Option<u32>,
     ) -> io::Result<Self> {

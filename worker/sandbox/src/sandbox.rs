@@ -19,7 +19,7 @@ use crate::job_sandboxes::ReuseSlot;
 use crate::launcher::Launcher;
 use crate::memory_floor::MemoryFloor;
 use crate::running::RunningCommand;
-use crate::spec::{Order, SandboxLimits, Setup};
+use crate::spec::{CommandOrder, SandboxLimits, Setup};
 
 /// The launcher of commands.
 pub struct Sandbox {
@@ -35,7 +35,7 @@ pub struct Sandbox {
 }
 
 /// A command for a sandbox.
-pub struct Command<'a> {
+pub struct SandboxCommand<'a> {
     /// The script for bash.
     pub script: &'a str,
     /// Beside the variables that every command has.
@@ -170,7 +170,7 @@ impl Sandbox {
     }
 
     async fn run_plain(&self, script: &str, directory: &JobDirectory) -> anyhow::Result<String> {
-        let command = Command {
+        let command = SandboxCommand {
             script,
             environment: Vec::new(),
             programs: None,
@@ -191,7 +191,7 @@ impl Sandbox {
     /// Starts a command in a job's directory.
     pub async fn start(
         &self,
-        command: Command<'_>,
+        command: SandboxCommand<'_>,
         directory: &JobDirectory,
     ) -> Result<RunningCommand, LaunchError> {
         let begun_at = Instant::now();
@@ -205,7 +205,7 @@ impl Sandbox {
             limits: command.limits,
             memory_floor_bytes: self.memory_floor_bytes,
         };
-        let order = Order {
+        let order = CommandOrder {
             script: command.script.to_owned(),
             environment: self.environment(directory, command.programs, command.environment),
             disk: directory.sandboxes().disk(),

@@ -31,7 +31,7 @@ pub(crate) struct Setup {
 /// A command for a sandbox that is ready. Its message brings the pipes for what it prints, and the one for what it
 /// reads, if it reads anything.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct CommandOrder {
     /// The script for bash.
     pub(crate) script: String,
     /// All the variables that it sees.

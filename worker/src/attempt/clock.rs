@@ -5,13 +5,13 @@ use std::time::Instant;
 use chrono::{DateTime, SubsecRound, Utc};
 
 /// The database's clock during an attempt.
-pub(super) struct Clock {
+pub(super) struct AttemptClock {
     claimed_at: DateTime<Utc>,
     /// The begin of the attempt, by this machine's monotonic clock.
     pub(super) begun_at: Instant,
 }
 
-impl Clock {
+impl AttemptClock {
     /// Starts the clock of an attempt that was claimed at that time.
     pub(super) fn start(claimed_at: DateTime<Utc>) -> Self {
         Self {

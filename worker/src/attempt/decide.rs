@@ -57,7 +57,7 @@ impl<'a> AttemptState<'a> {
 }
 
 /// The last entries of a lease, and what follows for the job.
-pub(super) struct Decision {
+pub(super) struct AttemptDecision {
     pub(super) events: Vec<EventData>,
     pub(super) next: RunTransition,
     /// The error that the operator should see.
@@ -86,7 +86,7 @@ pub(super) fn decide(
     outcome: AttemptOutcome,
     state: &AttemptState<'_>,
     partial: PartialResult,
-) -> Option<Decision> {
+) -> Option<AttemptDecision> {
     let PartialResult { result, unanswered } = partial;
     let mut decision = match outcome {
         AttemptOutcome::Lost => return None,
@@ -110,16 +110,16 @@ pub(super) fn decide(
     Some(decision)
 }
 
-fn end(state: &AttemptState<'_>, outcome: Outcome, result: JobResult) -> Decision {
+fn end(state: &AttemptState<'_>, outcome: Outcome, result: JobResult) -> AttemptDecision {
     let (last, next) = finish(state.job.clone(), outcome, state.now, result);
-    Decision {
+    AttemptDecision {
         events: vec![last],
         next,
         report: None,
     }
 }
 
-fn complete(state: &AttemptState<'_>, result: JobResult, stop: LoopStop) -> Decision {
+fn complete(state: &AttemptState<'_>, result: JobResult, stop: LoopStop) -> AttemptDecision {
     let warnings = warnings(stop, &state.limits);
     let lines: Vec<_> = warnings.iter().map(|it| warning_line(it)).collect();
     let result = JobResult {
@@ -132,7 +132,7 @@ fn complete(state: &AttemptState<'_>, result: JobResult, stop: LoopStop) -> Deci
     decision
 }
 
-fn fail(state: &AttemptState<'_>, result: JobResult, error: JobError) -> Decision {
+fn fail(state: &AttemptState<'_>, result: JobResult, error: JobError) -> AttemptDecision {
     let result = JobResult {
         error: Some(error),
         ..result
@@ -145,14 +145,14 @@ fn retry(
     cause: RetryCause,
     message: String,
     pause: Duration,
-) -> Decision {
+) -> AttemptDecision {
     let run_at = state.now + pause;
     let last = EventData::JobRetrying(JobRetrying {
         cause,
         message,
         run_at,
     });
-    Decision {
+    AttemptDecision {
         events: vec![last],
         next: RunTransition::Requeue { cause, run_at },
         report: None,
@@ -160,7 +160,7 @@ fn retry(
 }
 
 /// Requests approvals. The job stays without a worker until they are answered.
-fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> Decision {
+fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> AttemptDecision {
     let patience = state.limits.approval_timeout_seconds;
     let until = state.now + Duration::from_secs(patience.into());
     let requested = calls.into_iter().map(|call| {
@@ -176,7 +176,7 @@ fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> Decision {
         reason: WaitReason::Approval,
         until,
     });
-    Decision {
+    AttemptDecision {
         events: requested.chain([waiting]).collect(),
         next: RunTransition::Wait,
         report: None,
@@ -188,7 +188,7 @@ fn model_outage(
     result: JobResult,
     message: String,
     retry_after: Option<Duration>,
-) -> Decision {
+) -> AttemptDecision {
     if state.model_outages + 1 >= MAX_MODEL_OUTAGES {
         return fail(state, result, JobErrorCode::ModelUnavailable.with(message));
     }
@@ -196,7 +196,7 @@ fn model_outage(
     retry(state, RetryCause::ModelOutage, message, pause)
 }
 
-fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -> Decision {
+fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -> AttemptDecision {
     let (decision, kind) = if let Some(cause) = outage(&error)
         && state.job.attempt < MAX_ATTEMPTS_IN_OUTAGES
     {
@@ -210,7 +210,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
         (decision, AttemptReportKind::Outage(message))
     } else if is_unreadable(&error) {
         let (last, next) = retry_or_fail(state.job, state.now, state.unreadable, result);
-        let decision = Decision {
+        let decision = AttemptDecision {
             events: vec![last],
             next,
             report: None,
@@ -225,7 +225,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
         let decision = retry(state, RetryCause::Failure, message, pause);
         (decision, AttemptReportKind::Internal)
     };
-    Decision {
+    AttemptDecision {
         report: Some(AttemptReport { error, kind }),
         ..decision
     }

@@ -12,7 +12,7 @@ use worker_tool::ToolContext;
 use worker_tool::mcp::Servers;
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
-use super::clock::Clock;
+use super::clock::AttemptClock;
 use super::outcome::AttemptOutcome;
 use super::prepare::{Prepared, prepare};
 use super::signals::AttemptSignals;
@@ -45,7 +45,7 @@ pub(super) struct LoopState {
 
 impl Execution<'_> {
     /// Prepares and loops. Returns the outcome, and the loop's state if the loop began.
-    pub(super) async fn run(&self, clock: &Clock) -> (AttemptOutcome, Option<LoopState>) {
+    pub(super) async fn run(&self, clock: &AttemptClock) -> (AttemptOutcome, Option<LoopState>) {
         let limit = Duration::from_secs(self.claimed.request.limits.timeout_seconds.into());
         let deadline = clock.begun_at + limit.saturating_sub(self.claimed.spent);
         // Boxed, as all below: what is done only once has no room while the loop waits for its model.

@@ -7,7 +7,7 @@ use shared::event::EventData;
 use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
 use worker_egress::Egress;
-use worker_model::Model;
+use worker_model::LanguageModel;
 use worker_tool::{EventSink, SKILL_FOLDER};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
@@ -30,7 +30,7 @@ pub(super) struct Prepared {
     pub(super) secrets: JobSecrets,
     /// The hosts that commands may reach; `None` for no host.
     pub(super) egress: Option<Arc<Egress>>,
-    pub(super) model: Box<dyn Model>,
+    pub(super) model: Box<dyn LanguageModel>,
     pub(super) tools: Toolbox,
     pub(super) system: String,
     pub(super) transcript: Transcript,

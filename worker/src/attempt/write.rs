@@ -4,15 +4,15 @@ use shared::db::log::RunTransition;
 use shared::telemetry::trace::Span;
 use worker_tool::EventSink;
 
-use super::decide::{AttemptReport, AttemptReportKind, AttemptState, Decision, decide};
+use super::decide::{AttemptDecision, AttemptReport, AttemptReportKind, AttemptState, decide};
 use super::outcome::AttemptOutcome;
 use super::partial_result::PartialResult;
 use crate::log::JobLog;
-use crate::telemetry::{Close, Meters};
+use crate::telemetry::{Close, WorkerMeters};
 
 /// Writes the last entries of the lease, and returns whether the job is over with them.
 pub(super) async fn write_outcome(
-    meters: &Meters,
+    meters: &WorkerMeters,
     span: &Span,
     log: JobLog,
     state: &AttemptState<'_>,
@@ -20,7 +20,7 @@ pub(super) async fn write_outcome(
     outcome: AttemptOutcome,
 ) -> bool {
     outcome.describe(span);
-    let Some(Decision {
+    let Some(AttemptDecision {
         events,
         next,
         report,

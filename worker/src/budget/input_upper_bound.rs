@@ -1,7 +1,7 @@
 //! The most tokens that a request can have.
 
 use crate::transcript::Measured;
-use worker_model::{Message, ModelRequest, Part, ToolSpec};
+use worker_model::{ModelMessage, ModelRequest, Part, ToolSpec};
 
 /// Tokens that a provider adds: marks of roles, explanations of tools.
 const FRAME_TOKENS: u64 = 1_024;
@@ -49,10 +49,10 @@ fn tool(spec: &ToolSpec) -> u64 {
     MARK_TOKENS + (spec.name.len() + spec.description.len() + schema.len()) as u64
 }
 
-fn message(message: &Message, window: Option<u32>) -> u64 {
+fn message(message: &ModelMessage, window: Option<u32>) -> u64 {
     let parts = match message {
-        Message::User(parts) => parts.iter().map(|it| part(it, window)).sum(),
-        Message::Assistant(reply) => {
+        ModelMessage::User(parts) => parts.iter().map(|it| part(it, window)).sum(),
+        ModelMessage::Assistant(reply) => {
             let content = serde_json::to_string(&reply.content);
             content.expect("blocks have string keys").len() as u64
         }
@@ -88,12 +88,12 @@ mod tests {
     use super::*;
     use worker_model::Media;
 
-    fn user(text: &str) -> Message {
-        Message::User(vec![Part::Text(text.to_owned())])
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(vec![Part::Text(text.to_owned())])
     }
 
-    fn reply(text: &str) -> Message {
-        Message::Assistant(AssistantMessage {
+    fn reply(text: &str) -> ModelMessage {
+        ModelMessage::Assistant(AssistantMessage {
             content: vec![Block::Text { text: text.into() }],
             stop_reason: StopReason::EndTurn,
             usage: Tokens::default(),
@@ -101,7 +101,7 @@ mod tests {
         })
     }
 
-    fn bound(messages: &[Message], known: KnownCounts) -> u64 {
+    fn bound(messages: &[ModelMessage], known: KnownCounts) -> u64 {
         let tools = [Arc::new(ToolSpec {
             name: "shell.exec".into(),
             description: "d".repeat(200),
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn files_are_bounded_by_what_they_may_take() {
         let file = |content_type: &str| {
-            [Message::User(vec![Part::Media(Media {
+            [ModelMessage::User(vec![Part::Media(Media {
                 name: "f".into(),
                 content_type: content_type.into(),
                 data: Bytes::from_static(b"tiny"),

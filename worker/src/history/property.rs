@@ -26,13 +26,13 @@ fn begun() -> Transcript {
 }
 
 /// A loop over replies that are given, with the log that it writes.
-struct Run {
+struct LoggedRun {
     transcript: Transcript,
     log: Vec<EventData>,
     replies: std::vec::IntoIter<AssistantMessage>,
 }
 
-impl Run {
+impl LoggedRun {
     fn new(replies: Vec<AssistantMessage>) -> Self {
         Self {
             transcript: begun(),
@@ -206,7 +206,7 @@ proptest! {
         replies in replies(),
         cuts in vec(any::<prop::sample::Index>(), 0..3),
     ) {
-        let mut run = Run::new(replies);
+        let mut run = LoggedRun::new(replies);
         run.go()?;
         for cut in cuts {
             let kept = cut.index(run.log.len() + 1);
@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn a_worker_that_takes_over_stands_where_the_lost_one_stood(replies in replies()) {
-        let mut run = Run::new(replies);
+        let mut run = LoggedRun::new(replies);
         run.go()?;
         let before = format!("{:?}", run.transcript.progress.usage);
         let (text, stop) = (run.transcript.progress.text.clone(), run.transcript.stop(MAX_ITERATIONS));

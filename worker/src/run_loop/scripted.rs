@@ -16,7 +16,7 @@ use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 use shared::telemetry::metrics::Metrics;
 use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
-use worker_model::{Model, ModelError, ModelEvent, ModelRequest, Part, ToolSpec};
+use worker_model::{LanguageModel, ModelError, ModelEvent, ModelRequest, Part, ToolSpec};
 use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 
@@ -24,7 +24,7 @@ use super::run_loop;
 use crate::budget::{Budget, BudgetTerms};
 use crate::loop_error::LoopError;
 use crate::ports::{LoopPorts, LoopTools, ReplyIndex, WorkspaceSaver};
-use crate::telemetry::Meters;
+use crate::telemetry::WorkerMeters;
 use crate::transcript::Transcript;
 
 /// One answer of the scripted model.
@@ -133,7 +133,7 @@ impl ScriptedLoop {
             context_window: self.context_window,
             drain: &self.tools.drain,
             span: &Span::default(),
-            meters: &Meters::new(&Metrics::default()),
+            meters: &WorkerMeters::new(&Metrics::default()),
         };
         run_loop(&mut ports, "Be brief.", transcript).await
     }
@@ -154,7 +154,7 @@ impl ScriptedLoop {
     }
 }
 
-impl Model for ScriptedModel {
+impl LanguageModel for ScriptedModel {
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,

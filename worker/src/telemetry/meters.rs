@@ -16,7 +16,7 @@ use shared::telemetry::metrics::{Durations, Labels, Metrics, long, short, sizes}
 use super::model_call::ModelMeters;
 
 /// The metrics of a worker.
-pub(crate) struct Meters {
+pub(crate) struct WorkerMeters {
     metrics: Metrics,
     claims: Histogram,
     claimed: Counter,
@@ -58,7 +58,7 @@ impl From<&RunTransition> for Close {
     }
 }
 
-impl Meters {
+impl WorkerMeters {
     /// Meters that show among the metrics.
     pub(crate) fn new(metrics: &Metrics) -> Self {
         Self {

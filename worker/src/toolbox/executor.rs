@@ -19,7 +19,7 @@ use worker_workspace::{HeadTailBuffer, Spill};
 use super::Toolbox;
 use super::approval::Permission;
 use crate::loop_error::LoopError;
-use crate::telemetry::{self, Meters};
+use crate::telemetry::{self, WorkerMeters};
 use crate::transcript::Transcript;
 
 /// Calls of one job that run at once, if they change nothing; the others wait.
@@ -33,7 +33,7 @@ pub(crate) struct ToolRunner<'a> {
     /// The end of the job's time.
     pub(crate) deadline: Instant,
     pub(crate) span: &'a Span,
-    pub(crate) meters: &'a Meters,
+    pub(crate) meters: &'a WorkerMeters,
 }
 
 /// The calls and outputs before a call.

@@ -4,7 +4,7 @@ use shared::id::JobId;
 
 use super::render::render_as_text;
 use super::{JobSegment, Transcript};
-use worker_model::{Message, Part};
+use worker_model::{ModelMessage, Part};
 
 /// The assumed tokens of a file in the prompt. The true number depends on the model.
 const MEDIA_TOKENS: u64 = 2_000;
@@ -34,7 +34,7 @@ impl Transcript {
     pub(crate) fn tokens(&self) -> u64 {
         let measured = self.messages.iter().enumerate().skip(self.measured_from);
         let last = measured.rev().find_map(|(at, message)| match message {
-            Message::Assistant(reply) if reply.usage.input_tokens > 0 => {
+            ModelMessage::Assistant(reply) if reply.usage.input_tokens > 0 => {
                 Some((at, reply.usage.input_tokens + reply.usage.output_tokens))
             }
             _ => None,
@@ -55,7 +55,7 @@ impl Transcript {
             if kept > keep_tokens && best.is_some() {
                 break;
             }
-            if matches!(message, Message::Assistant(_)) {
+            if matches!(message, ModelMessage::Assistant(_)) {
                 best = Some(at);
             }
         }
@@ -65,7 +65,7 @@ impl Transcript {
         let end = self.segments.get(number + 1);
         let end = end.map_or(self.messages.len(), |next| next.begins_at);
         let replies = self.messages[at..end].iter();
-        let replies = replies.filter(|message| matches!(message, Message::Assistant(_)));
+        let replies = replies.filter(|message| matches!(message, ModelMessage::Assistant(_)));
         Some(Cut {
             at,
             job: self.segments[number].job,
@@ -81,7 +81,7 @@ impl Transcript {
     }
 
     /// The messages before the cut.
-    pub(crate) fn before(&self, cut: Cut) -> &[Message] {
+    pub(crate) fn before(&self, cut: Cut) -> &[ModelMessage] {
         &self.messages[..cut.at]
     }
 
@@ -92,7 +92,7 @@ impl Transcript {
         let kept = self.messages.split_off(cut.at);
         let first = self.segments.first().map(|it| it.prompt.clone());
         let first = std::iter::once(part(summary)).chain(first.unwrap_or_default());
-        self.messages = vec![Message::User(first.collect())];
+        self.messages = vec![ModelMessage::User(first.collect())];
         self.messages.extend(kept);
         for segment in &mut self.segments {
             segment.begins_at = (segment.begins_at + 1).saturating_sub(cut.at);
@@ -111,8 +111,8 @@ impl Transcript {
     pub(crate) fn render_calls_as_text(&mut self) {
         let messages = self.messages.iter();
         let mut replies = messages.filter_map(|message| match message {
-            Message::Assistant(reply) => Some(reply),
-            Message::User(_) => None,
+            ModelMessage::Assistant(reply) => Some(reply),
+            ModelMessage::User(_) => None,
         });
         if replies.any(|reply| reply.tool_calls().next().is_some()) {
             self.load_summary(&render_as_text(&self.messages, MAX_RENDERED_BYTES));
@@ -125,7 +125,7 @@ impl Transcript {
             return;
         };
         let first = std::iter::once(part(summary)).chain(prompt.clone());
-        self.messages = vec![Message::User(first.collect())];
+        self.messages = vec![ModelMessage::User(first.collect())];
         self.segments = vec![JobSegment {
             job,
             prompt,
@@ -143,10 +143,10 @@ fn part(summary: &str) -> Part {
     Part::Text(format!("{ABOUT_SUMMARY}\n\n{summary}\n\n{AFTER_SUMMARY}"))
 }
 
-fn tokens(message: &Message) -> u64 {
+fn tokens(message: &ModelMessage) -> u64 {
     match message {
-        Message::User(parts) => parts.iter().map(tokens_of_part).sum(),
-        Message::Assistant(reply) => {
+        ModelMessage::User(parts) => parts.iter().map(tokens_of_part).sum(),
+        ModelMessage::Assistant(reply) => {
             let bytes = serde_json::to_string(&reply.content).map_or(0, |json| json.len());
             bytes as u64 / TOKEN_BYTES
         }

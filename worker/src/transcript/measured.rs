@@ -3,7 +3,7 @@
 use shared::model_name::ModelName;
 
 use super::Transcript;
-use worker_model::Message;
+use worker_model::ModelMessage;
 
 /// The token counts of a provider for the beginning of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Transcript {
         let from = self.measured_from.max(begins_at);
         let mut messages = self.messages.iter().enumerate().skip(from).rev();
         messages.find_map(|(at, message)| match message {
-            Message::Assistant(reply) if reply.model == model && reply.usage.is_counted() => {
+            ModelMessage::Assistant(reply) if reply.model == model && reply.usage.is_counted() => {
                 Some(Measured {
                     messages: at + 1,
                     input_tokens: reply.usage.input_tokens,

@@ -2,19 +2,19 @@
 
 use shared::message::Block;
 
-use worker_model::{Message, Part};
+use worker_model::{ModelMessage, Part};
 use worker_workspace::HeadTailBuffer;
 
 /// The most bytes of one tool result.
 const MAX_RESULT_BYTES: usize = 4_000;
 
 /// The messages as one text of about `max_bytes` at most: head and tail, if it is longer.
-pub(crate) fn render_as_text(messages: &[Message], max_bytes: usize) -> String {
+pub(crate) fn render_as_text(messages: &[ModelMessage], max_bytes: usize) -> String {
     let mut buffer = HeadTailBuffer::new(max_bytes);
     for message in messages {
         let lines: Vec<_> = match message {
-            Message::User(parts) => parts.iter().map(user).collect(),
-            Message::Assistant(reply) => reply.content.iter().filter_map(assistant).collect(),
+            ModelMessage::User(parts) => parts.iter().map(user).collect(),
+            ModelMessage::Assistant(reply) => reply.content.iter().filter_map(assistant).collect(),
         };
         for line in lines {
             buffer.push(line.as_bytes());

@@ -54,8 +54,8 @@ struct Screenshot {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Search {
+#[serde(rename = "Search", deny_unknown_fields)]
+struct DomSearchArguments {
     /// The page. Default: the last one.
     url: Option<String>,
     /// A CSS selector.
@@ -71,14 +71,14 @@ struct Search {
 #[serde(deny_unknown_fields)]
 struct Extract {
     /// What to extract.
-    what: Part,
+    what: ExtractPart,
     /// The page. Default: the last one.
     url: Option<String>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Part {
+#[serde(rename = "Part", rename_all = "snake_case")]
+enum ExtractPart {
     Text,
     Links,
     Tables,
@@ -138,7 +138,7 @@ impl Tool for BrowserTool {
         let schema = match self {
             Self::Open => schema_for!(Open),
             Self::Screenshot => schema_for!(Screenshot),
-            Self::Search => schema_for!(Search),
+            Self::Search => schema_for!(DomSearchArguments),
             Self::Extract => schema_for!(Extract),
         };
         ToolSpec {

@@ -68,14 +68,14 @@ pub(crate) async fn follow(
     let deadline = tokio::time::Instant::now() + limits.timeout;
     let (stdout, stderr) = running.take_output();
     let live = sinks.live;
-    let mut stdout = Reader::new(
+    let mut stdout = OutputReader::new(
         stdout,
         OutputStream::Stdout,
         limits,
         live.clone(),
         sinks.stdout,
     );
-    let mut stderr = Reader::new(stderr, OutputStream::Stderr, limits, live, sinks.stderr);
+    let mut stderr = OutputReader::new(stderr, OutputStream::Stderr, limits, live, sinks.stderr);
 
     let mut reading =
         Box::pin(async { tokio::try_join!(stdout.read_to_end(), stderr.read_to_end()).is_ok() });
@@ -114,9 +114,9 @@ pub(crate) async fn follow(
 }
 
 /// It printed more than a command may.
-struct TooMuch;
+struct TooMuchOutput;
 
-struct Reader {
+struct OutputReader {
     pipe: Receiver,
     stream: OutputStream,
     buffer: HeadTailBuffer,
@@ -128,7 +128,7 @@ struct Reader {
     is_spilling: bool,
 }
 
-impl Reader {
+impl OutputReader {
     fn new(
         pipe: Receiver,
         stream: OutputStream,
@@ -148,13 +148,13 @@ impl Reader {
         }
     }
 
-    async fn read_to_end(&mut self) -> Result<(), TooMuch> {
+    async fn read_to_end(&mut self) -> Result<(), TooMuchOutput> {
         let mut chunk = vec![0; CHUNK_BYTES];
         let mut total = 0;
         while let Ok(count @ 1..) = self.pipe.read(&mut chunk).await {
             total += count as u64;
             if total > MAX_OUTPUT_BYTES {
-                return Err(TooMuch);
+                return Err(TooMuchOutput);
             }
             self.keep(&chunk[..count]).await;
             let shown = count.min(self.live_bytes);

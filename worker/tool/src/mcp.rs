@@ -25,7 +25,7 @@ use shared::mcp::McpServer;
 use shared::schema::Schema;
 use tokio::time::timeout;
 
-use connection::Server;
+use connection::ConnectedServer;
 pub use tool::McpTool;
 use tool_import::Room;
 
@@ -38,7 +38,7 @@ const MAX_TROUBLE_BYTES: usize = 4000;
 
 /// The servers of an attempt. All of them go when this is dropped.
 pub struct Servers {
-    servers: Vec<Server>,
+    servers: Vec<ConnectedServer>,
 }
 
 impl Servers {
@@ -71,16 +71,16 @@ impl Servers {
 
     /// Closes the connections and ends the programs.
     pub async fn close(self) {
-        join_all(self.servers.into_iter().map(Server::close)).await;
+        join_all(self.servers.into_iter().map(ConnectedServer::close)).await;
     }
 }
 
 async fn start(
     declared: &McpServer,
     context: &ToolContext<'_>,
-) -> Result<(Server, Vec<rmcp::model::Tool>), JobError> {
+) -> Result<(ConnectedServer, Vec<rmcp::model::Tool>), JobError> {
     let name = &declared.name;
-    let starting = Server::start(declared, context);
+    let starting = ConnectedServer::start(declared, context);
     let trouble = match timeout(START_TIMEOUT, starting).await {
         Ok(Ok(started)) => return Ok(started),
         Ok(Err(trouble)) => trouble,

@@ -25,8 +25,8 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 pub(crate) struct SetOutput(pub OutputKind);
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct SetOutputArguments {
     /// The file, relative to the workspace.
     path: String,
 }
@@ -51,7 +51,7 @@ impl Tool for SetOutput {
         ToolSpec {
             name: name.into(),
             description,
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(SetOutputArguments).into(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Tool for SetOutput {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let Arguments { path } = call.arguments()?;
+            let SetOutputArguments { path } = call.arguments()?;
             match store(self.0, &call, &path).await? {
                 Ok(created) => {
                     let asset = &created.asset;
@@ -91,13 +91,13 @@ impl Tool for SetOutput {
 }
 
 /// Why a file is no output.
-enum Refusal {
+enum OutputRefusal {
     File(AssetRejection),
     /// With it, the job's outputs would be too large together.
     TotalTooLarge,
 }
 
-impl From<AssetRejection> for Refusal {
+impl From<AssetRejection> for OutputRefusal {
     fn from(reason: AssetRejection) -> Self {
         Self::File(reason)
     }
@@ -108,7 +108,7 @@ async fn store(
     kind: OutputKind,
     call: &Call<'_>,
     path: &str,
-) -> Result<Result<AssetCreated, Refusal>, ToolError> {
+) -> Result<Result<AssetCreated, OutputRefusal>, ToolError> {
     let (mut file, size) = match call.context.workspace.open_file(path) {
         Ok(opened) => opened,
         Err(error) => return Ok(Err(AssetRejection::from(error).into())),
@@ -117,7 +117,7 @@ async fn store(
         return Ok(Err(AssetRejection::TooLarge.into()));
     }
     if call.output_bytes + size > MAX_TOTAL_BYTES {
-        return Ok(Err(Refusal::TotalTooLarge));
+        return Ok(Err(OutputRefusal::TotalTooLarge));
     }
     let log = call.context.events;
     let path = log.redact(path);
@@ -158,7 +158,7 @@ async fn store(
     }))
 }
 
-impl Refusal {
+impl OutputRefusal {
     /// As the log has it.
     fn reason(&self) -> AssetRejection {
         match self {

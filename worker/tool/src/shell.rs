@@ -91,7 +91,7 @@ async fn follow(
     let context = call.context;
     let secrets = context.secrets.environment();
     let secrets = secrets.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut command = worker_sandbox::Command {
+    let mut command = worker_sandbox::SandboxCommand {
         script,
         environment: secrets.chain(parameters(context)).collect(),
         programs: context.has_programs.then_some(PROGRAMS_FOLDER),

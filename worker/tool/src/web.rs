@@ -16,7 +16,7 @@ use reqwest::{Method, Request, StatusCode, Url};
 use tokio::time::timeout;
 
 use crate::call::Call;
-use body::Body;
+use body::DecodedBody;
 use reach::Reach;
 
 /// The most of an answer that a tool of ours reads, unpacked.
@@ -40,7 +40,7 @@ pub(super) async fn get(call: &Call<'_>, url: Url, headers: HeaderMap) -> Result
     let asking = async {
         let response = reach.client.send(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let Body { bytes, is_cut } = Body::read(response, MAX_BYTES).await?;
+        let DecodedBody { bytes, is_cut } = DecodedBody::read(response, MAX_BYTES).await?;
         Ok(Got {
             status,
             headers,

@@ -20,7 +20,7 @@ pub struct Spill {
     workspace: Arc<Workspace>,
     path: String,
     cleaning: Option<Cleaning>,
-    state: State,
+    state: SpillState,
 }
 
 /// The file with the whole of an output.
@@ -32,7 +32,7 @@ pub struct Spilled {
     pub bytes: u64,
 }
 
-enum State {
+enum SpillState {
     Unused,
     Open { file: File, bytes: u64 },
     Failed,
@@ -56,7 +56,7 @@ impl Spill {
                 text: TextStream::default(),
                 tail: Tail::default(),
             }),
-            state: State::Unused,
+            state: SpillState::Unused,
         }
     }
 
@@ -86,7 +86,7 @@ impl Spill {
             let last = redactor.push(&mut tail, &text.finish());
             self.write((last + &redactor.finish(tail)).as_bytes()).await;
         }
-        let State::Open { mut file, bytes } = self.state else {
+        let SpillState::Open { mut file, bytes } = self.state else {
             return None;
         };
         if let Err(error) = file.flush().await {
@@ -103,13 +103,13 @@ impl Spill {
         if piece.is_empty() {
             return;
         }
-        if matches!(self.state, State::Unused) {
+        if matches!(self.state, SpillState::Unused) {
             self.state = match self.create() {
-                Ok(file) => State::Open { file, bytes: 0 },
+                Ok(file) => SpillState::Open { file, bytes: 0 },
                 Err(error) => self.failed(&error),
             };
         }
-        if let State::Open { file, bytes } = &mut self.state {
+        if let SpillState::Open { file, bytes } = &mut self.state {
             match file.write_all(piece).await {
                 Ok(()) => *bytes += piece.len() as u64,
                 Err(error) => self.state = self.failed(&error),
@@ -117,10 +117,10 @@ impl Spill {
         }
     }
 
-    fn failed(&self, error: &io::Error) -> State {
+    fn failed(&self, error: &io::Error) -> SpillState {
         // The disk is full, or the job has a file of its own where ours should be.
         tracing::debug!(%error, path = self.path, "an output cannot be kept whole");
-        State::Failed
+        SpillState::Failed
     }
 
     fn create(&self) -> io::Result<File> {

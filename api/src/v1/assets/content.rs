@@ -72,11 +72,11 @@ pub(crate) async fn get_asset_content(
     let fits = header(IF_RANGE).is_none_or(|tag| tag == etag);
     let range = header(RANGE)
         .filter(|_| fits)
-        .map_or(Range::None, |range| parse_range(range, size));
+        .map_or(ByteRange::None, |range| parse_range(range, size));
     let (status, slice) = match range {
-        Range::None => (StatusCode::OK, None),
-        Range::Slice(slice) => (StatusCode::PARTIAL_CONTENT, Some(slice)),
-        Range::BeyondEnd => return Err(ApiError::RangeNotSatisfiable { size }),
+        ByteRange::None => (StatusCode::OK, None),
+        ByteRange::Slice(slice) => (StatusCode::PARTIAL_CONTENT, Some(slice)),
+        ByteRange::BeyondEnd => return Err(ApiError::RangeNotSatisfiable { size }),
     };
     let mut response = HttpResponse::build(status);
     describe(&mut response, &asset, etag);
@@ -133,7 +133,7 @@ fn is_safe_inline(content_type: &str) -> bool {
     }
 }
 
-enum Range {
+enum ByteRange {
     /// No range, or one that we do not serve: the whole.
     None,
     Slice(BlobRange),
@@ -141,12 +141,12 @@ enum Range {
 }
 
 /// One range of bytes; several, or another unit, are answered with the whole (RFC 9110, section 14.2).
-fn parse_range(header: &str, size: u64) -> Range {
+fn parse_range(header: &str, size: u64) -> ByteRange {
     let Some((first, last)) = header
         .strip_prefix("bytes=")
         .and_then(|range| range.trim().split_once('-'))
     else {
-        return Range::None;
+        return ByteRange::None;
     };
     let number = |text: &str| text.trim().parse::<u64>();
     let slice = match (
@@ -160,12 +160,12 @@ fn parse_range(header: &str, size: u64) -> Range {
             first..last.saturating_add(1).min(size)
         }
         (true, _, false, Ok(suffix)) => size.saturating_sub(suffix)..size,
-        _ => return Range::None,
+        _ => return ByteRange::None,
     };
     if slice.start < slice.end {
-        Range::Slice(slice)
+        ByteRange::Slice(slice)
     } else {
-        Range::BeyondEnd
+        ByteRange::BeyondEnd
     }
 }
 
@@ -183,14 +183,14 @@ mod tests {
             ("bytes=8-99", Some((8, 10))),
         ];
         for (header, expected) in cases {
-            let Range::Slice(slice) = parse_range(header, 10) else {
+            let ByteRange::Slice(slice) = parse_range(header, 10) else {
                 panic!("{header}")
             };
             assert_eq!(Some((slice.start, slice.end)), expected, "{header}");
         }
         for header in ["bytes=10-", "bytes=-0", "bytes=12-20"] {
             assert!(
-                matches!(parse_range(header, 10), Range::BeyondEnd),
+                matches!(parse_range(header, 10), ByteRange::BeyondEnd),
                 "{header}"
             );
         }
@@ -202,7 +202,10 @@ mod tests {
             "bytes=-",
             "bytes=",
         ] {
-            assert!(matches!(parse_range(header, 10), Range::None), "{header}");
+            assert!(
+                matches!(parse_range(header, 10), ByteRange::None),
+                "{header}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, get};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use shared::db::job::Filter;
+use shared::db::job::JobFilter;
 use shared::db::{self, Pool};
 use shared::id::ConversationId;
 use shared::job::{Job, Status};
@@ -104,7 +104,7 @@ pub(crate) async fn list_jobs(
 }
 
 impl ListJobs {
-    fn filter(self, metadata: Vec<(String, String)>) -> Result<Filter, ApiError> {
+    fn filter(self, metadata: Vec<(String, String)>) -> Result<JobFilter, ApiError> {
         if metadata.len() > MAX_METADATA_FILTERS {
             let detail =
                 format!("the query may have at most {MAX_METADATA_FILTERS} `metadata.KEY`");
@@ -112,7 +112,7 @@ impl ListJobs {
         }
         let keys = metadata.into_iter();
         let metadata = keys.map(|(name, value)| (name[METADATA_PREFIX.len()..].to_owned(), value));
-        Ok(Filter {
+        Ok(JobFilter {
             statuses: parse_statuses(self.status.as_deref().unwrap_or_default())?,
             skill: self.skill,
             agent: self.agent,

@@ -13,7 +13,7 @@ use shared::id::{ConversationId, JobId};
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::{Catalog, is_name};
-use shared::submit_limit::{RateState, Refusal};
+use shared::submit_limit::{RateState, SubmitRefusal};
 
 pub(super) use self::idempotency::{Key, digest};
 use super::budget::check_budget;
@@ -64,11 +64,11 @@ impl BodyShape {
     }
 
     /// The error for more requests than the tenant may submit now.
-    fn refuse_limit(self, refusal: Refusal) -> ApiError {
+    fn refuse_limit(self, refusal: SubmitRefusal) -> ApiError {
         match refusal {
-            Refusal::TooFast(wait) => ApiError::SubmitRateExceeded { wait },
-            Refusal::TooMany(wait) => ApiError::QueueFull { wait },
-            Refusal::Never { most } => {
+            SubmitRefusal::TooFast(wait) => ApiError::SubmitRateExceeded { wait },
+            SubmitRefusal::TooMany(wait) => ApiError::QueueFull { wait },
+            SubmitRefusal::Never { most } => {
                 let pointer = match self {
                     Self::One => "",
                     Self::Batch => "/jobs",
@@ -224,7 +224,7 @@ enum StoreOutcome {
     /// The job to run again was deleted meanwhile.
     SourceGone,
     /// The tenant's limits do not allow so many.
-    Refused(Refusal),
+    Refused(SubmitRefusal),
     /// Another request used the key meanwhile.
     UsedKey,
 }

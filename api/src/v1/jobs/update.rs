@@ -5,7 +5,7 @@ use actix_web::web::{Data, Json as JsonResponse, Path};
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use shared::db::job::Change;
+use shared::db::job::JobChange;
 use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::job::{Job, Priority};
@@ -37,14 +37,14 @@ pub(crate) struct UpdateJob {
 }
 
 impl UpdateJob {
-    fn parse(self) -> Result<Change, Vec<FieldError>> {
+    fn parse(self) -> Result<JobChange, Vec<FieldError>> {
         let mut errors = Vec::new();
         let priority = number::check(self.priority, Priority::RANGE, "/priority", &mut errors);
         errors.extend(self.metadata.as_ref().and_then(check_metadata));
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Change {
+        Ok(JobChange {
             priority: priority.map(Priority),
             run_at: self.run_at,
             metadata: self.metadata,

@@ -9,10 +9,10 @@ use anyhow::Context;
 use futures_util::StreamExt;
 use shared::asset::AssetStore;
 use shared::db::asset::NewAsset;
-use shared::db::skill::{MAX_SKILLS, Put};
+use shared::db::skill::{MAX_SKILLS, SkillPut};
 use shared::db::{self, Pool};
 use shared::id::TenantId;
-use shared::skill::{FilesError, MAX_PACKED_BYTES, Refusal, Skill, Unreadable};
+use shared::skill::{FilesError, FilesRefusal, MAX_PACKED_BYTES, Skill, Unreadable};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
@@ -95,9 +95,9 @@ pub(crate) async fn upload_skill(
     db::asset::discard(&pool, &assets, &[files.id]).await?;
     let put = put?;
     let (mut answer, stored) = match put {
-        Put::Created(stored) => (HttpResponse::Created(), stored),
-        Put::Unchanged(stored) => (HttpResponse::Ok(), stored),
-        Put::TooMany => return Err(too_many()),
+        SkillPut::Created(stored) => (HttpResponse::Created(), stored),
+        SkillPut::Unchanged(stored) => (HttpResponse::Ok(), stored),
+        SkillPut::TooMany => return Err(too_many()),
     };
     // The version before it may have been nobody's but the name's.
     let name = Some((caller.tenant, &*stored.name));
@@ -114,7 +114,7 @@ async fn put(
     skill: &Skill,
     document: &str,
     digest: &str,
-) -> db::Result<Put> {
+) -> db::Result<SkillPut> {
     let mut transaction = pool.begin().await?;
     let put = db::skill::put(&mut transaction, tenant, skill, document, digest).await?;
     transaction.commit().await?;
@@ -149,7 +149,9 @@ async fn receive(form: &mut Form) -> Result<Bytes, ApiError> {
     }
     // Only now, when the end of the form has been read, too.
     if is_too_large {
-        return Err(refused(FilesError::of_all(Refusal::PackedTooLarge).into()));
+        return Err(refused(
+            FilesError::of_all(FilesRefusal::PackedTooLarge).into(),
+        ));
     }
     archive.ok_or_else(no_file)
 }

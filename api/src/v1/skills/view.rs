@@ -10,7 +10,7 @@ use shared::db::skill::StoredSkill;
 use shared::db::worker::Worker;
 use shared::sandbox::Isolation;
 use shared::secret::SecretNeed;
-use shared::skill::{Inputs, Network, Origin, Program, Skill};
+use shared::skill::{Inputs, Network, Program, Skill, SkillOrigin};
 use utoipa::ToSchema;
 
 /// A skill, and whether it can run here.
@@ -40,7 +40,7 @@ pub(crate) struct SkillView {
     /// How long its jobs may take unless they say otherwise, in seconds.
     timeout_seconds: u32,
     /// Where it comes from.
-    origin: Origin,
+    origin: SkillOrigin,
     /// Which version it is; null unless the tenant uploaded it.
     #[schema(required)]
     version: Option<i32>,
@@ -62,7 +62,7 @@ pub(crate) struct SkillView {
 
 impl SkillView {
     /// A skill of the service, which workers say themselves that they can run.
-    pub(super) fn of_service(skill: &Skill, origin: Origin, workers: &[Worker]) -> Self {
+    pub(super) fn of_service(skill: &Skill, origin: SkillOrigin, workers: &[Worker]) -> Self {
         let has_it = |worker: &Worker| worker.skills.contains(&skill.name);
         let missing = if workers.iter().any(has_it) {
             Vec::new()
@@ -80,7 +80,12 @@ impl SkillView {
         Self {
             version: Some(stored.version),
             created_at: Some(stored.created_at),
-            ..Self::new(skill, Origin::Uploaded, missing(skill, workers), workers)
+            ..Self::new(
+                skill,
+                SkillOrigin::Uploaded,
+                missing(skill, workers),
+                workers,
+            )
         }
     }
 
@@ -97,7 +102,7 @@ impl SkillView {
         }
     }
 
-    fn new(skill: &Skill, origin: Origin, missing: Vec<String>, workers: &[Worker]) -> Self {
+    fn new(skill: &Skill, origin: SkillOrigin, missing: Vec<String>, workers: &[Worker]) -> Self {
         Self {
             name: skill.name.clone(),
             title: skill.title.clone(),

@@ -3,7 +3,7 @@
 use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, patch};
 use serde::{Deserialize, Deserializer};
-use shared::db::tenant::{Change, Tenant};
+use shared::db::tenant::{Tenant, TenantChange};
 use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::whole::Whole;
@@ -38,7 +38,7 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Who
 }
 
 impl UpdateTenant {
-    fn parse(self) -> Result<Change, Vec<FieldError>> {
+    fn parse(self) -> Result<TenantChange, Vec<FieldError>> {
         let mut errors = Vec::new();
         let weight = number::check(self.weight, 1..=MOST_WEIGHT, "/weight", &mut errors);
         let max_running = self
@@ -47,7 +47,7 @@ impl UpdateTenant {
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Change {
+        Ok(TenantChange {
             weight,
             max_running,
         })

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::step::Step;
+use super::step::DemoStep;
 
 /// A job that completed.
-pub(super) struct Entry {
-    pub(super) step: &'static Step,
+pub(super) struct PageEntry {
+    pub(super) step: &'static DemoStep,
     /// What it said at the end.
     pub(super) text: String,
     pub(super) files: Vec<PathBuf>,
@@ -27,7 +27,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow-y: auto; font-siz
 ";
 
 /// Writes `index.html` beside the files, and says where.
-pub(super) fn write(folder: &Path, entries: &[Entry]) -> anyhow::Result<PathBuf> {
+pub(super) fn write(folder: &Path, entries: &[PageEntry]) -> anyhow::Result<PathBuf> {
     let path = folder.join("index.html");
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, render(entries)))
@@ -35,14 +35,14 @@ pub(super) fn write(folder: &Path, entries: &[Entry]) -> anyhow::Result<PathBuf>
     Ok(path)
 }
 
-fn render(entries: &[Entry]) -> String {
+fn render(entries: &[PageEntry]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Skillet demo</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>{STYLE}</style></head><body>\n\
          <h1>What the jobs made</h1>\n<p>{} jobs of Skillet, each with its commands in a sandbox of its own.</p>\n",
         entries.len()
     );
-    for Entry { step, text, files } in entries {
+    for PageEntry { step, text, files } in entries {
         let files: String = files.iter().map(|file| show(file)).collect();
         // Writing to a text does not fail.
         let _ = write!(
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn files_are_shown_by_their_kind_and_no_text_becomes_markup() {
-        let entry = Entry {
+        let entry = PageEntry {
             step: &FIRST[0],
             text: "a <b> & c".to_owned(),
             files: ["x/a.png", "x/b.mp4", "x/c.mp3", "x/d.pdf", "x/e \"1\".docx"]

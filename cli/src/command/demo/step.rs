@@ -1,7 +1,7 @@
 //! Jobs of the demo.
 
 /// A job of the demo: a skill and the commands that `script/bash` runs for it.
-pub(super) struct Step {
+pub(super) struct DemoStep {
     pub(super) skill: &'static str,
     pub(super) what: &'static str,
     pub(super) prompt: &'static str,
@@ -26,8 +26,8 @@ pub(super) const INPUTS: [(&str, &[u8]); 2] = [
 ];
 
 /// What runs on nearly every machine.
-pub(super) const FIRST: [Step; 3] = [
-    Step {
+pub(super) const FIRST: [DemoStep; 3] = [
+    DemoStep {
         skill: "shell",
         what: "Summing up two years of sales",
         prompt: include_str!("../../demo/shell.md"),
@@ -35,7 +35,7 @@ pub(super) const FIRST: [Step; 3] = [
         outputs: 0,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "image",
         what: "Drawing the sales as a chart",
         prompt: include_str!("../../demo/image.md"),
@@ -43,7 +43,7 @@ pub(super) const FIRST: [Step; 3] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "html",
         what: "Writing a report as a page",
         prompt: include_str!("../../demo/html.md"),
@@ -54,8 +54,8 @@ pub(super) const FIRST: [Step; 3] = [
 ];
 
 /// What needs more programs.
-pub(super) const ALL: [Step; 14] = [
-    Step {
+pub(super) const ALL: [DemoStep; 14] = [
+    DemoStep {
         skill: "sqlite",
         what: "Asking a database three questions",
         prompt: include_str!("../../demo/sqlite.md"),
@@ -63,7 +63,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "pdf",
         what: "Writing a report as PDF",
         prompt: include_str!("../../demo/pdf.md"),
@@ -71,7 +71,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "docx",
         what: "Writing a report for Word",
         prompt: include_str!("../../demo/docx.md"),
@@ -79,7 +79,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "spreadsheet",
         what: "Making a workbook with live formulas",
         prompt: include_str!("../../demo/spreadsheet.md"),
@@ -87,7 +87,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "pptx",
         what: "Making a deck with charts that can be edited",
         prompt: include_str!("../../demo/pptx.md"),
@@ -95,7 +95,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "document",
         what: "Turning notes into an office file and a book",
         prompt: include_str!("../../demo/document.md"),
@@ -103,7 +103,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 2,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "ffmpeg",
         what: "Making the sales audible",
         prompt: include_str!("../../demo/ffmpeg.md"),
@@ -111,7 +111,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "media",
         what: "Making a film with sound",
         prompt: include_str!("../../demo/media.md"),
@@ -119,7 +119,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 2,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "filesystem",
         what: "Bringing order into a folder",
         prompt: include_str!("../../demo/filesystem.md"),
@@ -127,7 +127,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "git",
         what: "Keeping the books in Git",
         prompt: include_str!("../../demo/git.md"),
@@ -135,7 +135,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 2,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "vectorstore",
         what: "Making the notes searchable",
         prompt: include_str!("../../demo/vectorstore.md"),
@@ -143,7 +143,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "ytdlp",
         what: "Downloading the film of a page",
         prompt: include_str!("../../demo/ytdlp.md"),
@@ -151,7 +151,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "browser",
         what: "Looking at a page that scripts draw",
         prompt: include_str!("../../demo/browser.md"),
@@ -159,7 +159,7 @@ pub(super) const ALL: [Step; 14] = [
         outputs: 1,
         uses_demo_api: false,
     },
-    Step {
+    DemoStep {
         skill: "httpapi",
         what: "Asking an API, and ordering rolls from it",
         prompt: include_str!("../../demo/httpapi.md"),

@@ -9,7 +9,7 @@ use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::{Catalog, Program, Skill};
 use worker::sandbox::{MemoryFloor, Mode};
 
-use crate::args::Sandbox as SandboxOptions;
+use crate::args::SandboxOptions;
 use crate::client::Client;
 use crate::postgres;
 use crate::service::ServiceFile;
@@ -49,7 +49,7 @@ pub(super) struct SkillStatus {
 
 /// A skill as the service shows it.
 #[derive(Deserialize)]
-struct SkillView {
+struct ServiceSkill {
     name: String,
     missing: Vec<String>,
     programs: BTreeMap<String, BTreeSet<String>>,
@@ -61,7 +61,7 @@ impl DoctorReport {
         let client = Client::new(&file.url, &file.api_key)?;
         let workers: Vec<Worker> =
             serde_json::from_value(client.list("/v1/workers", &[], None).await?.into())?;
-        let skills: Vec<SkillView> =
+        let skills: Vec<ServiceSkill> =
             serde_json::from_value(client.list("/v1/skills", &[], None).await?.into())?;
         let skills = skills.into_iter().map(|skill| SkillStatus {
             name: skill.name,

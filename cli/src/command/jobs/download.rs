@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::One;
+use super::JobArgument;
 use crate::client::Client;
 use crate::download::{Existing, save_outputs};
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::terminal::{print, say};
 
 #[derive(Args)]
-pub(crate) struct Download {
+pub(crate) struct DownloadOutputsOptions {
     #[command(flatten)]
-    one: One,
+    one: JobArgument,
     /// The directory for the files
     #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
     output_dir: PathBuf,
@@ -23,8 +23,8 @@ pub(crate) struct Download {
     force: bool,
 }
 
-impl Download {
-    pub(super) async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+impl DownloadOutputsOptions {
+    pub(super) async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<()> {
         let job = client.job(self.one.job).await?;
         let outputs = &job.result.outputs;
         if outputs.is_empty() {

@@ -15,7 +15,7 @@ use crate::output::{Cell, dollars, parse_instant, seconds, text_of};
 const DEFAULT_LIMIT: u32 = 20;
 
 #[derive(Args, Default)]
-pub(crate) struct List {
+pub(crate) struct ListJobsOptions {
     /// Only jobs with this status (repeatable)
     #[arg(long, value_delimiter = ',', value_parser = parse_status)]
     status: Vec<Status>,
@@ -45,7 +45,7 @@ pub(crate) struct List {
     limit: Option<u32>,
 }
 
-impl List {
+impl ListJobsOptions {
     pub(super) async fn fetch(&self, client: &Client) -> anyhow::Result<Vec<Value>> {
         let metadata: Vec<_> = self
             .metadata

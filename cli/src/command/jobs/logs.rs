@@ -4,17 +4,17 @@ use clap::Args;
 use shared::event::Event;
 use shared::id::JobId;
 
-use super::One;
+use super::JobArgument;
 use crate::client::Client;
 use crate::event_line::EventLines;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::terminal::{print, print_json};
 
 #[derive(Args)]
 pub(crate) struct Logs {
     #[command(flatten)]
-    one: One,
+    one: JobArgument,
     /// Print new lines until the job ends
     #[arg(short, long)]
     follow: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Prints the log on standard output: a line for each step, or with `--json` every event.
-    pub(super) async fn run(&self, client: &Client, output: Output) -> anyhow::Result<Exit> {
+    pub(super) async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         let id = self.one.job;
         // A job that does not exist is reported at once.
         client.job(id).await?;

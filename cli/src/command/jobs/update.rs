@@ -6,15 +6,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use shared::job::Job;
 
-use super::{One, show};
+use super::{JobArgument, show};
 use crate::args::parse_pair;
 use crate::client::Client;
-use crate::output::Output;
+use crate::output::OutputFormat;
 
 #[derive(Args)]
-pub(crate) struct Update {
+pub(crate) struct UpdateJobOptions {
     #[command(flatten)]
-    one: One,
+    one: JobArgument,
     /// The priority: jobs with a higher one start first
     #[arg(long, allow_negative_numbers = true)]
     priority: Option<i32>,
@@ -26,8 +26,8 @@ pub(crate) struct Update {
     metadata: Vec<(String, String)>,
 }
 
-impl Update {
-    pub(super) async fn run(&self, client: &Client, output: Output) -> anyhow::Result<()> {
+impl UpdateJobOptions {
+    pub(super) async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<()> {
         let mut body = Map::new();
         body.extend(self.priority.map(|it| ("priority".to_owned(), it.into())));
         body.extend(self.run_at.map(|it| ("run_at".to_owned(), json!(it))));

@@ -11,11 +11,11 @@ use shared::skill::{Files, MAX_PACKED_BYTES, Skill, Unreadable};
 use serde_json::json;
 
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::OutputFormat;
 use crate::terminal::print;
 
 /// `skillet skills check`
-pub(super) fn check(place: &Path, output: Output) -> anyhow::Result<Exit> {
+pub(super) fn check(place: &Path, output: OutputFormat) -> anyhow::Result<Exit> {
     let skill = match read(place)? {
         Ok(skill) => skill,
         Err(error) => {

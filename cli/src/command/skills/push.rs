@@ -6,11 +6,15 @@ use anyhow::bail;
 
 use super::check::{read, words};
 use crate::client::Client;
-use crate::output::{Output, text_of};
+use crate::output::{OutputFormat, text_of};
 use crate::terminal::{print, say};
 
 /// Uploads a skill that was checked here, and says what the workers lack for it.
-pub(super) async fn push(client: &Client, output: Output, folder: &Path) -> anyhow::Result<()> {
+pub(super) async fn push(
+    client: &Client,
+    output: OutputFormat,
+    folder: &Path,
+) -> anyhow::Result<()> {
     if !folder.is_dir() {
         bail!("{} is not a folder", folder.display());
     }

@@ -57,12 +57,12 @@ pub struct Earlier {
     /// Its position.
     pub place: i32,
     /// The request, if this release can read it.
-    pub asked: Result<Asked, UnreadableRow>,
+    pub asked: Result<EarlierRequest, UnreadableRow>,
 }
 
 /// The part of a request that later jobs of the conversation are told.
 #[derive(Deserialize)]
-pub struct Asked {
+pub struct EarlierRequest {
     /// The prompt.
     pub prompt: String,
     /// The files to start from.

@@ -24,7 +24,7 @@ pub async fn list_messages(
     limit: i64,
 ) -> sqlx::Result<Vec<(Position, Option<Message>)>> {
     let rows = sqlx::query_as!(
-        Row,
+        MessageRow,
         r#"select position as "position!", seq as "seq!", job_id as "job_id!", type as "kind!", at as "at!",
                data as "data!: Json<Box<RawValue>>"
            from (
@@ -49,16 +49,16 @@ pub async fn list_messages(
     )
     .fetch(db);
     // One at a time: a request may be large, and only its prompt is kept.
-    rows.map_ok(Row::read).try_collect().await
+    rows.map_ok(MessageRow::read).try_collect().await
 }
 
 /// The part of a request that is a message.
 #[derive(Deserialize)]
-struct Asked {
+struct AskedMessage {
     prompt: String,
 }
 
-struct Row {
+struct MessageRow {
     position: i32,
     seq: i64,
     job_id: Uuid,
@@ -67,7 +67,7 @@ struct Row {
     data: Json<Box<RawValue>>,
 }
 
-impl Row {
+impl MessageRow {
     fn read(self) -> (Position, Option<Message>) {
         let said = self.said();
         if let Err(error) = &said {
@@ -112,7 +112,7 @@ impl Row {
                 }
             }
             _ => {
-                let asked: Asked = serde_json::from_str(data)?;
+                let asked: AskedMessage = serde_json::from_str(data)?;
                 Said::User { text: asked.prompt }
             }
         })

@@ -12,7 +12,7 @@ use crate::id::{AssetId, JobId, TenantId};
 use crate::stored::read_or_else;
 
 /// A job that is about to be removed.
-pub struct Ended {
+pub struct EndedJob {
     /// Of which skill of the tenant's own it has a version, if any.
     pub own_skill: Option<String>,
 }
@@ -22,9 +22,9 @@ pub async fn lock_ended(
     db: &mut Connection,
     tenant: TenantId,
     id: JobId,
-) -> sqlx::Result<Option<Ended>> {
+) -> sqlx::Result<Option<EndedJob>> {
     sqlx::query_as!(
-        Ended,
+        EndedJob,
         "select case when skill_version is not null then skill end as own_skill
          from job
          where tenant_id = $1 and id = $2 and exists (select from job_end where job_id = job.id)
@@ -155,11 +155,11 @@ pub async fn list_old_inputs(
 /// The part of a request that names assets, as far as any release has written it.
 #[derive(Default, Deserialize)]
 struct Begins {
-    inputs: Vec<Input>,
+    inputs: Vec<RequestInput>,
 }
 
 #[derive(Deserialize)]
-struct Input {
+struct RequestInput {
     #[serde(default)]
     id: Option<AssetId>,
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{PgExecutor, query};
 
-use super::Row;
+use super::JobRow;
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, Outcome, Status};
 
@@ -17,7 +17,7 @@ const MAX_COUNTED: i64 = 10_000;
 
 /// Which jobs to list. An empty filter is all jobs.
 #[derive(Default)]
-pub struct Filter {
+pub struct JobFilter {
     /// In one of these states; any if empty.
     pub statuses: Vec<Status>,
     /// Of this skill.
@@ -36,7 +36,7 @@ pub struct Filter {
     pub metadata: Vec<(String, String)>,
 }
 
-impl Filter {
+impl JobFilter {
     fn statuses(&self) -> Option<Vec<String>> {
         let names = self
             .statuses
@@ -100,7 +100,7 @@ macro_rules! filtered {
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
-    filter: &Filter,
+    filter: &JobFilter,
     before: Option<JobId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Job>> {
@@ -133,7 +133,7 @@ pub async fn list(
 pub async fn count(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
-    filter: &Filter,
+    filter: &JobFilter,
 ) -> sqlx::Result<BTreeMap<String, i64>> {
     let rows = filtered!(
         query!(
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn text_that_reads_as_a_number_stands_for_both() {
-        let filter = Filter {
+        let filter = JobFilter {
             metadata: vec![
                 ("order".to_owned(), "4711".to_owned()),
                 ("name".to_owned(), "null".to_owned()),
             ],
-            ..Filter::default()
+            ..JobFilter::default()
         };
         let objects = |place| filter.metadata(place).unwrap_or_default();
         assert_eq!(objects(0), [r#"{"order":"4711"}"#, r#"{"order":4711}"#]);

@@ -9,7 +9,7 @@ use crate::job::{JobRequest, Priority};
 
 /// Changes of a queued job. A field that is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct JobChange {
     /// Its new priority.
     pub priority: Option<Priority>,
     /// Its earliest start from now on; at once if that is past.
@@ -25,7 +25,7 @@ pub async fn update_queued(
     tenant: TenantId,
     job: JobId,
     request: &JobRequest,
-    change: &Change,
+    change: &JobChange,
 ) -> sqlx::Result<bool> {
     let priority = change.priority.unwrap_or(request.priority);
     let moved = sqlx::query_scalar!(

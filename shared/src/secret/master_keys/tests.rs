@@ -46,7 +46,7 @@ fn a_row_opens_only_where_it_was_put() {
     assert_eq!(unknown, Some(OpenError::UnknownKey { key_id }));
     // Who renames the key in the row gets no further.
     let key_id = other_keys.current_id().to_owned();
-    let renamed = Sealed { key_id, ..sealed };
+    let renamed = SealedValue { key_id, ..sealed };
     assert_eq!(other_keys.open(tenant, &name, &renamed).err(), forged);
 }
 
@@ -61,7 +61,7 @@ fn a_single_bit_that_changed_is_noticed() {
     };
     let refuses = |ciphertext: Vec<u8>, nonce: Vec<u8>| {
         let key_id = sealed.key_id.clone();
-        let changed = Sealed {
+        let changed = SealedValue {
             ciphertext,
             nonce,
             key_id,

@@ -11,7 +11,7 @@ pub(super) struct Capped<R> {
 impl<R: Read> Read for Capped<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 && !buffer.is_empty() {
-            return Err(io::Error::other(TooMuch));
+            return Err(io::Error::other(CapExceeded));
         }
         let wanted = buffer.len().min(self.left);
         let count = self.inner.read(&mut buffer[..wanted])?;
@@ -23,4 +23,4 @@ impl<R: Read> Read for Capped<R> {
 /// The message of its error, which other libraries pass on.
 #[derive(Debug, thiserror::Error)]
 #[error("more than there may be")]
-pub(super) struct TooMuch;
+pub(super) struct CapExceeded;

@@ -7,21 +7,21 @@ use std::io::Read;
 use bytes::Bytes;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{FilePath, Files, FilesError, PathError, Refusal, SKILL_FILE, SkillFile};
+use super::{FilePath, Files, FilesError, FilesRefusal, PathError, SKILL_FILE, SkillFile};
 
 /// What an archive may name, folders and litter included.
 pub(super) const MAX_ENTRIES: usize = 2_000;
 
 /// What an entry of an archive or a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::skill) enum EntryKind {
+pub(in crate::skill) enum SkillEntryKind {
     File { is_executable: bool },
     Folder,
     Link,
     Special,
 }
 
-impl EntryKind {
+impl SkillEntryKind {
     /// What the mode of a file says, type and all.
     pub(super) fn of_mode(mode: u32) -> Self {
         match mode & 0o170_000 {
@@ -55,19 +55,19 @@ impl Collector {
     pub(in crate::skill) fn add(
         &mut self,
         raw: &[u8],
-        kind: EntryKind,
+        kind: SkillEntryKind,
         content: impl Read,
     ) -> Result<(), FilesError> {
         self.entries += 1;
         if self.entries > MAX_ENTRIES {
-            return Err(FilesError::of_all(Refusal::TooMany));
+            return Err(FilesError::of_all(FilesRefusal::TooMany));
         }
         let path = FilePath::parse(raw).map_err(|error| FilesError::of(raw, error))?;
         let is_executable = match kind {
-            EntryKind::Link => return Err(FilesError::of(raw, Refusal::Link)),
-            EntryKind::Special => return Err(FilesError::of(raw, Refusal::Special)),
-            EntryKind::Folder => None,
-            EntryKind::File { is_executable } => Some(is_executable),
+            SkillEntryKind::Link => return Err(FilesError::of(raw, FilesRefusal::Link)),
+            SkillEntryKind::Special => return Err(FilesError::of(raw, FilesRefusal::Special)),
+            SkillEntryKind::Folder => None,
+            SkillEntryKind::File { is_executable } => Some(is_executable),
         };
         // The folder itself, which is no file in any case.
         let Some(path) = path else {
@@ -84,7 +84,7 @@ impl Collector {
             return Ok(());
         };
         if self.files.len() == MAX_FILES {
-            return Err(FilesError::of_all(Refusal::TooMany));
+            return Err(FilesError::of_all(FilesRefusal::TooMany));
         }
         let content = self.read(&path, content)?;
         let file = SkillFile {
@@ -116,12 +116,12 @@ impl Collector {
                     self.spelled.insert(folded, spelled);
                 }
                 Some(other) if other.path != place => {
-                    return Err(error(Refusal::SameName(other.path.clone())));
+                    return Err(error(FilesRefusal::SameName(other.path.clone())));
                 }
                 Some(other) if other.is_folder != is_folder => {
-                    return Err(error(Refusal::FileAndFolder));
+                    return Err(error(FilesRefusal::FileAndFolder));
                 }
-                Some(_) if is_last && !is_folder => return Err(error(Refusal::Twice)),
+                Some(_) if is_last && !is_folder => return Err(error(FilesRefusal::Twice)),
                 Some(_) => {}
             }
         }
@@ -132,24 +132,23 @@ impl Collector {
     fn read(&mut self, path: &FilePath, content: impl Read) -> Result<Bytes, FilesError> {
         let error = |refusal| FilesError::of(path.as_str().as_bytes(), refusal);
         let (cap, refusal) = match path.as_str() {
-            SKILL_FILE => (MAX_SKILL_FILE_BYTES, Refusal::SkillFileTooLarge),
-            _ => (MAX_FILE_BYTES, Refusal::FileTooLarge),
+            SKILL_FILE => (MAX_SKILL_FILE_BYTES, FilesRefusal::SkillFileTooLarge),
+            _ => (MAX_FILE_BYTES, FilesRefusal::FileTooLarge),
         };
         let room = MAX_TOTAL_BYTES - self.bytes;
         let mut bytes = Vec::new();
         let limit = cap.min(room) as u64 + 1;
-        content
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|cause| match Refusal::from_io(&cause) {
+        content.take(limit).read_to_end(&mut bytes).map_err(
+            |cause| match FilesRefusal::from_io(&cause) {
                 Some(refusal) => FilesError::of_all(refusal),
-                None => error(Refusal::Broken(cause.to_string())),
-            })?;
+                None => error(FilesRefusal::Broken(cause.to_string())),
+            },
+        )?;
         if bytes.len() > cap {
             return Err(error(refusal));
         }
         if bytes.len() > room {
-            return Err(FilesError::of_all(Refusal::TooLarge));
+            return Err(FilesError::of_all(FilesRefusal::TooLarge));
         }
         self.bytes += bytes.len();
         Ok(bytes.into())

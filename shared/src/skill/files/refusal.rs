@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use super::PathError;
-use super::capped::TooMuch;
+use super::capped::CapExceeded;
 use super::limits::{
     MAX_FILE_BYTES, MAX_FILES, MAX_PACKED_BYTES, MAX_SKILL_FILE_BYTES, MAX_TOTAL_BYTES,
 };
@@ -17,12 +17,12 @@ pub struct FilesError {
     /// The file as it was named; none if it is about all of them.
     pub path: Option<String>,
     /// The problem.
-    pub refusal: Refusal,
+    pub refusal: FilesRefusal,
 }
 
 /// Why files cannot be a skill, in words that follow the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum FilesRefusal {
     /// Its name.
     #[error(transparent)]
     Path(#[from] PathError),
@@ -79,7 +79,7 @@ pub enum Refusal {
 
 impl FilesError {
     /// A problem with the file of that name, which may be any text.
-    pub(super) fn of(raw: &[u8], refusal: impl Into<Refusal>) -> Self {
+    pub(super) fn of(raw: &[u8], refusal: impl Into<FilesRefusal>) -> Self {
         let shown = String::from_utf8_lossy(raw);
         let plain = shown.chars().map(|char| match char {
             char if char.is_control() || crate::asset::is_invisible(char) => '\u{fffd}',
@@ -92,7 +92,7 @@ impl FilesError {
     }
 
     /// What is wrong with all of them.
-    pub fn of_all(refusal: Refusal) -> Self {
+    pub fn of_all(refusal: FilesRefusal) -> Self {
         Self {
             path: None,
             refusal,
@@ -109,12 +109,12 @@ impl fmt::Display for FilesError {
     }
 }
 
-impl Refusal {
+impl FilesRefusal {
     /// The refusal of a reader of ours, which other libraries have handed on.
     pub(super) fn from_io(error: &io::Error) -> Option<Self> {
         let mut cause: &(dyn std::error::Error + 'static) = error;
         loop {
-            if cause.is::<TooMuch>() {
+            if cause.is::<CapExceeded>() {
                 return Some(Self::TooLarge);
             }
             cause = match cause.downcast_ref::<io::Error>() {

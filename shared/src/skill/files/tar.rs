@@ -8,9 +8,9 @@ use flate2::write::GzEncoder;
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::capped::Capped;
-use super::collect::{Collector, EntryKind};
+use super::collect::{Collector, SkillEntryKind};
 use super::limits::MAX_TOTAL_BYTES;
-use super::{Files, FilesError, Refusal, SkillFile};
+use super::{Files, FilesError, FilesRefusal, SkillFile};
 
 /// What an archive may come to: the files, and what tar writes around each. A bomb ends here, whatever its
 /// headers say.
@@ -33,14 +33,14 @@ pub(super) fn unpack(archive: impl Read) -> Result<Files, FilesError> {
         let header = entry.header();
         let mode = header.mode().map_err(|error| broken(&error))?;
         let kind = match header.entry_type() {
-            EntryType::Regular => EntryKind::File {
+            EntryType::Regular => SkillEntryKind::File {
                 is_executable: mode & 0o111 != 0,
             },
-            EntryType::Directory => EntryKind::Folder,
-            EntryType::Link | EntryType::Symlink => EntryKind::Link,
+            EntryType::Directory => SkillEntryKind::Folder,
+            EntryType::Link | EntryType::Symlink => SkillEntryKind::Link,
             // What `git archive` writes about the whole.
             EntryType::XGlobalHeader => continue,
-            _ => EntryKind::Special,
+            _ => SkillEntryKind::Special,
         };
         let raw = entry.path_bytes().into_owned();
         collector.add(&raw, kind, entry)?;
@@ -49,8 +49,8 @@ pub(super) fn unpack(archive: impl Read) -> Result<Files, FilesError> {
 }
 
 fn broken(error: &std::io::Error) -> FilesError {
-    let refusal = Refusal::from_io(error);
-    FilesError::of_all(refusal.unwrap_or_else(|| Refusal::Broken(error.to_string())))
+    let refusal = FilesRefusal::from_io(error);
+    FilesError::of_all(refusal.unwrap_or_else(|| FilesRefusal::Broken(error.to_string())))
 }
 
 /// Packs files such that equal ones make equal bytes: plain headers in the order of the paths, and no times, no

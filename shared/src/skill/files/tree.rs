@@ -7,8 +7,8 @@ use std::path::Path;
 
 use include_dir::{Dir, DirEntry};
 
-use super::collect::{Collector, EntryKind};
-use super::{Files, FilesError, Refusal};
+use super::collect::{Collector, SkillEntryKind};
+use super::{Files, FilesError, FilesRefusal};
 
 impl Files {
     /// Reads all files of a folder. Blocks.
@@ -18,7 +18,10 @@ impl Files {
         while let Some(within) = folders.pop() {
             let error = |cause: io::Error| {
                 let named = if within.is_empty() { "." } else { &within };
-                FilesError::of(named.as_bytes(), Refusal::Unreadable(cause.to_string()))
+                FilesError::of(
+                    named.as_bytes(),
+                    FilesRefusal::Unreadable(cause.to_string()),
+                )
             };
             for entry in fs::read_dir(folder.join(&within)).map_err(error)? {
                 let name = entry.map_err(error)?.file_name();
@@ -26,7 +29,11 @@ impl Files {
                     Some(name) => join(&within, name),
                     // It is refused below, by its name.
                     None => {
-                        collector.add(name.as_encoded_bytes(), EntryKind::Folder, io::empty())?;
+                        collector.add(
+                            name.as_encoded_bytes(),
+                            SkillEntryKind::Folder,
+                            io::empty(),
+                        )?;
                         continue;
                     }
                 };
@@ -50,7 +57,7 @@ impl Files {
                     DirEntry::File(file) => {
                         let path = file.path().strip_prefix(folder.path());
                         let path = path.unwrap_or(file.path()).as_os_str();
-                        let kind = EntryKind::File {
+                        let kind = SkillEntryKind::File {
                             is_executable: file.contents().starts_with(b"#!"),
                         };
                         collector.add(path.as_encoded_bytes(), kind, file.contents())?;
@@ -64,12 +71,13 @@ impl Files {
 
 /// Takes an entry in; whether it is a folder to look into.
 fn read_entry(collector: &mut Collector, folder: &Path, raw: &str) -> Result<bool, FilesError> {
-    let error =
-        |cause: io::Error| FilesError::of(raw.as_bytes(), Refusal::Unreadable(cause.to_string()));
+    let error = |cause: io::Error| {
+        FilesError::of(raw.as_bytes(), FilesRefusal::Unreadable(cause.to_string()))
+    };
     let path = folder.join(raw);
     let found = fs::symlink_metadata(&path).map_err(error)?;
-    match EntryKind::of_mode(found.mode()) {
-        kind @ EntryKind::File { .. } => {
+    match SkillEntryKind::of_mode(found.mode()) {
+        kind @ SkillEntryKind::File { .. } => {
             let file = File::open(&path).map_err(error)?;
             collector.add(raw.as_bytes(), kind, file)?;
             Ok(false)
@@ -78,7 +86,7 @@ fn read_entry(collector: &mut Collector, folder: &Path, raw: &str) -> Result<boo
             collector.add(raw.as_bytes(), kind, io::empty())?;
             // Litter may be large, and is not looked at.
             let is_litter = raw.rsplit('/').next().is_some_and(super::path::is_litter);
-            Ok(kind == EntryKind::Folder && !is_litter)
+            Ok(kind == SkillEntryKind::Folder && !is_litter)
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Unpacking uploaded archives.
 
-use super::{Files, FilesError, MAX_PACKED_BYTES, Refusal, tar, zip};
+use super::{Files, FilesError, FilesRefusal, MAX_PACKED_BYTES, tar, zip};
 
 impl Files {
     /// Unpacks a ZIP archive or a tar.gz, in memory, and returns the name of the folder that holds everything if
     /// there is one. Blocks: whoever sent it decides how long, within the caps.
     pub fn unpack(packed: &[u8]) -> Result<(Option<String>, Self), FilesError> {
         if packed.len() > MAX_PACKED_BYTES {
-            return Err(FilesError::of_all(Refusal::PackedTooLarge));
+            return Err(FilesError::of_all(FilesRefusal::PackedTooLarge));
         }
         let files = match packed {
             [0x1f, 0x8b, ..] => tar::unpack_gzip(packed),
             [b'P', b'K', ..] => zip::unpack(packed),
-            _ => Err(FilesError::of_all(Refusal::NotAnArchive)),
+            _ => Err(FilesError::of_all(FilesRefusal::NotAnArchive)),
         }?;
         files.rooted()
     }
@@ -31,7 +31,7 @@ mod tests {
     fn what_is_no_archive_is_refused_as_such() {
         for bytes in [&b""[..], b"x", b"---\nname: a\n---\n"] {
             let error = Files::unpack(bytes).unwrap_err();
-            assert_eq!(error.refusal, Refusal::NotAnArchive);
+            assert_eq!(error.refusal, FilesRefusal::NotAnArchive);
         }
         for broken in [
             &b"\x1f\x8b"[..],
@@ -40,10 +40,10 @@ mod tests {
             b"PK",
         ] {
             let error = Files::unpack(broken).unwrap_err();
-            assert!(matches!(error.refusal, Refusal::Broken(_)), "{error}");
+            assert!(matches!(error.refusal, FilesRefusal::Broken(_)), "{error}");
         }
         let large = vec![0x1f; MAX_PACKED_BYTES + 1];
         let error = Files::unpack(&large).unwrap_err();
-        assert_eq!(error.refusal, Refusal::PackedTooLarge);
+        assert_eq!(error.refusal, FilesRefusal::PackedTooLarge);
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, Cursor};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::collect::{Collector, EntryKind, MAX_ENTRIES};
-use super::{Files, FilesError, Refusal};
+use super::collect::{Collector, MAX_ENTRIES, SkillEntryKind};
+use super::{Files, FilesError, FilesRefusal};
 
 /// How each entry of the central directory begins.
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
@@ -16,12 +16,12 @@ pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
     // The directory is read whole before anything can be counted. Archives in the archive have entries, too.
     let entries = packed.windows(ENTRY.len()).filter(|it| *it == ENTRY);
     if entries.take(4 * MAX_ENTRIES + 1).count() > 4 * MAX_ENTRIES {
-        return Err(FilesError::of_all(Refusal::TooMany));
+        return Err(FilesError::of_all(FilesRefusal::TooMany));
     }
     let mut archive = ZipArchive::new(Cursor::new(packed)).map_err(|error| broken(&error))?;
     if archive.has_duplicate_names() {
         let words = "two entries have the same name".to_owned();
-        return Err(FilesError::of_all(Refusal::Broken(words)));
+        return Err(FilesError::of_all(FilesRefusal::Broken(words)));
     }
     let mut collector = Collector::default();
     for place in 0..archive.len() {
@@ -30,16 +30,16 @@ pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
             .map_err(|error| broken(&error))?;
         let raw = entry.name_raw().to_vec();
         let kind = match entry.unix_mode() {
-            _ if entry.is_dir() => EntryKind::Folder,
-            Some(mode) => EntryKind::of_mode(mode),
-            None => EntryKind::File {
+            _ if entry.is_dir() => SkillEntryKind::Folder,
+            Some(mode) => SkillEntryKind::of_mode(mode),
+            None => SkillEntryKind::File {
                 is_executable: false,
             },
         };
         if entry.encrypted() {
-            return Err(FilesError::of(&raw, Refusal::Encrypted));
+            return Err(FilesError::of(&raw, FilesRefusal::Encrypted));
         }
-        if matches!(kind, EntryKind::File { .. }) {
+        if matches!(kind, SkillEntryKind::File { .. }) {
             let file = archive.by_index(place);
             let file = file.map_err(|error| in_entry(&raw, &error))?;
             collector.add(&raw, kind, file)?;
@@ -55,9 +55,9 @@ pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
 }
 
 fn broken(error: &ZipError) -> FilesError {
-    FilesError::of_all(Refusal::Broken(error.to_string()))
+    FilesError::of_all(FilesRefusal::Broken(error.to_string()))
 }
 
 fn in_entry(raw: &[u8], error: &ZipError) -> FilesError {
-    FilesError::of(raw, Refusal::Broken(error.to_string()))
+    FilesError::of(raw, FilesRefusal::Broken(error.to_string()))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use cli::postgres::{Postgres, Settings};
+use cli::postgres::{Postgres, PostgresSettings};
 use rustix::process::{Pid, Signal, kill_process};
 use shared::db;
 use shared::db::Pool;
@@ -175,7 +175,7 @@ async fn start_postgres(home: &Path) -> anyhow::Result<Postgres> {
     let directory = home.join("postgres");
     let starting = move || {
         // A commit survives that the server is killed, and the machine will not be.
-        let settings = Settings { durable: false };
+        let settings = PostgresSettings { durable: false };
         let progress = |line: &str| eprintln!("{line}");
         Postgres::start(&directory, &std::env::temp_dir(), settings, &progress)
     };

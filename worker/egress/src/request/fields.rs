@@ -5,7 +5,7 @@ use std::str;
 use httparse::Header;
 use shared::host::HostName;
 
-use super::Body;
+use super::BodyFraming;
 use super::ProxyRequestError::{self, Malformed};
 
 /// What concerns the connection to us and not the one to the host.
@@ -23,7 +23,7 @@ const ESSENTIAL: [&str; 3] = ["content-length", "host", "transfer-encoding"];
 /// The headers of a request, as far as they matter here.
 pub(super) struct Fields<'a> {
     host: Option<&'a str>,
-    pub(super) body: Body,
+    pub(super) body: BodyFraming,
     /// Those for the host.
     kept: Vec<&'a Header<'a>>,
 }
@@ -90,18 +90,18 @@ fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, ProxyRequestError> {
 }
 
 /// How the body ends, if there is but one answer to that.
-fn body(headers: &[Header<'_>], version: u8) -> Result<Body, ProxyRequestError> {
+fn body(headers: &[Header<'_>], version: u8) -> Result<BodyFraming, ProxyRequestError> {
     let length = only(headers, "content-length")?;
     let coding = only(headers, "transfer-encoding")?;
     match (length, coding) {
-        (None, None) => Ok(Body::Sized(0)),
+        (None, None) => Ok(BodyFraming::Sized(0)),
         (Some(length), None) if length.bytes().all(|byte| byte.is_ascii_digit()) => length
             .parse()
-            .map(Body::Sized)
+            .map(BodyFraming::Sized)
             .map_err(|_| Malformed("its Content-Length is not a number")),
         (Some(_), None) => Err(Malformed("its Content-Length is not a number")),
         (None, Some(coding)) if version == 1 && coding.eq_ignore_ascii_case("chunked") => {
-            Ok(Body::Chunked)
+            Ok(BodyFraming::Chunked)
         }
         (None, Some(_)) => Err(Malformed("its Transfer-Encoding is not chunked")),
         (Some(_), Some(_)) => Err(Malformed(

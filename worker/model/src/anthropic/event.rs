@@ -6,8 +6,8 @@ use shared::message::Tokens;
 
 /// One event. The documentation says to ignore unknown ones.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Event {
+#[serde(rename = "Event", tag = "type", rename_all = "snake_case")]
+pub(super) enum AnthropicEvent {
     MessageStart {
         message: MessageStart,
     },
@@ -17,7 +17,7 @@ pub(super) enum Event {
     },
     ContentBlockDelta {
         index: u64,
-        delta: Delta,
+        delta: AnthropicDelta,
     },
     MessageDelta {
         delta: MessageDelta,
@@ -73,8 +73,8 @@ pub(super) enum Start {
 
 /// A piece of a block.
 #[derive(Deserialize)]
-#[serde(tag = "type")]
-pub(super) enum Delta {
+#[serde(rename = "Delta", tag = "type")]
+pub(super) enum AnthropicDelta {
     #[serde(rename = "text_delta")]
     Text { text: String },
     #[serde(rename = "thinking_delta")]

@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::message::{AssistantMessage, Block, StopReason, ToolCall};
 
-use super::event::{AnthropicUsage, Delta, Event, Start};
+use super::event::{AnthropicDelta, AnthropicEvent, AnthropicUsage, Start};
 use crate::call_id::CallIds;
 use crate::name::ToolNames;
 use crate::reply::{Fold, shown};
-use crate::{Message, ModelError, ModelEvent, arguments, failure, surrogate};
+use crate::{ModelError, ModelEvent, ModelMessage, arguments, failure, surrogate};
 
 /// A reply in the making.
 pub(super) struct AnthropicReply {
@@ -18,13 +18,13 @@ pub(super) struct AnthropicReply {
     name: String,
     ids: CallIds,
     /// By the index that the provider gave, in the order of arrival.
-    drafts: Vec<(u64, Draft)>,
+    drafts: Vec<(u64, AnthropicDraft)>,
     stop_reason: Option<String>,
     usage: AnthropicUsage,
 }
 
 /// A block in the making.
-enum Draft {
+enum AnthropicDraft {
     Text(String),
     Thinking {
         text: String,
@@ -43,7 +43,7 @@ enum Draft {
 
 impl AnthropicReply {
     /// An empty reply of the model called `name` to `messages`.
-    pub(super) fn new(names: ToolNames, name: String, messages: &[Message]) -> Self {
+    pub(super) fn new(names: ToolNames, name: String, messages: &[ModelMessage]) -> Self {
         Self {
             names,
             name,
@@ -56,20 +56,23 @@ impl AnthropicReply {
 
     fn start(&mut self, index: u64, block: Value) -> Result<Option<ModelEvent>, ModelError> {
         let (draft, event) = match Start::deserialize(&block).map_err(unreadable)? {
-            Start::Text { text } => (Draft::Text(text.clone()), shown(ModelEvent::Text, text)),
+            Start::Text { text } => (
+                AnthropicDraft::Text(text.clone()),
+                shown(ModelEvent::Text, text),
+            ),
             Start::Thinking {
                 thinking,
                 signature,
             } => (
-                Draft::Thinking {
+                AnthropicDraft::Thinking {
                     text: thinking.clone(),
                     signature,
                 },
                 shown(ModelEvent::Reasoning, thinking),
             ),
-            Start::RedactedThinking => (Draft::Redacted(block), None),
+            Start::RedactedThinking => (AnthropicDraft::Redacted(block), None),
             Start::ToolUse { id, name, input } => (
-                Draft::ToolUse {
+                AnthropicDraft::ToolUse {
                     id,
                     name,
                     input,
@@ -77,13 +80,17 @@ impl AnthropicReply {
                 },
                 None,
             ),
-            Start::Other => (Draft::Unknown, None),
+            Start::Other => (AnthropicDraft::Unknown, None),
         };
         self.drafts.push((index, draft));
         Ok(event)
     }
 
-    fn grow(&mut self, index: u64, delta: Delta) -> Result<Option<ModelEvent>, ModelError> {
+    fn grow(
+        &mut self,
+        index: u64,
+        delta: AnthropicDelta,
+    ) -> Result<Option<ModelEvent>, ModelError> {
         let draft = self.drafts.iter_mut().rev().find(|(at, _)| *at == index);
         let Some((_, draft)) = draft else {
             return Err(ModelError::Protocol(format!(
@@ -91,23 +98,32 @@ impl AnthropicReply {
             )));
         };
         match (draft, delta) {
-            (Draft::Text(text), Delta::Text { text: more }) => {
+            (AnthropicDraft::Text(text), AnthropicDelta::Text { text: more }) => {
                 text.push_str(&more);
                 Ok(shown(ModelEvent::Text, more))
             }
-            (Draft::Thinking { text, .. }, Delta::Thinking { thinking: more }) => {
+            (
+                AnthropicDraft::Thinking { text, .. },
+                AnthropicDelta::Thinking { thinking: more },
+            ) => {
                 text.push_str(&more);
                 Ok(shown(ModelEvent::Reasoning, more))
             }
-            (Draft::Thinking { signature, .. }, Delta::Signature { signature: more }) => {
+            (
+                AnthropicDraft::Thinking { signature, .. },
+                AnthropicDelta::Signature { signature: more },
+            ) => {
                 signature.push_str(&more);
                 Ok(None)
             }
-            (Draft::ToolUse { json, .. }, Delta::InputJson { partial_json: more }) => {
+            (
+                AnthropicDraft::ToolUse { json, .. },
+                AnthropicDelta::InputJson { partial_json: more },
+            ) => {
                 json.push_str(&more);
                 Ok(None)
             }
-            (Draft::Unknown, _) | (_, Delta::Other) => Ok(None),
+            (AnthropicDraft::Unknown, _) | (_, AnthropicDelta::Other) => Ok(None),
             _ => Err(ModelError::Protocol(format!(
                 "a delta of another kind for block {index}"
             ))),
@@ -136,14 +152,14 @@ impl AnthropicReply {
     /// The finished block. Only the last of a reply can have been cut.
     fn block(
         &mut self,
-        draft: Draft,
+        draft: AnthropicDraft,
         position: usize,
         is_last: bool,
         is_cut: bool,
     ) -> Option<Block> {
         match draft {
-            Draft::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
-            Draft::Thinking { text, signature } => {
+            AnthropicDraft::Text(text) => (!text.is_empty()).then_some(Block::Text { text }),
+            AnthropicDraft::Thinking { text, signature } => {
                 let mut form = json!({ "type": "thinking", "thinking": text });
                 if !signature.is_empty() {
                     form["signature"] = signature.into();
@@ -153,11 +169,11 @@ impl AnthropicReply {
                 let provider = is_whole.then_some(form);
                 Some(Block::Reasoning { text, provider })
             }
-            Draft::Redacted(block) => Some(Block::Reasoning {
+            AnthropicDraft::Redacted(block) => Some(Block::Reasoning {
                 text: String::new(),
                 provider: Some(block),
             }),
-            Draft::ToolUse {
+            AnthropicDraft::ToolUse {
                 id,
                 name,
                 input,
@@ -174,7 +190,7 @@ impl AnthropicReply {
                     malformed,
                 }))
             }
-            Draft::Unknown => None,
+            AnthropicDraft::Unknown => None,
         }
     }
 }
@@ -182,23 +198,23 @@ impl AnthropicReply {
 impl Fold for AnthropicReply {
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError> {
         let event = match surrogate::parse(data).map_err(unreadable)? {
-            Event::MessageStart { message } => {
+            AnthropicEvent::MessageStart { message } => {
                 self.usage.update(message.usage);
                 None
             }
-            Event::ContentBlockStart {
+            AnthropicEvent::ContentBlockStart {
                 index,
                 content_block,
             } => self.start(index, content_block)?,
-            Event::ContentBlockDelta { index, delta } => self.grow(index, delta)?,
-            Event::MessageDelta { delta, usage } => {
+            AnthropicEvent::ContentBlockDelta { index, delta } => self.grow(index, delta)?,
+            AnthropicEvent::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 self.usage.update(usage);
                 None
             }
-            Event::MessageStop => Some(ModelEvent::Completed(self.complete())),
-            Event::Error { error } => return Err(failure::of_event(&error)),
-            Event::Other => None,
+            AnthropicEvent::MessageStop => Some(ModelEvent::Completed(self.complete())),
+            AnthropicEvent::Error { error } => return Err(failure::of_event(&error)),
+            AnthropicEvent::Other => None,
         };
         out.extend(event);
         Ok(())

@@ -6,7 +6,7 @@ use shared::message::{AssistantMessage, Block};
 use crate::call_id::WireIds;
 use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
-use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
+use crate::{Media, ModelMessage, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
 /// The number of user messages at the end that carry a cache marker: the last writes the cache, the one before
 /// finds what the call before has written. With those of the tools and of the system prompt, which
@@ -43,13 +43,13 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     })
 }
 
-fn messages(messages: &[Message], to: &RenderContext<'_>) -> Vec<Value> {
+fn messages(messages: &[ModelMessage], to: &RenderContext<'_>) -> Vec<Value> {
     let ids = WireIds::of(messages, to.name);
     let mut rendered: Vec<Value> = Vec::new();
     for message in messages {
         let (role, content) = match message {
-            Message::User(parts) => ("user", user(parts, &ids, to.takes)),
-            Message::Assistant(message) => ("assistant", assistant(message, &ids, to)),
+            ModelMessage::User(parts) => ("user", user(parts, &ids, to.takes)),
+            ModelMessage::Assistant(message) => ("assistant", assistant(message, &ids, to)),
         };
         // The API refuses a message without content; the neighbours of a missing one become one.
         match rendered.last_mut() {

@@ -7,7 +7,7 @@ use shared::provider::ProviderKind;
 use super::*;
 use crate::fake_server::{FakeAnswer, FakeServer};
 use crate::wire_rules::client;
-use crate::{Message, Part, retry};
+use crate::{ModelMessage, Part, retry};
 
 const START: &str = r#"{"type":"message_start","message":{"usage":{"input_tokens":1}}}"#;
 const BLOCK: &str =
@@ -32,7 +32,7 @@ fn model(base_url: &str) -> Anthropic {
 
 /// Asks and tells what came: deltas, then the text of the completed message or the error.
 async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<String, ModelError>) {
-    let messages = [Message::User(vec![Part::Text("hi".into())])];
+    let messages = [ModelMessage::User(vec![Part::Text("hi".into())])];
     let request = ModelRequest {
         system: "",
         tools: &[],

@@ -11,11 +11,11 @@ use crate::name::ToolNames;
 /// The calls of one reply in order.
 #[derive(Default)]
 pub(super) struct Calls {
-    drafts: Vec<Draft>,
+    drafts: Vec<CallDraft>,
 }
 
 #[derive(Default)]
-struct Draft {
+struct CallDraft {
     index: Option<u64>,
     id: String,
     name: String,
@@ -41,9 +41,9 @@ impl Calls {
         };
         let position = self.position(delta.index, &id, &name, &arguments);
         let position = position.unwrap_or_else(|| {
-            self.drafts.push(Draft {
+            self.drafts.push(CallDraft {
                 index: delta.index,
-                ..Draft::default()
+                ..CallDraft::default()
             });
             self.drafts.len() - 1
         });
@@ -101,7 +101,7 @@ impl Calls {
     }
 }
 
-impl Draft {
+impl CallDraft {
     /// Whether a named piece with the same index begins another call all the same: some servers
     /// number every whole call 0.
     fn is_followed_by(&self, id: &str, name: &str, arguments: &str) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::provider::{CapField, MediaKind, Provider};
 
 use crate::media::AcceptedMedia;
-use crate::{Message, ModelError};
+use crate::{ModelError, ModelMessage};
 
 /// The files that the format has parts for.
 const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
@@ -54,7 +54,7 @@ impl Dialect {
 
     /// The dialect that a refusal asks for, if it names a parameter or a file. Each answer changes what
     /// can be changed only once, so asking until there is no other ends.
-    pub(super) fn corrected(self, error: &ModelError, messages: &[Message]) -> Option<Self> {
+    pub(super) fn corrected(self, error: &ModelError, messages: &[ModelMessage]) -> Option<Self> {
         if let ModelError::Refused {
             status: 400 | 422,
             message,

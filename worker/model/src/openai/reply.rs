@@ -12,7 +12,7 @@ use super::thought::Thought;
 use crate::call_id::CallIds;
 use crate::name::ToolNames;
 use crate::reply::Fold;
-use crate::{Message, ModelError, ModelEvent, failure, surrogate};
+use crate::{ModelError, ModelEvent, ModelMessage, failure, surrogate};
 
 /// A reply in the making.
 pub(super) struct ChatReply {
@@ -20,7 +20,7 @@ pub(super) struct ChatReply {
     name: String,
     ids: CallIds,
     /// In the order of arrival.
-    drafts: Vec<Draft>,
+    drafts: Vec<OpenAiDraft>,
     calls: Calls,
     thought: Thought,
     refused: bool,
@@ -29,7 +29,7 @@ pub(super) struct ChatReply {
 }
 
 /// A block in the making.
-enum Draft {
+enum OpenAiDraft {
     Text(String),
     Reasoning(String),
     /// The next of the calls.
@@ -38,7 +38,7 @@ enum Draft {
 
 impl ChatReply {
     /// An empty reply of the model called `name` to `messages`.
-    pub(super) fn new(names: ToolNames, name: String, messages: &[Message]) -> Self {
+    pub(super) fn new(names: ToolNames, name: String, messages: &[ModelMessage]) -> Self {
         Self {
             names,
             name,
@@ -102,8 +102,8 @@ impl ChatReply {
             return;
         }
         match self.drafts.last_mut() {
-            Some(Draft::Text(text)) => text.push_str(&more),
-            _ => self.drafts.push(Draft::Text(more.clone())),
+            Some(OpenAiDraft::Text(text)) => text.push_str(&more),
+            _ => self.drafts.push(OpenAiDraft::Text(more.clone())),
         }
         out.push_back(ModelEvent::Text(more));
     }
@@ -113,8 +113,8 @@ impl ChatReply {
             return;
         }
         match self.drafts.last_mut() {
-            Some(Draft::Reasoning(text)) => text.push_str(&more),
-            _ => self.drafts.push(Draft::Reasoning(more.clone())),
+            Some(OpenAiDraft::Reasoning(text)) => text.push_str(&more),
+            _ => self.drafts.push(OpenAiDraft::Reasoning(more.clone())),
         }
         out.push_back(ModelEvent::Reasoning(more));
     }
@@ -123,7 +123,7 @@ impl ChatReply {
         let before = self.calls.len();
         self.calls.take(delta);
         if self.calls.len() > before {
-            self.drafts.push(Draft::Call);
+            self.drafts.push(OpenAiDraft::Call);
         }
     }
 
@@ -143,7 +143,7 @@ impl ChatReply {
     fn blocks(&mut self, calls: Vec<(ToolCall, Option<Value>)>) -> Vec<Block> {
         let drafts = std::mem::take(&mut self.drafts);
         let thoughts = drafts.iter().filter_map(|draft| match draft {
-            Draft::Reasoning(text) => Some(text.as_str()),
+            OpenAiDraft::Reasoning(text) => Some(text.as_str()),
             _ => None,
         });
         let extras = calls
@@ -161,12 +161,12 @@ impl ChatReply {
         }
         let mut calls = calls.into_iter();
         blocks.extend(drafts.into_iter().filter_map(|draft| match draft {
-            Draft::Text(text) => Some(Block::Text { text }),
-            Draft::Reasoning(text) => Some(Block::Reasoning {
+            OpenAiDraft::Text(text) => Some(Block::Text { text }),
+            OpenAiDraft::Reasoning(text) => Some(Block::Reasoning {
                 text,
                 provider: provider.take(),
             }),
-            Draft::Call => calls.next().map(|(call, _)| Block::ToolCall(call)),
+            OpenAiDraft::Call => calls.next().map(|(call, _)| Block::ToolCall(call)),
         }));
         blocks
     }

@@ -8,7 +8,7 @@ use super::thought;
 use crate::call_id::WireIds;
 use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
-use crate::{Media, Message, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
+use crate::{Media, ModelMessage, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
 /// Renders the body of the request.
 pub(super) fn render(
@@ -40,8 +40,8 @@ fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect
     let mut parts = Vec::new();
     for message in request.messages {
         match message {
-            Message::User(more) => parts.extend(more),
-            Message::Assistant(message) => {
+            ModelMessage::User(more) => parts.extend(more),
+            ModelMessage::Assistant(message) => {
                 if let Some(reply) = assistant(message, &ids, to, dialect) {
                     rendered.extend(our_side(&std::mem::take(&mut parts), &ids, to.takes));
                     rendered.push(reply);

@@ -10,7 +10,7 @@ use shared::provider::ProviderKind;
 use super::*;
 use crate::fake_server::{FakeAnswer, FakeServer};
 use crate::wire_rules::client;
-use crate::{Message, Part};
+use crate::{ModelMessage, Part};
 
 const HELLO: &str = r#"{"choices":[{"index":0,"delta":{"content":"Hello"}}]}"#;
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
@@ -21,7 +21,7 @@ fn model(base_url: &str, key: Option<&str>) -> OpenAi {
 }
 
 async fn ask(model: &OpenAi) -> Result<AssistantMessage, ModelError> {
-    let messages = [Message::User(vec![Part::Text("hi".into())])];
+    let messages = [ModelMessage::User(vec![Part::Text("hi".into())])];
     let request = ModelRequest {
         system: "",
         tools: &[],

@@ -16,7 +16,7 @@ struct Scripted {
     asked_at: Mutex<Vec<Instant>>,
 }
 
-impl Model for Scripted {
+impl LanguageModel for Scripted {
     fn stream<'a>(&'a self, _: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         self.asked_at.lock().unwrap().push(Instant::now());
         stream::iter(self.replies.lock().unwrap().pop_front().unwrap()).boxed()

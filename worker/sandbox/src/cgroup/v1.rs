@@ -4,17 +4,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{COMMAND, Directories, SPARE_PROCESSES};
+use super::{COMMAND, CgroupDirectories, SPARE_PROCESSES};
 use crate::spec::SandboxLimits;
 
 /// The worker's own cgroups, if it may make others in them.
-pub(super) fn take() -> io::Result<Directories> {
+pub(super) fn take() -> io::Result<CgroupDirectories> {
     let cgroups = fs::read_to_string("/proc/self/cgroup")?;
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let find = |controller| {
         own(&cgroups, &mounts, controller).ok_or(io::Error::from(io::ErrorKind::Unsupported))
     };
-    let directories = Directories {
+    let directories = CgroupDirectories {
         memory: find("memory")?,
         pids: find("pids")?,
     };
@@ -27,7 +27,7 @@ pub(super) fn take() -> io::Result<Directories> {
     tried.map(|()| directories)
 }
 
-fn try_limits(trial: &Directories) -> io::Result<()> {
+fn try_limits(trial: &CgroupDirectories) -> io::Result<()> {
     for directory in trial.all() {
         fs::create_dir(directory)?;
     }
@@ -35,7 +35,7 @@ fn try_limits(trial: &Directories) -> io::Result<()> {
 }
 
 /// Has the kernel keep a sandbox's limits. Swap counts, where the kernel counts it.
-pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Result<()> {
+pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> io::Result<()> {
     let bytes = limits.memory_bytes.to_string();
     fs::write(directories.memory.join("memory.limit_in_bytes"), &bytes)?;
     let with_swap = directories.memory.join("memory.memsw.limit_in_bytes");

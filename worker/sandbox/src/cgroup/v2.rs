@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::{Directories, SPARE_PROCESSES, processes};
+use super::{CgroupDirectories, SPARE_PROCESSES, processes};
 use crate::spec::SandboxLimits;
 
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -25,12 +25,12 @@ const MOVES: u32 = 10;
 const CPU_MAX: &str = "200000 100000";
 
 /// Takes the worker's own cgroup over, if it may.
-pub(super) fn take() -> io::Result<Directories> {
+pub(super) fn take() -> io::Result<CgroupDirectories> {
     let own = fs::read_to_string("/proc/self/cgroup")?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
     let own = Path::new(MOUNT).join(own.ok_or(io::ErrorKind::Unsupported)?);
     let root = take_at(&own)?;
-    Ok(Directories {
+    Ok(CgroupDirectories {
         memory: root.clone(),
         pids: root,
     })
@@ -55,7 +55,7 @@ fn take_at(own: &Path) -> io::Result<PathBuf> {
 }
 
 /// Has the kernel keep a sandbox's limits.
-pub(super) fn limit(directories: &Directories, limits: &SandboxLimits) -> io::Result<()> {
+pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> io::Result<()> {
     let set = |file: &str, value: &str| fs::write(directories.memory.join(file), value);
     set("memory.max", &limits.memory_bytes.to_string())?;
     set("memory.oom.group", "1")?;

@@ -17,7 +17,7 @@ use shared::sandbox::Isolation;
 
 use super::{at, handle, landlock, read_json, user_processes};
 use crate::channel;
-use crate::spec::{DiskCount, Order, Setup, SetupFailed, SetupStep};
+use crate::spec::{CommandOrder, DiskCount, Setup, SetupFailed, SetupStep};
 
 /// Threads that a worker may start while a command runs. So many more a command can have before it is seen.
 const WORKER_THREADS: u64 = 64;
@@ -28,7 +28,7 @@ pub(super) struct Ordered {
     stdout: OwnedFd,
     stderr: OwnedFd,
     stdin: Option<OwnedFd>,
-    order: Order,
+    order: CommandOrder,
 }
 
 impl Ordered {
@@ -97,7 +97,7 @@ fn shell(arguments: &[CString], environment: &[CString]) -> Result<Infallible, S
     Err(at(SetupStep::Exec)(failed))
 }
 
-fn variables(order: &Order) -> Result<Vec<CString>, SetupFailed> {
+fn variables(order: &CommandOrder) -> Result<Vec<CString>, SetupFailed> {
     let pairs = order.environment.iter();
     pairs
         .map(|(name, value)| CString::new(format!("{name}={value}")))

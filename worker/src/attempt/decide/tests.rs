@@ -42,12 +42,12 @@ fn state(job: &Job) -> AttemptState<'_> {
     }
 }
 
-fn decided(outcome: AttemptOutcome, state: &AttemptState<'_>) -> Decision {
+fn decided(outcome: AttemptOutcome, state: &AttemptState<'_>) -> AttemptDecision {
     decide(outcome, state, PartialResult::default()).unwrap()
 }
 
 /// The types of the events, joined by spaces.
-fn kinds(decision: &Decision) -> String {
+fn kinds(decision: &AttemptDecision) -> String {
     let kinds = decision
         .events
         .iter()
@@ -56,14 +56,14 @@ fn kinds(decision: &Decision) -> String {
 }
 
 /// The pause before the next attempt, in seconds; `None` if the job does not go on by itself.
-fn pause(decision: &Decision) -> Option<i64> {
+fn pause(decision: &AttemptDecision) -> Option<i64> {
     match decision.next {
         RunTransition::Requeue { run_at, .. } => Some(run_at.timestamp()),
         _ => None,
     }
 }
 
-fn is_failed(decision: &Decision, code: JobErrorCode) -> bool {
+fn is_failed(decision: &AttemptDecision, code: JobErrorCode) -> bool {
     matches!(
         decision.events.last(),
         Some(EventData::JobFailed(job)) if job.result.error.as_ref().is_some_and(|it| it.code == code)

@@ -34,8 +34,8 @@ fn says(text: &str) -> Vec<Part> {
 fn shown(transcript: &Transcript) -> Vec<String> {
     let first = |text: &str| text.split_whitespace().next().unwrap_or("").to_owned();
     let messages = transcript.messages().iter().map(|message| match message {
-        Message::Assistant(reply) => first(&reply.text()),
-        Message::User(parts) => {
+        ModelMessage::Assistant(reply) => first(&reply.text()),
+        ModelMessage::User(parts) => {
             let parts = parts.iter().map(|part| match part {
                 Part::Text(text) => first(text.trim_start_matches(ABOUT_SUMMARY)),
                 Part::ToolResult(result) => format!("={}", result.call_id),

@@ -24,8 +24,8 @@ const DEFAULT_PATH: &str = "memory.db";
 pub(crate) struct SqlQuery;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct SqliteArguments {
     /// One or more statements. The rows of the last that gives any are the result.
     sql: String,
     /// The database file, relative to the workspace. Default: the one that the job names.
@@ -42,7 +42,7 @@ impl Tool for SqlQuery {
                  load_extension, dot-commands and functions that reach other files are refused. It stops at the first \
                  error."
                     .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(SqliteArguments).into(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Tool for SqlQuery {
 /// Asks, and changes something only if the job may: whether it may is decided as the file is opened, and no SQL
 /// can say otherwise.
 async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
-    let Arguments { sql, path } = call.arguments()?;
+    let SqliteArguments { sql, path } = call.arguments()?;
     let parameters = &call.context.parameters;
     let path = path.unwrap_or_else(|| {
         let named = parameters.get("db_path").and_then(Value::as_str);

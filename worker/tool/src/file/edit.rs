@@ -22,8 +22,8 @@ const MAX_PLACES: usize = 10;
 pub(crate) struct FileEdit;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct EditArguments {
     /// The file, relative to the workspace.
     path: String,
     /// The text to replace, exactly as it is in the file, spaces and line ends included.
@@ -43,20 +43,20 @@ impl Tool for FileEdit {
                           no patterns, no escapes. If the text is not there, or is there more than once without \
                           replace_all, nothing changes and the error says what to do."
                 .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(EditArguments).into(),
         }
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = call.arguments()?;
+            let arguments: EditArguments = call.arguments()?;
             let workspace = call.context.workspace.clone();
             blocking(move || edit(&workspace, &arguments)).await?
         })
     }
 }
 
-fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Done, ToolError> {
+fn edit(workspace: &Workspace, arguments: &EditArguments) -> Result<Done, ToolError> {
     let path = &arguments.path;
     let text = read(workspace, path)?;
     let (edited, places) = replace(&text, arguments).map_err(ToolError::Reply)?;
@@ -102,8 +102,8 @@ fn read(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
 }
 
 /// The new text, and the places in the old one that changed.
-fn replace(text: &str, arguments: &Arguments) -> Result<(String, Vec<usize>), String> {
-    let Arguments {
+fn replace(text: &str, arguments: &EditArguments) -> Result<(String, Vec<usize>), String> {
+    let EditArguments {
         path,
         old_string: old,
         new_string: new,
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn replaced(text: &str, old: &str, new: &str, replace_all: bool) -> Result<String, String> {
-        let arguments = Arguments {
+        let arguments = EditArguments {
             path: "a.txt".to_owned(),
             old_string: old.to_owned(),
             new_string: new.to_owned(),

@@ -22,8 +22,8 @@ const MAX_PATTERN_BYTES: usize = 1000;
 pub(crate) struct FileList;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct ListArguments {
     /// The directory, relative to the workspace. Default: the workspace itself.
     path: Option<String>,
     /// A glob for paths below that directory: `*` and `?` stay within a name, `**` spans directories, and there
@@ -40,7 +40,7 @@ impl Tool for FileList {
                           directories end in /, links show where they lead and are not followed. At most 1000 paths, \
                           and then how many were left out."
                 .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(ListArguments).into(),
         }
     }
 
@@ -50,12 +50,12 @@ impl Tool for FileList {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let Arguments { path, pattern } = call.arguments()?;
+            let ListArguments { path, pattern } = call.arguments()?;
             let path = path.unwrap_or_else(|| ".".to_owned());
             let matcher = pattern.as_deref().map(compile).transpose()?;
             let workspace = call.context.workspace.clone();
             let listed = blocking(move || {
-                let found = Listing::of(&workspace, &path, matcher.as_ref());
+                let found = FileListing::of(&workspace, &path, matcher.as_ref());
                 let found = found.map_err(|error| explain(&path, "listed", &error))?;
                 Ok(found.tell(pattern.as_deref()))
             });
@@ -78,14 +78,14 @@ fn compile(pattern: &str) -> Result<GlobMatcher, ToolError> {
 
 /// What was found, before it is sorted.
 #[derive(Default)]
-struct Listing {
+struct FileListing {
     lines: Vec<String>,
     seen: usize,
     /// Whether there was more than is looked at.
     is_cut: bool,
 }
 
-impl Listing {
+impl FileListing {
     fn of(
         workspace: &Workspace,
         path: &str,
@@ -203,7 +203,7 @@ mod tests {
         symlink("/etc", at("out")).unwrap();
         symlink(".", at("src/round")).unwrap();
         let matcher = pattern.map(|pattern| compile(pattern).unwrap());
-        match Listing::of(&workspace, path, matcher.as_ref()) {
+        match FileListing::of(&workspace, path, matcher.as_ref()) {
             Ok(listing) => listing.tell(pattern).text.replace('\n', " | "),
             Err(error) => explain(path, "listed", &error).to_string(),
         }

@@ -19,8 +19,8 @@ const ABOUT_BYTES: usize = 400;
 pub(crate) struct FileRead;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct ReadArguments {
     /// The file, relative to the workspace.
     path: String,
     /// The first line to read; lines are counted from 0. Default: 0.
@@ -39,7 +39,7 @@ impl Tool for FileRead {
                           a last line in brackets says so, and with which offset to go on. A file that is no text is \
                           refused with its media type and size."
                 .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(ReadArguments).into(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Tool for FileRead {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = call.arguments()?;
+            let arguments: ReadArguments = call.arguments()?;
             let workspace = call.context.workspace.clone();
             let wanted = Wanted {
                 offset: arguments.offset.unwrap_or(0),

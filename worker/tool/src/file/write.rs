@@ -14,8 +14,8 @@ use worker_workspace::Replaced;
 pub(crate) struct FileWrite;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct WriteArguments {
     /// The file, relative to the workspace.
     path: String,
     /// The whole content.
@@ -30,13 +30,13 @@ impl Tool for FileWrite {
                           Directories that are missing are made. The result says how many bytes it has. It is for \
                           new files and for those that change all over."
                 .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(WriteArguments).into(),
         }
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let Arguments { path, content } = call.arguments()?;
+            let WriteArguments { path, content } = call.arguments()?;
             let workspace = call.context.workspace.clone();
             let written = blocking(move || {
                 let replaced = workspace

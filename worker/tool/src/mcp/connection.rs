@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::exit_report;
-use super::program::Program;
+use super::program::McpProgram;
 use super::response_only_transport::ResponseOnlyTransport;
 use super::service::{self, Unreached};
 use super::tool_import::MAX_LISTED;
@@ -29,14 +29,14 @@ const MAX_PAGES: usize = 16;
 const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server that runs, or that is there to be asked. Of a program nothing is left when this is dropped.
-pub(super) struct Server {
-    pub(super) connection: Arc<Connection>,
+pub(super) struct ConnectedServer {
+    pub(super) connection: Arc<McpConnection>,
     service: RunningService<RoleClient, ClientConfig>,
-    _program: Option<Program>,
+    _program: Option<McpProgram>,
 }
 
 /// The connection to a server, for calls.
-pub(super) struct Connection {
+pub(super) struct McpConnection {
     server: String,
     peer: Peer<RoleClient>,
     exit_report: Option<watch::Receiver<Option<String>>>,
@@ -50,7 +50,7 @@ pub(super) struct McpCallError {
     pub(super) timed_out: bool,
 }
 
-impl Server {
+impl ConnectedServer {
     /// Starts a server and asks which tools it has. An error is for people.
     pub(super) async fn start(
         declared: &McpServer,
@@ -81,7 +81,7 @@ impl Server {
     ) -> Result<Self, Unopened> {
         let (service, program) = match &declared.access {
             McpAccess::Program { command, env } => {
-                let started = Program::start(command, env, context).await;
+                let started = McpProgram::start(command, env, context).await;
                 let (program, pipes) = started.map_err(Unopened::Failed)?;
                 let exit_report = program.exit_report.clone();
                 let service = shake_hands(pipes, lifecycle, Some(exit_report)).await?;
@@ -92,7 +92,7 @@ impl Server {
                 (shake_hands(opened, lifecycle, None).await?, None)
             }
         };
-        let connection = Connection {
+        let connection = McpConnection {
             server: declared.name.clone(),
             peer: service.peer().clone(),
             exit_report: program.as_ref().map(|program| program.exit_report.clone()),
@@ -132,7 +132,7 @@ impl Server {
     }
 }
 
-impl Connection {
+impl McpConnection {
     /// Calls a tool. One that takes longer than the limit is cancelled.
     pub(super) async fn call(
         &self,

@@ -19,7 +19,7 @@ use worker_sandbox::RunningCommand;
 use worker_workspace::Redactor;
 
 /// A program that runs. It dies when this is dropped.
-pub(super) struct Program {
+pub(super) struct McpProgram {
     /// How it ended, once it has.
     pub(super) exit_report: watch::Receiver<Option<String>>,
     _supervising: AbortOnDropHandle<()>,
@@ -28,7 +28,7 @@ pub(super) struct Program {
 /// The way to a program: its standard input and output.
 pub(super) type Pipes = AsyncRwTransport<RoleClient, LimitedReader<Receiver>, Sender>;
 
-impl Program {
+impl McpProgram {
     /// Starts it. It runs for as long as the attempt may, so it takes no place among the commands: those of its own
     /// job would wait for it to end. An error is for people.
     pub(super) async fn start(
@@ -42,7 +42,7 @@ impl Program {
             let value = value.map_err(|error| format!("its variable {name}: {error}"))?;
             environment.push((name.clone(), value));
         }
-        let mut command = worker_sandbox::Command {
+        let mut command = worker_sandbox::SandboxCommand {
             script: &script(command),
             environment,
             programs: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use shared::schema::Schema;
 
-use super::connection::{Connection, McpCallError};
+use super::connection::{McpCallError, McpConnection};
 use super::result;
 use super::tool_import::ToolImport;
 use crate::call::{Call, Done, Tool, ToolError};
@@ -18,14 +18,14 @@ pub struct McpTool {
     name: String,
     spec: ToolSpec,
     timeout: Duration,
-    connection: Arc<Connection>,
+    connection: Arc<McpConnection>,
 }
 
 impl McpTool {
     /// The tool, and the schema of its arguments.
     pub(super) fn new(
         import: ToolImport,
-        connection: Arc<Connection>,
+        connection: Arc<McpConnection>,
         timeout: Duration,
     ) -> (Self, Schema) {
         let tool = Self {

@@ -16,8 +16,8 @@ use worker_model::ToolSpec;
 pub(crate) struct ShellExec;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct ExecArguments {
     /// The command, run by bash.
     command: String,
     /// The directory to run it in, relative to the workspace, which is also the default.
@@ -35,7 +35,7 @@ impl Tool for ShellExec {
                 "Runs a command with bash in a directory of the workspace. The limit of its time is {} s. {ABOUT}",
                 TIMEOUT.as_secs()
             ),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(ExecArguments).into(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Tool for ShellExec {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let Arguments {
+            let ExecArguments {
                 command,
                 cwd,
                 timeout,

@@ -15,8 +15,8 @@ use worker_model::ToolSpec;
 pub(crate) struct ExecuteBash;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct ExecuteBashArguments {
     /// The command, run by bash in the workspace.
     command: String,
 }
@@ -29,7 +29,7 @@ impl Tool for ExecuteBash {
                 "Runs a command with bash in the workspace, for at most {} s. {ABOUT}",
                 TIMEOUT.as_secs()
             ),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(ExecuteBashArguments).into(),
         }
     }
 
@@ -39,7 +39,7 @@ impl Tool for ExecuteBash {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let Arguments { command } = call.arguments()?;
+            let ExecuteBashArguments { command } = call.arguments()?;
             super::run(&command, call.timeout, &call).await
         })
     }

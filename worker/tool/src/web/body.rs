@@ -12,7 +12,7 @@ use worker_egress::net::explain;
 const PIECE_BYTES: usize = 1024;
 
 /// What a server sent, decoded, as far as it is kept.
-pub(super) struct Body {
+pub(super) struct DecodedBody {
     pub(super) bytes: Vec<u8>,
     /// Whether there was more.
     pub(super) is_cut: bool,
@@ -24,7 +24,7 @@ enum Decoder {
     Gzip(MultiGzDecoder<Vec<u8>>),
 }
 
-impl Body {
+impl DecodedBody {
     /// Reads until the end or until there are `max` bytes, decoded ones. An error is for the model.
     pub(super) async fn read(mut response: Response, max: usize) -> Result<Self, String> {
         let host = response.url().host_str().unwrap_or_default().to_owned();

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use shared::tool::ToolName;
 use tokio::time::timeout;
 
-use super::body::Body;
+use super::body::DecodedBody;
 use super::html;
 use super::reach::Reach;
-use super::text::{Kind, decode, kind_of};
+use super::text::{ContentKind, decode, kind_of};
 use crate::call::{Call, Done, Tool, ToolError, blocking};
 use worker_model::ToolSpec;
 
@@ -29,8 +29,8 @@ const MAX_BYTES: usize = 5 * 1024 * 1024;
 pub(crate) struct WebFetch;
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct FetchArguments {
     /// The page, with http:// or https://.
     url: String,
     /// Seconds to wait for all of it, at most 30. Default: 15.
@@ -47,7 +47,7 @@ impl Tool for WebFetch {
                           Redirects are followed. Other content than text is refused with its type and size, and so are \
                           private addresses. At most 5 MiB are read."
                 .to_owned(),
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(FetchArguments).into(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Tool for WebFetch {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = call.arguments()?;
+            let arguments: FetchArguments = call.arguments()?;
             let limit = arguments.timeout.map_or(TIMEOUT, Duration::from_secs);
             let limit = limit.min(call.timeout);
             let reach = Reach::of(call.context);
@@ -88,7 +88,7 @@ async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
     let status = response.status();
     let content_type = header(&response, &CONTENT_TYPE).unwrap_or_default();
     let announced = response.content_length();
-    let is_refused = !content_type.is_empty() && kind_of(&content_type, &[]) == Kind::Binary;
+    let is_refused = !content_type.is_empty() && kind_of(&content_type, &[]) == ContentKind::Binary;
     if is_refused {
         let size = announced.map_or("of unknown size".to_owned(), |bytes| {
             format!("{bytes} bytes")
@@ -97,7 +97,7 @@ async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
             "{url} is no text but {content_type}, {size} (status {status})"
         ));
     }
-    let body = Body::read(response, MAX_BYTES).await?;
+    let body = DecodedBody::read(response, MAX_BYTES).await?;
     Ok(Box::new(move || {
         tell(&url, status.as_u16(), &content_type, &body).map_err(ToolError::Reply)
     }))
@@ -139,15 +139,15 @@ fn header(response: &Response, name: &reqwest::header::HeaderName) -> Option<Str
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn tell(url: &Url, status: u16, content_type: &str, body: &Body) -> Result<Done, String> {
+fn tell(url: &Url, status: u16, content_type: &str, body: &DecodedBody) -> Result<Done, String> {
     let size = body.bytes.len();
     let (title, text) = match kind_of(content_type, &body.bytes) {
-        Kind::Page => {
+        ContentKind::Page => {
             let page = html::read(&decode(content_type, &body.bytes), url);
             (page.title, page.text)
         }
-        Kind::Text => (None, decode(content_type, &body.bytes)),
-        Kind::Binary => {
+        ContentKind::Text => (None, decode(content_type, &body.bytes)),
+        ContentKind::Binary => {
             let told = if content_type.is_empty() {
                 "unknown"
             } else {

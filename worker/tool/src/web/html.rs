@@ -8,7 +8,7 @@ use reqwest::Url;
 
 /// A page for reading.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct ReadablePage {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
@@ -48,11 +48,11 @@ const BLOCKS: [&str; 24] = [
 const PARAGRAPHS: [&str; 9] = ["p", "pre", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"];
 
 /// Reads a page; links are made whole with its address.
-pub(super) fn read(html: &str, base: &Url) -> Page {
+pub(super) fn read(html: &str, base: &Url) -> ReadablePage {
     let mut emitter = DefaultEmitter::default();
     // Otherwise the text of scripts would be taken for elements.
     emitter.naively_switch_states(true);
-    let mut reader = Reader::new(base);
+    let mut reader = HtmlReader::new(base);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         match token {
             Token::StartTag(tag) => reader.open(&tag),
@@ -64,9 +64,9 @@ pub(super) fn read(html: &str, base: &Url) -> Page {
     reader.finish()
 }
 
-struct Reader<'a> {
+struct HtmlReader<'a> {
     base: &'a Url,
-    page: Page,
+    page: ReadablePage,
     title: Option<String>,
     /// The element whose content is not read, and how often it has begun in itself.
     unread: Option<(String, usize)>,
@@ -77,11 +77,11 @@ struct Reader<'a> {
     has_space: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> HtmlReader<'a> {
     fn new(base: &'a Url) -> Self {
         Self {
             base,
-            page: Page::default(),
+            page: ReadablePage::default(),
             title: None,
             unread: None,
             link: None,
@@ -237,11 +237,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn finish(mut self) -> Page {
+    fn finish(mut self) -> ReadablePage {
         self.end_link();
         let title = self.page.title.or(self.title);
         let title = title.map(|title| title.split_whitespace().collect::<Vec<_>>().join(" "));
-        Page {
+        ReadablePage {
             title: title.filter(|title| !title.is_empty()),
             text: self.page.text.trim().to_owned(),
         }
@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    fn page(html: &str) -> Page {
+    fn page(html: &str) -> ReadablePage {
         read(html, &"https://example.com/a/b".parse().unwrap())
     }
 

@@ -44,10 +44,10 @@ pub(crate) struct HttpRequest {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
+#[serde(rename = "Arguments", deny_unknown_fields)]
+struct RequestArguments {
     /// The method.
-    method: Verb,
+    method: RequestMethod,
     /// Where to, with http:// or https://.
     url: String,
     /// Header fields by name.
@@ -64,7 +64,7 @@ struct Arguments {
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
-enum Verb {
+enum RequestMethod {
     Get,
     Head,
     Post,
@@ -119,7 +119,7 @@ impl Tool for HttpRequest {
         ToolSpec {
             name: ToolName::HttpRequest.as_str().into(),
             description,
-            input_schema: schema_for!(Arguments).into(),
+            input_schema: schema_for!(RequestArguments).into(),
         }
     }
 
@@ -129,7 +129,7 @@ impl Tool for HttpRequest {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = call.arguments()?;
+            let arguments: RequestArguments = call.arguments()?;
             let reach = Reach::of(call.context);
             let asking = async {
                 let request = arguments.request(&reach, call.context.secrets)?;
@@ -150,7 +150,7 @@ impl Tool for HttpRequest {
     }
 }
 
-impl Arguments {
+impl RequestArguments {
     /// The request, if it may be sent. An error is for the model.
     fn request(self, reach: &Reach<'_>, secrets: &JobSecrets) -> Result<Request, String> {
         let fill = |text: &str| {
@@ -245,16 +245,16 @@ fn header_fields(
     Ok(headers)
 }
 
-impl From<Verb> for Method {
-    fn from(verb: Verb) -> Self {
+impl From<RequestMethod> for Method {
+    fn from(verb: RequestMethod) -> Self {
         match verb {
-            Verb::Get => Self::GET,
-            Verb::Head => Self::HEAD,
-            Verb::Post => Self::POST,
-            Verb::Put => Self::PUT,
-            Verb::Patch => Self::PATCH,
-            Verb::Delete => Self::DELETE,
-            Verb::Options => Self::OPTIONS,
+            RequestMethod::Get => Self::GET,
+            RequestMethod::Head => Self::HEAD,
+            RequestMethod::Post => Self::POST,
+            RequestMethod::Put => Self::PUT,
+            RequestMethod::Patch => Self::PATCH,
+            RequestMethod::Delete => Self::DELETE,
+            RequestMethod::Options => Self::OPTIONS,
         }
     }
 }

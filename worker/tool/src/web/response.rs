@@ -7,8 +7,8 @@ use reqwest::{Response, StatusCode};
 use serde::Serialize;
 use shared::asset::content_type_of;
 
-use super::body::Body;
-use super::text::{Kind, decode, essence, kind_of};
+use super::body::DecodedBody;
+use super::text::{ContentKind, decode, essence, kind_of};
 use crate::call::{Call, Done};
 use worker_workspace::HeadTailBuffer;
 use worker_workspace::Spill;
@@ -25,7 +25,7 @@ const MAX_HEAD_BYTES: usize = 8 * 1024;
 pub(super) struct HttpAnswer {
     status: StatusCode,
     headers: HeaderMap,
-    body: Body,
+    body: DecodedBody,
 }
 
 /// What the model reads.
@@ -47,7 +47,7 @@ impl HttpAnswer {
         Ok(Self {
             status: response.status(),
             headers: response.headers().clone(),
-            body: Body::read(response, MAX_BYTES).await?,
+            body: DecodedBody::read(response, MAX_BYTES).await?,
         })
     }
 
@@ -58,10 +58,10 @@ impl HttpAnswer {
             String::from_utf8_lossy(value.as_bytes()).into_owned()
         });
         let mut notes = Vec::new();
-        let Body { bytes, is_cut } = self.body;
+        let DecodedBody { bytes, is_cut } = self.body;
         let (mut body, mut body_file) = (String::new(), None);
         let mut truncated = is_cut;
-        if kind_of(&content_type, &bytes) == Kind::Binary && !bytes.is_empty() {
+        if kind_of(&content_type, &bytes) == ContentKind::Binary && !bytes.is_empty() {
             body_file = keep(call.spill_bytes("body.bin"), &bytes).await;
             let kind = content_type_of("", &bytes);
             notes.push(format!(

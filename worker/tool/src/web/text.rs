@@ -8,14 +8,14 @@ const HEAD_BYTES: usize = 1024;
 
 /// What kind of content it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ContentKind {
     Page,
     Text,
     Binary,
 }
 
 /// The kind of a body: by what the server says, unless the bytes cannot be text.
-pub(super) fn kind_of(content_type: &str, bytes: &[u8]) -> Kind {
+pub(super) fn kind_of(content_type: &str, bytes: &[u8]) -> ContentKind {
     let essence = essence(content_type);
     let essence = if essence.is_empty() {
         content_type_of("", bytes)
@@ -37,16 +37,16 @@ pub(super) fn kind_of(content_type: &str, bytes: &[u8]) -> Kind {
     let subtype = essence.split_once('/').map_or("", |(_, subtype)| subtype);
     let is_image = essence.starts_with("image/") && essence != "image/svg+xml";
     if bytes.contains(&0) && !is_wide(content_type, bytes) {
-        Kind::Binary
+        ContentKind::Binary
     } else if matches!(&*essence, "text/html" | "application/xhtml+xml") {
-        Kind::Page
+        ContentKind::Page
     } else if essence.starts_with("text/")
         || essence == "application/x-www-form-urlencoded"
         || (!is_image && !is_office(subtype) && has_words.iter().any(|word| subtype.contains(word)))
     {
-        Kind::Text
+        ContentKind::Text
     } else {
-        Kind::Binary
+        ContentKind::Binary
     }
 }
 
@@ -101,25 +101,25 @@ mod tests {
 
     #[test]
     fn the_kind_is_what_the_server_says_unless_it_cannot_be() {
-        let cases: [(&str, &[u8], Kind); 14] = [
-            ("text/html; charset=utf-8", b"x", Kind::Page),
-            ("application/xhtml+xml", b"x", Kind::Page),
-            ("", b"<!doctype html><p>x", Kind::Page),
-            ("", b"hello", Kind::Text),
-            ("", b"a\0b", Kind::Binary),
-            ("text/plain", b"a\0b", Kind::Binary),
-            ("text/plain; charset=utf-16le", b"a\0b\0", Kind::Text),
-            ("text/plain", b"\xff\xfea\0", Kind::Text),
-            ("Application/Problem+JSON", b"{}", Kind::Text),
-            ("image/svg+xml", b"<svg/>", Kind::Text),
-            ("image/png", b"x", Kind::Binary),
-            ("application/pdf", b"%PDF", Kind::Binary),
+        let cases: [(&str, &[u8], ContentKind); 14] = [
+            ("text/html; charset=utf-8", b"x", ContentKind::Page),
+            ("application/xhtml+xml", b"x", ContentKind::Page),
+            ("", b"<!doctype html><p>x", ContentKind::Page),
+            ("", b"hello", ContentKind::Text),
+            ("", b"a\0b", ContentKind::Binary),
+            ("text/plain", b"a\0b", ContentKind::Binary),
+            ("text/plain; charset=utf-16le", b"a\0b\0", ContentKind::Text),
+            ("text/plain", b"\xff\xfea\0", ContentKind::Text),
+            ("Application/Problem+JSON", b"{}", ContentKind::Text),
+            ("image/svg+xml", b"<svg/>", ContentKind::Text),
+            ("image/png", b"x", ContentKind::Binary),
+            ("application/pdf", b"%PDF", ContentKind::Binary),
             (
                 "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
                 b"PK",
-                Kind::Binary,
+                ContentKind::Binary,
             ),
-            ("application/octet-stream", b"x", Kind::Binary),
+            ("application/octet-stream", b"x", ContentKind::Binary),
         ];
         for (content_type, bytes, kind) in cases {
             assert_eq!(

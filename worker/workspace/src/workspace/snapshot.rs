@@ -11,7 +11,7 @@ use shared::event::WorkspaceSaved;
 use shared::id::JobId;
 
 use super::Workspace;
-use super::survey::{FileSize, Kind, Stamp};
+use super::survey::{FileSize, Stamp, SurveyEntryKind};
 
 /// The most bytes that one attempt stores, all its saves together. What they replace goes only with the job, so a
 /// command that rewrites large files would fill the store. What comes after is left out.
@@ -82,11 +82,11 @@ impl Snapshots {
         let survey = Workspace::look(workspace).await?;
         for found in survey.found {
             match found.kind {
-                Kind::File { stamp, .. } if !is_shared => {
+                SurveyEntryKind::File { stamp, .. } if !is_shared => {
                     let known = (stamp, SnapshotEntry::Staged);
                     snapshots.known.insert(found.path.clone(), known);
                 }
-                Kind::Directory { mode } if !is_shared => {
+                SurveyEntryKind::Directory { mode } if !is_shared => {
                     let path = found.path.clone();
                     snapshots.staged_directories.insert(path, mode);
                 }
@@ -117,12 +117,14 @@ impl Snapshots {
         };
         for found in survey.found {
             let entry = match found.kind {
-                Kind::Directory { mode } => match self.staged_directories.get(&found.path) {
-                    Some(staged) if *staged == mode => SnapshotEntry::Staged,
-                    _ => SnapshotEntry::Directory { mode },
-                },
-                Kind::Link { target } => SnapshotEntry::Link { target },
-                Kind::File { mode, stamp } => match self.known.get(&found.path) {
+                SurveyEntryKind::Directory { mode } => {
+                    match self.staged_directories.get(&found.path) {
+                        Some(staged) if *staged == mode => SnapshotEntry::Staged,
+                        _ => SnapshotEntry::Directory { mode },
+                    }
+                }
+                SurveyEntryKind::Link { target } => SnapshotEntry::Link { target },
+                SurveyEntryKind::File { mode, stamp } => match self.known.get(&found.path) {
                     Some((known, entry)) if *known == stamp => entry.clone(),
                     _ => {
                         let Some(entry) = self.keep(workspace, &found.path, mode).await? else {
@@ -225,7 +227,7 @@ impl Snapshots {
             }
         }
         for found in Workspace::look(workspace).await?.found {
-            if let (Kind::File { stamp, .. }, Some(entry)) =
+            if let (SurveyEntryKind::File { stamp, .. }, Some(entry)) =
                 (found.kind, manifest.entries.get(&found.path))
             {
                 self.known.insert(found.path, (stamp, entry.clone()));

@@ -37,10 +37,10 @@ pub(super) struct Survey {
 /// An entry, by its path from the workspace.
 pub(super) struct SurveyEntry {
     pub(super) path: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SurveyEntryKind,
 }
 
-pub(super) enum Kind {
+pub(super) enum SurveyEntryKind {
     File { mode: u32, stamp: Stamp },
     Link { target: String },
     Directory { mode: u32 },
@@ -83,11 +83,11 @@ impl Workspace {
             .found
             .into_iter()
             .filter_map(|found| match found.kind {
-                Kind::File { stamp, .. } => Some(FileSize {
+                SurveyEntryKind::File { stamp, .. } => Some(FileSize {
                     path: found.path,
                     size: stamp.size.unsigned_abs(),
                 }),
-                Kind::Link { .. } | Kind::Directory { .. } => None,
+                SurveyEntryKind::Link { .. } | SurveyEntryKind::Directory { .. } => None,
             });
         let mut files: Vec<_> = files.collect();
         files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -137,7 +137,7 @@ impl Workspace {
                 }
                 match look(&directory, name, &mut bytes) {
                     Some(kind) => {
-                        if matches!(kind, Kind::Directory { .. }) {
+                        if matches!(kind, SurveyEntryKind::Directory { .. }) {
                             directories.push(path.clone());
                         }
                         survey.found.push(SurveyEntry { path, kind });
@@ -157,24 +157,24 @@ impl Workspace {
 }
 
 /// What an entry is; `None` if it cannot be kept.
-fn look(directory: &File, name: &str, bytes: &mut u64) -> Option<Kind> {
+fn look(directory: &File, name: &str, bytes: &mut u64) -> Option<SurveyEntryKind> {
     let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let mode = stat.st_mode & 0o777;
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => Some(Kind::Directory { mode }),
+        FileType::Directory => Some(SurveyEntryKind::Directory { mode }),
         FileType::Symlink => {
             let target = readlinkat(directory, name, Vec::new())
                 .ok()?
                 .into_string()
                 .ok()?;
-            Some(Kind::Link { target })
+            Some(SurveyEntryKind::Link { target })
         }
         FileType::RegularFile => {
             let size = stat.st_size.unsigned_abs();
             let fits = size <= MAX_FILE_BYTES && *bytes + size <= MAX_TOTAL_BYTES;
             fits.then(|| {
                 *bytes += size;
-                Kind::File {
+                SurveyEntryKind::File {
                     mode,
                     stamp: Stamp::of(&stat),
                 }

@@ -8,8 +8,8 @@ use shared::provider::MediaKind;
 
 use super::*;
 
-fn said(content: Vec<Block>) -> Message {
-    Message::Assistant(AssistantMessage {
+fn said(content: Vec<Block>) -> ModelMessage {
+    ModelMessage::Assistant(AssistantMessage {
         content,
         stop_reason: StopReason::EndTurn,
         usage: Tokens::default(),
@@ -46,7 +46,7 @@ fn tools() -> Vec<Arc<ToolSpec>> {
     })]
 }
 
-fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
+fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[ModelMessage]) -> Value {
     let request = ModelRequest {
         system,
         tools,
@@ -84,7 +84,7 @@ fn a_transcript_is_rendered_in_order_with_its_thoughts_and_cache_markers() {
         })
     };
     let messages = [
-        Message::User(vec![text("look"), file("a.png", "image/png; x=y")]),
+        ModelMessage::User(vec![text("look"), file("a.png", "image/png; x=y")]),
         said(vec![
             reasoning(&thinking),
             reasoning(&redacted),
@@ -97,7 +97,7 @@ fn a_transcript_is_rendered_in_order_with_its_thoughts_and_cache_markers() {
             call("t1", "files.read"),
             call("t2", "no such tool"),
         ]),
-        Message::User(vec![
+        ModelMessage::User(vec![
             text("and then?"),
             result("t1", "abc", false),
             result("t2", "", true),
@@ -143,10 +143,10 @@ fn a_transcript_is_rendered_in_order_with_its_thoughts_and_cache_markers() {
 
 #[test]
 fn there_are_never_more_than_four_cache_markers() {
-    let turns: Vec<Message> = (0..9)
+    let turns: Vec<ModelMessage> = (0..9)
         .flat_map(|_| {
             [
-                Message::User(vec![text("go")]),
+                ModelMessage::User(vec![text("go")]),
                 said(vec![Block::Text { text: "on".into() }]),
             ]
         })
@@ -172,14 +172,14 @@ fn what_the_api_refuses_is_not_sent() {
         provider,
     };
     let messages = [
-        Message::User(vec![text("a"), text(" \n")]),
+        ModelMessage::User(vec![text("a"), text(" \n")]),
         said(vec![
             Block::Text {
                 text: String::new(),
             },
             reasoning(Some(thinking)),
         ]),
-        Message::User(vec![text("")]),
+        ModelMessage::User(vec![text("")]),
         said(vec![
             reasoning(Some(foreign)),
             reasoning(None),
@@ -211,13 +211,13 @@ fn what_another_model_said_goes_without_its_thoughts_and_under_ids_that_fit() {
         },
         Block::ToolCall(call),
     ]);
-    if let Message::Assistant(message) = &mut other {
+    if let ModelMessage::Assistant(message) = &mut other {
         message.model = "groq/kimi".into();
     }
     let messages = [
-        Message::User(vec![text("go")]),
+        ModelMessage::User(vec![text("go")]),
         other,
-        Message::User(vec![result("functions.read:0", "abc", false)]),
+        ModelMessage::User(vec![result("functions.read:0", "abc", false)]),
     ];
     let body = rendered("", &tools(), &messages);
     let expected = json!([

@@ -8,7 +8,7 @@ use super::*;
 use crate::ToolSpec;
 use crate::replay::{replay_broken, replay_samples, replay_whole};
 
-fn reply_after(messages: &[Message]) -> ChatReply {
+fn reply_after(messages: &[ModelMessage]) -> ChatReply {
     let spec = ToolSpec {
         name: "files.read".into(),
         description: String::new(),
@@ -176,7 +176,10 @@ async fn a_call_without_an_id_or_with_a_used_one_gets_one_of_its_own() {
         calls(&before).iter().map(|call| call.0).collect::<Vec<_>>(),
         ["used", "call_0_1"]
     );
-    let messages = [Message::User(Vec::new()), Message::Assistant(before)];
+    let messages = [
+        ModelMessage::User(Vec::new()),
+        ModelMessage::Assistant(before),
+    ];
     let lines: Vec<String> = deltas.iter().map(|text| delta(text)).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).chain(["[DONE]"]).collect();
     let (_, message) = replay_whole(|| reply_after(&messages), &lines).await;

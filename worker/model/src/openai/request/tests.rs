@@ -8,8 +8,8 @@ use shared::provider::{Provider, ProviderKind};
 
 use super::*;
 
-fn said(content: Vec<Block>) -> Message {
-    Message::Assistant(AssistantMessage {
+fn said(content: Vec<Block>) -> ModelMessage {
+    ModelMessage::Assistant(AssistantMessage {
         content,
         stop_reason: StopReason::EndTurn,
         usage: Tokens::default(),
@@ -55,7 +55,7 @@ fn reasoning(provider: Value) -> Block {
     }
 }
 
-fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[Message]) -> Value {
+fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[ModelMessage]) -> Value {
     let request = ModelRequest {
         system,
         tools,
@@ -88,7 +88,7 @@ fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
         input_schema: json!({ "type": "object" }),
     })];
     let messages = [
-        Message::User(vec![text("look"), file("a.png", "image/png")]),
+        ModelMessage::User(vec![text("look"), file("a.png", "image/png")]),
         said(vec![
             Block::Text {
                 text: "I look.".into(),
@@ -96,7 +96,7 @@ fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
             call("c1", "files.read", json!({ "path": "a" })),
             call("c2", "no such", json!({})),
         ]),
-        Message::User(vec![
+        ModelMessage::User(vec![
             text("and then?"),
             text("say!"),
             result("c1", "abc", false),
@@ -155,7 +155,7 @@ fn a_transcript_is_rendered_with_each_result_right_after_its_calls() {
 
 #[test]
 fn without_tools_or_system_prompt_there_is_no_empty_field() {
-    let body = rendered("", &[], &[Message::User(vec![text("a")])]);
+    let body = rendered("", &[], &[ModelMessage::User(vec![text("a")])]);
     let expected = json!({
         "model": "gpt-x",
         "stream": true,

@@ -22,9 +22,11 @@ fn tree(workspace: &Workspace) -> Vec<(String, u32, String)> {
     let found = workspace.survey().unwrap().found.into_iter().map(|found| {
         let path = folder(workspace).join(&found.path);
         match found.kind {
-            Kind::File { mode, .. } => (found.path, mode, fs::read_to_string(path).unwrap()),
-            Kind::Directory { mode } => (found.path, mode, String::new()),
-            Kind::Link { target } => (found.path, 0, target),
+            SurveyEntryKind::File { mode, .. } => {
+                (found.path, mode, fs::read_to_string(path).unwrap())
+            }
+            SurveyEntryKind::Directory { mode } => (found.path, mode, String::new()),
+            SurveyEntryKind::Link { target } => (found.path, 0, target),
         }
     });
     let mut tree: Vec<_> = found.collect();
