@@ -97,7 +97,9 @@ where
 
 /// Makes a database on the server of `url` if it is missing.
 pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
-    let mut connection = PgConnection::connect(url).await?;
+    // It takes long on a busy machine, and nobody can do anything about it.
+    let options = url.parse::<PgConnectOptions>()?.disable_statement_logging();
+    let mut connection = PgConnection::connect_with(&options).await?;
     // An identifier cannot be a parameter; this one is ours.
     let created = sqlx::query(sqlx::AssertSqlSafe(format!("create database \"{name}\"")))
         .execute(&mut connection)

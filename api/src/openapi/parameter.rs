@@ -57,7 +57,10 @@ fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
         }
         (ParameterIn::Path, "name") => text(schema, "^[a-z0-9]+(-[a-z0-9]+)*$", 64),
         (ParameterIn::Header, "Idempotency-Key") => text(schema, "^[ -~]*[!-~][ -~]*$", 255),
-        (ParameterIn::Header, "Last-Event-ID") => text(schema, "^[0-9]+$", 19),
+        // Empty, it is what a browser sends that has seen no event with an id.
+        (ParameterIn::Header, "Last-Event-ID") => {
+            schema.pattern.get_or_insert("^[0-9]*$".to_owned());
+        }
         _ => {}
     }
 }

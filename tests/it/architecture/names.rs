@@ -58,5 +58,6 @@ fn defined(line: &str) -> Option<&str> {
         .iter()
         .find_map(|keyword| line.strip_prefix(keyword))?;
     let end = name.find(|char: char| !char.is_alphanumeric() && char != '_');
-    Some(&name[..end.unwrap_or(name.len())])
+    // A macro takes the name from where it is used.
+    Some(&name[..end.unwrap_or(name.len())]).filter(|name| !name.is_empty())
 }

@@ -20,7 +20,7 @@ use super::database;
 use super::process::{self, PROGRAM, Process};
 
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// An API process, its workers, their database and their model, for one test.
 pub(crate) struct Service {

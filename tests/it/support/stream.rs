@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 /// How long a stream may be silent in a test.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A job's log as a client receives it: the bytes of each event.
 pub(crate) struct Stream {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::PROGRAM;
 
 /// How long a command may take in a test.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Someone at a terminal, in a folder of their own.
 pub(crate) struct Terminal {

@@ -92,7 +92,7 @@ impl Tty {
 
     /// The exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
-        let ended = timeout(Duration::from_secs(60), self.child.wait()).await;
+        let ended = timeout(Duration::from_secs(180), self.child.wait()).await;
         ended.expect("the command does not end").unwrap().code()
     }
 }

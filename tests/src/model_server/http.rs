@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, PayloadConfig, post};
@@ -77,6 +77,8 @@ fn serve(listener: TcpListener, stage: Data<Stage>) -> actix_web::dev::Server {
             .default_service(actix_web::web::to(refuse_path))
     };
     HttpServer::new(app)
+        // As long as providers do: a connection that ends between two tries would be an error of its own.
+        .keep_alive(Duration::from_secs(75))
         .workers(THREADS)
         .disable_signals()
         .tcp_nodelay(true)
