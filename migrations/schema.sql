@@ -77,6 +77,7 @@ CREATE TABLE job (
     title text DEFAULT ''::text NOT NULL,
     prompt_preview text DEFAULT ''::text NOT NULL,
     external_id text,
+    schedule_id uuid,
     CONSTRAINT job_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT job_skill_xor_agent CHECK (((skill IS NULL) <> (agent IS NULL)))
 )
@@ -107,6 +108,7 @@ CREATE TABLE run (
     failures smallint DEFAULT 0 NOT NULL,
     unreadable smallint DEFAULT 0 NOT NULL,
     counts_toward_limit boolean DEFAULT false NOT NULL,
+    fed boolean DEFAULT false NOT NULL,
     CONSTRAINT run_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT run_worker CHECK (((state = 'running'::run_state) = (worker_id IS NOT NULL)))
 )
@@ -256,6 +258,45 @@ begin
     );
     return true;
 end $$;
+
+CREATE FUNCTION ensure_feed_week(weeks_ahead integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET lock_timeout TO '100ms'
+    AS $$
+declare
+    week timestamp := date_trunc('week', now() at time zone 'utc') + weeks_ahead * interval '7 days';
+    partition text := 'feed_' || to_char(week, 'IYYY_IW');
+    first_id uuid := first_job_id(week at time zone 'utc');
+    end_id uuid := first_job_id((week + interval '7 days') at time zone 'utc');
+begin
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    lock table only feed in access exclusive mode;
+    -- Another process may have been first.
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    execute format('create table %I (like feed including all)', partition);
+    execute format(
+        'with moved as (delete from feed_other where job_id >= %L and job_id < %L returning *)
+         insert into %I select * from moved',
+        first_id, end_id, partition
+    );
+    execute format('alter table feed attach partition %I for values from (%L) to (%L)', partition, first_id, end_id);
+    return true;
+end $$;
+
+CREATE FUNCTION fed_tenants(tenants uuid[]) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+begin
+    return array(select tenant_id from feed_tenant where tenant_id = any(tenants));
+end $$;
+
+CREATE FUNCTION feed_horizon() RETURNS bigint
+    LANGUAGE sql STABLE
+    RETURN ((pg_snapshot_xmin(pg_current_snapshot()))::text)::bigint;
 
 CREATE FUNCTION first_job_id(at timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
@@ -573,6 +614,51 @@ CREATE TABLE expired_log (
     job_id uuid NOT NULL
 );
 
+CREATE TABLE feed (
+    tenant_id uuid NOT NULL,
+    txid bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL,
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    status text NOT NULL
+)
+PARTITION BY RANGE (job_id);
+
+CREATE TABLE feed_other (
+    tenant_id uuid NOT NULL,
+    txid bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL,
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    status text NOT NULL
+);
+
+CREATE TABLE feed_state (
+    id boolean DEFAULT true NOT NULL,
+    epoch integer DEFAULT 1 NOT NULL,
+    system_identifier bigint,
+    floor bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT feed_state_id_check CHECK (id)
+);
+
+CREATE TABLE feed_tenant (
+    tenant_id uuid NOT NULL,
+    used_at timestamp with time zone DEFAULT now() NOT NULL,
+    since bigint
+);
+
+CREATE VIEW feed_week AS
+ SELECT (relname)::text AS partition,
+    first_job_id(week) AS first_id,
+    first_job_id((week + '7 days'::interval)) AS end_id
+   FROM ( SELECT pg_class.relname,
+            ((to_date("right"((pg_class.relname)::text, 7), 'IYYY_IW'::text))::timestamp without time zone AT TIME ZONE 'utc'::text) AS week
+           FROM (pg_inherits
+             JOIN pg_class ON ((pg_class.oid = pg_inherits.inhrelid)))
+          WHERE ((pg_inherits.inhparent = ('feed'::regclass)::oid) AND (pg_class.relname ~ '^feed_[0-9]{4}_[0-9]{2}$'::text))) weeks;
+
 CREATE TABLE idempotency_key (
     tenant_id uuid NOT NULL,
     key text NOT NULL,
@@ -606,6 +692,13 @@ CREATE TABLE job_token (
     job_id uuid NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     CONSTRAINT job_token_hash_check CHECK ((octet_length(hash) = 32))
+);
+
+CREATE TABLE job_webhook (
+    job_id uuid NOT NULL,
+    webhook_id uuid NOT NULL,
+    url text NOT NULL,
+    events text[] NOT NULL
 );
 
 CREATE TABLE maintenance (
@@ -685,6 +778,71 @@ CREATE TABLE queue (
     CONSTRAINT queue_id_check CHECK (id)
 );
 
+CREATE TABLE queue_minute (
+    minute timestamp with time zone NOT NULL,
+    ready integer,
+    scheduled integer,
+    blocked integer,
+    running integer,
+    waiting integer,
+    oldest_seconds integer,
+    completed integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    cancelled integer DEFAULT 0 NOT NULL
+)
+WITH (fillfactor='80');
+
+CREATE TABLE schedule (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    name text NOT NULL,
+    cron text,
+    time_zone text,
+    interval_seconds integer,
+    job json NOT NULL,
+    paused boolean NOT NULL,
+    overlap text NOT NULL,
+    catch_up text NOT NULL,
+    catch_up_limit integer NOT NULL,
+    jitter_seconds integer NOT NULL,
+    starts_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    next_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedule_catch_up_check CHECK ((catch_up = ANY (ARRAY['none'::text, 'one'::text, 'all'::text]))),
+    CONSTRAINT schedule_catch_up_limit_check CHECK ((catch_up_limit > 0)),
+    CONSTRAINT schedule_cron_xor_interval CHECK (((cron IS NULL) <> (interval_seconds IS NULL))),
+    CONSTRAINT schedule_interval_seconds_check CHECK ((interval_seconds > 0)),
+    CONSTRAINT schedule_jitter_seconds_check CHECK ((jitter_seconds >= 0)),
+    CONSTRAINT schedule_overlap_check CHECK ((overlap = ANY (ARRAY['skip'::text, 'queue'::text, 'cancel_running'::text]))),
+    CONSTRAINT schedule_time_zone CHECK (((cron IS NULL) = (time_zone IS NULL)))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE schedule_run (
+    schedule_id uuid NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    is_manual boolean DEFAULT false NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    reason text,
+    missed_until timestamp with time zone,
+    error json,
+    job_id uuid,
+    is_open boolean DEFAULT false NOT NULL,
+    claimed_at timestamp with time zone,
+    attempts smallint DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT schedule_run_error CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT schedule_run_job CHECK (((status = 'started'::text) = (job_id IS NOT NULL))),
+    CONSTRAINT schedule_run_reason CHECK (((status = 'skipped'::text) = (reason IS NOT NULL))),
+    CONSTRAINT schedule_run_reason_check CHECK ((reason = ANY (ARRAY['missed'::text, 'overlap'::text, 'too_many_waiting'::text]))),
+    CONSTRAINT schedule_run_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'started'::text, 'skipped'::text, 'failed'::text])))
+)
+WITH (fillfactor='80');
+
 CREATE TABLE secret (
     tenant_id uuid NOT NULL,
     name text NOT NULL,
@@ -741,6 +899,98 @@ CREATE TABLE tenant (
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.01', autovacuum_vacuum_cost_delay='0');
 
+CREATE TABLE uncounted_end (
+    job_id uuid NOT NULL
+);
+
+CREATE TABLE usage (
+    tenant_id uuid NOT NULL,
+    day date NOT NULL,
+    skill text NOT NULL,
+    agent text NOT NULL,
+    model text NOT NULL,
+    completed bigint NOT NULL,
+    failed bigint NOT NULL,
+    cancelled bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cost bigint NOT NULL,
+    duration_ms bigint NOT NULL
+)
+WITH (fillfactor='80');
+
+CREATE TABLE webhook (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    url text NOT NULL,
+    is_of_jobs boolean DEFAULT false NOT NULL,
+    description text DEFAULT ''::text NOT NULL,
+    events text[] NOT NULL,
+    skills text[] DEFAULT '{}'::text[] NOT NULL,
+    agents text[] DEFAULT '{}'::text[] NOT NULL,
+    include_job boolean DEFAULT false NOT NULL,
+    status text DEFAULT 'active'::text NOT NULL,
+    disabled_reason text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    updated_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_disabled CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
+    CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
+    CONSTRAINT webhook_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text])))
+);
+
+CREATE TABLE webhook_cursor (
+    id boolean DEFAULT true NOT NULL,
+    epoch integer NOT NULL,
+    txid bigint NOT NULL,
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT webhook_cursor_id_check CHECK (id)
+);
+
+CREATE TABLE webhook_delivery (
+    id uuid NOT NULL,
+    webhook_id uuid NOT NULL,
+    job_id uuid,
+    seq bigint,
+    type text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    job_status text,
+    url text,
+    state text DEFAULT 'pending'::text NOT NULL,
+    attempts smallint DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    claim uuid,
+    last_at timestamp with time zone,
+    last_status smallint,
+    last_ms integer,
+    last_error text,
+    last_response text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT webhook_delivery_job CHECK (((job_id IS NULL) = (seq IS NULL))),
+    CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text])))
+)
+WITH (fillfactor='70');
+
+CREATE TABLE webhook_secret (
+    id uuid NOT NULL,
+    tenant_id uuid NOT NULL,
+    webhook_id uuid,
+    ciphertext bytea NOT NULL,
+    nonce bytea NOT NULL,
+    key_id text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone
+);
+
+CREATE TABLE webhook_state (
+    webhook_id uuid NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    last_success_at timestamp with time zone,
+    next_at timestamp with time zone
+)
+WITH (fillfactor='50');
+
 CREATE TABLE worker (
     id uuid NOT NULL,
     name text NOT NULL,
@@ -762,6 +1012,8 @@ CREATE TABLE worker (
     CONSTRAINT worker_slots_check CHECK ((slots > 0))
 )
 WITH (fillfactor='50');
+
+ALTER TABLE ONLY feed ATTACH PARTITION feed_other DEFAULT;
 
 ALTER TABLE ONLY job_event ATTACH PARTITION job_event_other DEFAULT;
 
@@ -792,6 +1044,18 @@ ALTER TABLE ONLY conversation
 ALTER TABLE ONLY expired_log
     ADD CONSTRAINT expired_log_pkey PRIMARY KEY (job_id);
 
+ALTER TABLE ONLY feed
+    ADD CONSTRAINT feed_pkey PRIMARY KEY (tenant_id, txid, job_id, seq);
+
+ALTER TABLE ONLY feed_other
+    ADD CONSTRAINT feed_other_pkey PRIMARY KEY (tenant_id, txid, job_id, seq);
+
+ALTER TABLE ONLY feed_state
+    ADD CONSTRAINT feed_state_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY feed_tenant
+    ADD CONSTRAINT feed_tenant_pkey PRIMARY KEY (tenant_id);
+
 ALTER TABLE ONLY idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, key);
 
@@ -810,17 +1074,32 @@ ALTER TABLE ONLY job
 ALTER TABLE ONLY job_token
     ADD CONSTRAINT job_token_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY job_webhook
+    ADD CONSTRAINT job_webhook_pkey PRIMARY KEY (job_id);
+
 ALTER TABLE ONLY maintenance
     ADD CONSTRAINT maintenance_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY paused_skill
     ADD CONSTRAINT paused_skill_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY queue_minute
+    ADD CONSTRAINT queue_minute_pkey PRIMARY KEY (minute);
+
 ALTER TABLE ONLY queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY run
     ADD CONSTRAINT run_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY schedule
+    ADD CONSTRAINT schedule_name_key UNIQUE (tenant_id, name);
+
+ALTER TABLE ONLY schedule
+    ADD CONSTRAINT schedule_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY schedule_run
+    ADD CONSTRAINT schedule_run_pkey PRIMARY KEY (schedule_id, scheduled_for);
 
 ALTER TABLE ONLY secret
     ADD CONSTRAINT secret_pkey PRIMARY KEY (tenant_id, name);
@@ -845,6 +1124,27 @@ ALTER TABLE ONLY tenant
 
 ALTER TABLE ONLY tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY usage
+    ADD CONSTRAINT usage_pkey PRIMARY KEY (tenant_id, day, skill, agent, model);
+
+ALTER TABLE ONLY webhook_cursor
+    ADD CONSTRAINT webhook_cursor_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_event UNIQUE (webhook_id, job_id, seq);
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook
+    ADD CONSTRAINT webhook_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook_secret
+    ADD CONSTRAINT webhook_secret_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY webhook_state
+    ADD CONSTRAINT webhook_state_pkey PRIMARY KEY (webhook_id);
 
 ALTER TABLE ONLY worker
     ADD CONSTRAINT worker_pkey PRIMARY KEY (id);
@@ -877,6 +1177,10 @@ CREATE UNIQUE INDEX conversation_external_id ON conversation USING btree (tenant
 
 CREATE INDEX conversation_tenant ON conversation USING btree (tenant_id, id DESC);
 
+CREATE INDEX feed_txid ON ONLY feed USING btree (txid);
+
+CREATE INDEX feed_other_txid_idx ON feed_other USING btree (txid);
+
 CREATE INDEX idempotency_key_created ON idempotency_key USING btree (created_at);
 
 CREATE INDEX idempotency_key_job ON idempotency_key USING btree (job_id);
@@ -894,6 +1198,8 @@ CREATE INDEX job_tenant ON job USING btree (tenant_id, id DESC);
 CREATE INDEX job_token_expiry ON job_token USING btree (expires_at);
 
 CREATE INDEX job_token_key ON job_token USING btree (key_id);
+
+CREATE INDEX job_webhook_webhook ON job_webhook USING btree (webhook_id);
 
 CREATE UNIQUE INDEX run_active_in_conversation ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
 
@@ -913,6 +1219,16 @@ CREATE INDEX run_submit_limit ON run USING btree (tenant_id) WHERE counts_toward
 
 CREATE INDEX run_waiting ON run USING btree (job_id) WHERE (state = 'waiting'::run_state);
 
+CREATE INDEX schedule_next ON schedule USING btree (next_at) WHERE (next_at IS NOT NULL);
+
+CREATE INDEX schedule_run_old ON schedule_run USING btree (scheduled_for) WHERE (status <> 'pending'::text);
+
+CREATE INDEX schedule_run_open ON schedule_run USING btree (schedule_id) WHERE is_open;
+
+CREATE INDEX schedule_run_pending ON schedule_run USING btree (schedule_id, scheduled_for) WHERE (status = 'pending'::text);
+
+CREATE INDEX schedule_tenant ON schedule USING btree (tenant_id, id DESC);
+
 CREATE INDEX session_key ON session USING btree (key_id);
 
 CREATE INDEX skill_version_digest ON skill_version USING btree (digest);
@@ -923,7 +1239,35 @@ CREATE INDEX tenant_at_cap ON tenant USING btree (id) WHERE (lane = 'at_cap'::la
 
 CREATE INDEX tenant_ready ON tenant USING btree (virtual_time, charged_at) WHERE (lane = 'ready'::lane_state);
 
+CREATE INDEX webhook_delivery_claimed ON webhook_delivery USING btree (webhook_id) WHERE (claim IS NOT NULL);
+
+CREATE INDEX webhook_delivery_due ON webhook_delivery USING btree (webhook_id, due_at) WHERE (state = 'pending'::text);
+
+CREATE INDEX webhook_delivery_job ON webhook_delivery USING btree (job_id, id DESC) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX webhook_delivery_test ON webhook_delivery USING btree (created_at) WHERE (job_id IS NULL);
+
+CREATE INDEX webhook_delivery_webhook ON webhook_delivery USING btree (webhook_id, id DESC);
+
+CREATE UNIQUE INDEX webhook_origin ON webhook USING btree (tenant_id, url) WHERE is_of_jobs;
+
+CREATE UNIQUE INDEX webhook_secret_current ON webhook_secret USING btree (webhook_id) WHERE ((expires_at IS NULL) AND (webhook_id IS NOT NULL));
+
+CREATE UNIQUE INDEX webhook_secret_default ON webhook_secret USING btree (tenant_id) WHERE ((expires_at IS NULL) AND (webhook_id IS NULL));
+
+CREATE INDEX webhook_secret_tenant ON webhook_secret USING btree (tenant_id);
+
+CREATE INDEX webhook_secret_webhook ON webhook_secret USING btree (webhook_id);
+
+CREATE INDEX webhook_state_next ON webhook_state USING btree (next_at) WHERE (next_at IS NOT NULL);
+
+CREATE INDEX webhook_tenant ON webhook USING btree (tenant_id, id DESC) WHERE (NOT is_of_jobs);
+
 CREATE INDEX worker_alive ON worker USING btree (id) WHERE (stopped_at IS NULL);
+
+ALTER INDEX feed_pkey ATTACH PARTITION feed_other_pkey;
+
+ALTER INDEX feed_txid ATTACH PARTITION feed_other_txid_idx;
 
 ALTER INDEX job_event_pkey ATTACH PARTITION job_event_other_pkey;
 
@@ -953,11 +1297,26 @@ ALTER TABLE ONLY budget_reservation
 ALTER TABLE ONLY conversation
     ADD CONSTRAINT conversation_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
 
+ALTER TABLE ONLY feed_tenant
+    ADD CONSTRAINT feed_tenant_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY job
     ADD CONSTRAINT job_skill_version FOREIGN KEY (tenant_id, skill, skill_version) REFERENCES skill_version(tenant_id, name, version);
 
 ALTER TABLE ONLY job_token
     ADD CONSTRAINT job_token_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_key(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY job_webhook
+    ADD CONSTRAINT job_webhook_job_id_fkey FOREIGN KEY (job_id) REFERENCES job(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY job_webhook
+    ADD CONSTRAINT job_webhook_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY schedule_run
+    ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY schedule
+    ADD CONSTRAINT schedule_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
 
 ALTER TABLE ONLY secret
     ADD CONSTRAINT secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
@@ -976,3 +1335,24 @@ ALTER TABLE ONLY submit_limit
 
 ALTER TABLE ONLY tenant_budget
     ADD CONSTRAINT tenant_budget_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id);
+
+ALTER TABLE ONLY usage
+    ADD CONSTRAINT usage_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_job_id_fkey FOREIGN KEY (job_id) REFERENCES job(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_delivery
+    ADD CONSTRAINT webhook_delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_secret
+    ADD CONSTRAINT webhook_secret_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_secret
+    ADD CONSTRAINT webhook_secret_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook_state
+    ADD CONSTRAINT webhook_state_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY webhook
+    ADD CONSTRAINT webhook_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenant(id) ON DELETE CASCADE;

@@ -11,8 +11,10 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest};
 use shared::db::key::Presented;
+use shared::db::schedule_run::ClaimedRun;
 use shared::id::{KeyId, TenantId};
 use shared::key::Scope;
+use uuid::Uuid;
 
 use crate::problem::ApiError;
 use credential::{Credential, find};
@@ -38,6 +40,21 @@ pub(crate) struct Caller {
     pub(crate) has_submit_limit: bool,
     /// Whether the tenant has uploaded skills.
     pub(crate) has_skills: bool,
+}
+
+impl Caller {
+    /// The tenant of a schedule, for a run that no request caused.
+    pub(crate) fn of_schedule(run: &ClaimedRun) -> Self {
+        Self {
+            tenant: run.tenant,
+            // It names no key, as no key was presented.
+            key: KeyId(Uuid::nil()),
+            name: "schedule".to_owned(),
+            has_budget: run.has_budget,
+            has_submit_limit: run.has_submit_limit,
+            has_skills: run.has_skills,
+        }
+    }
 }
 
 /// A caller whose key has the scope `admin`.

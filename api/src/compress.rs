@@ -70,7 +70,7 @@ fn is_compressible(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client accepts gzip: it is named, with a weight other than 0.
-fn accepts_gzip(headers: &HeaderMap) -> bool {
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(ACCEPT_ENCODING);
     let codings = codings.filter_map(|value| value.to_str().ok());
     codings.flat_map(|value| value.split(',')).any(|coding| {

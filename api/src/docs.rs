@@ -1,7 +1,13 @@
-//! `/docs/`: the reference of the API, which Redoc renders in the browser. All of it is served from here.
+//! `/docs/`: the reference of the API, which Redoc renders in the browser, and the guides. All of it is served from
+//! here.
+
+pub(crate) mod guide;
+mod layout;
 
 use actix_web::http::header::{CACHE_CONTROL, ContentType};
 use actix_web::{HttpResponse, get};
+
+pub(crate) use layout::page;
 
 const PAGE: &str = include_str!("docs/page.html");
 const REDOC: &str = include_str!("../assets/redoc/redoc.standalone.js");

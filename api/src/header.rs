@@ -1,8 +1,12 @@
 //! Default headers of responses.
 
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::middleware::DefaultHeaders;
 
+const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-opener-policy");
 /// The content security policy of responses that are not pages: browsers load and run nothing in them.
 pub(crate) const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 /// What the pages of `/docs/` need: what is served beside them, the styles that their scripts write, and the worker
@@ -11,10 +15,24 @@ pub(crate) const DOCS: &str = "default-src 'self'; style-src 'self' 'unsafe-inli
                                worker-src blob:; \
                                object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
+/// What the pages of `/console/` need: files of this service, and nothing that turns a string into a script. Previews
+/// of files are frames, which stay on this service.
+pub(crate) const CONSOLE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+                                  img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; \
+                                  frame-src 'self' blob:; form-action 'self'; base-uri 'none'; \
+                                  frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
 /// Headers of each response that does not set its own. Responses may hold keys and private data of a tenant.
 pub(crate) fn defaults(content_security_policy: &'static str) -> DefaultHeaders {
     DefaultHeaders::new()
         .add((CACHE_CONTROL, "no-store"))
         .add((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .add((CONTENT_SECURITY_POLICY, content_security_policy))
+}
+
+/// Headers of the console, in addition to [`defaults`].
+pub(crate) fn console() -> DefaultHeaders {
+    defaults(CONSOLE)
+        .add((REFERRER_POLICY, "no-referrer"))
+        .add((CROSS_ORIGIN_OPENER_POLICY, "same-origin"))
 }

@@ -4,7 +4,7 @@
 //! written alone, at once.
 
 use chrono::{DateTime, Utc};
-use shared::db::job::NewJob;
+use shared::db::job::NewJobRow;
 use shared::db::{self, DedicatedConnection, Pool};
 use shared::job::Job;
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +25,7 @@ pub struct JobWriter {
 type Probe = oneshot::Sender<db::Result<()>>;
 
 struct Waiting {
-    job: NewJob,
+    job: NewJobRow,
     accepted: oneshot::Sender<db::Result<Job>>,
 }
 
@@ -40,7 +40,7 @@ impl JobWriter {
 
     /// Inserts a job that needs no other write; it is committed on return. Errors are those of
     /// `db::job::insert`.
-    pub async fn insert(&self, job: NewJob) -> db::Result<Job> {
+    pub async fn insert(&self, job: NewJobRow) -> db::Result<Job> {
         let (accepted, answer) = oneshot::channel();
         let sent = self.waiting.send(Waiting { job, accepted }).await;
         sent.map_err(|_| db::Error::PoolClosed)?;
@@ -87,7 +87,7 @@ async fn write(
 }
 
 /// What became of each of them.
-async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<db::Result<Job>> {
+async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJobRow>) -> Vec<db::Result<Job>> {
     match insert(db, &jobs).await {
         Ok(created_at) => jobs
             .into_iter()
@@ -110,7 +110,7 @@ async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJob>) -> Vec<db::Resu
     }
 }
 
-async fn insert(db: &mut DedicatedConnection, jobs: &[NewJob]) -> db::Result<DateTime<Utc>> {
+async fn insert(db: &mut DedicatedConnection, jobs: &[NewJobRow]) -> db::Result<DateTime<Utc>> {
     let inserted = db::job::insert(db.get().await?, false, jobs).await;
     if inserted.is_err() {
         db.reset();

@@ -4,12 +4,16 @@ mod auth;
 mod body;
 mod compress;
 mod connection;
+mod console;
 mod cors;
 mod cursor;
+pub mod dispatcher;
 mod docs;
 mod etag;
 mod event_schema;
 mod fallback;
+mod feed_follower;
+mod feed_hub;
 mod follower;
 mod form;
 mod frame;
@@ -28,15 +32,18 @@ pub mod problem;
 mod query;
 mod request_id;
 mod routes;
+pub mod scheduler;
 mod telemetry;
 mod unversioned;
 mod v1;
+mod webhook_secret;
+pub mod webhook_target;
 mod work_notifier;
 
 use std::net::TcpListener;
 
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, PathConfig};
+use actix_web::web::{Data, PathConfig, ServiceConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
@@ -52,6 +59,7 @@ use tracing_actix_web::TracingLogger;
 pub use crate::job_writer::JobWriter;
 
 use crate::fallback::Methods;
+use crate::feed_hub::FeedHub;
 use crate::hub::Hub;
 use crate::key_watch::KeyWatch;
 use crate::metrics::Scrape;
@@ -60,6 +68,7 @@ use crate::origin::Origins;
 use crate::request_id::RequestSpan;
 use crate::telemetry::ApiMeters;
 use crate::v1::skills::Unpacker;
+use crate::webhook_target::WebhookTargets;
 use crate::work_notifier::WorkNotifier;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
@@ -81,6 +90,8 @@ pub struct ApiSettings {
     pub providers: Providers,
     /// The keys of secrets. Without them there are none.
     pub master_keys: Option<MasterKeys>,
+    /// The addresses to which webhooks may post.
+    pub webhook_targets: WebhookTargets,
     /// The origins of browsers' pages.
     pub origins: Origins,
     /// Threads that answer requests.
@@ -101,23 +112,25 @@ pub async fn run(
         catalog,
         providers,
         master_keys,
+        webhook_targets,
         origins,
         threads,
     } = settings;
     // Before the first id is made.
     db::through_outage(|| shared::clock::sync::read(&pool)).await?;
-    ensure_event_weeks(&pool).await;
+    prepare_tables(&pool).await?;
     metrics.watch("api", &pool);
     let meters = ApiMeters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
-    let (hub, notifier) = (Hub::new(meters.clone()), WorkNotifier::default());
-    let keys = KeyWatch::default();
+    let (hub, feed) = (Hub::new(meters.clone()), FeedHub::new(meters.clone()));
+    let (notifier, keys) = (WorkNotifier::default(), KeyWatch::default());
     let mut background = JoinSet::new();
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
     background.spawn(shared::clock::sync::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
+    background.spawn(feed.clone().run(pool.clone()));
     background.spawn(notifier.clone().run(pool.clone()));
     background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
@@ -129,25 +142,22 @@ pub async fn run(
     let asset_store = assets.clone();
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, notifier, keys) = (Data::new(hub), Data::new(notifier), Data::new(keys));
-    let writer = Data::new(writer);
+    let (writer, feed) = (Data::new(writer), Data::new(feed));
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
-    let origins = Data::new(origins);
+    let (origins, webhook_targets) = (Data::new(origins), Data::new(webhook_targets));
     let methods = Data::new(Methods::of(&document));
     let unpacker = Data::new(Unpacker::default());
     let max_connections = connection::max_per_thread(open_files::raise_limit(), threads);
     let server = HttpServer::new(move || {
         App::new()
-            .configure(|parts| {
-                if let Some(keys) = &master_keys {
-                    parts.app_data(keys.clone());
-                }
-            })
+            .configure(|parts| add_keys(parts, master_keys.as_ref()))
             .app_data(pool.clone())
             .app_data(assets.clone())
             .app_data(catalog.clone())
             .app_data(providers.clone())
             .app_data(hub.clone())
+            .app_data(feed.clone())
             .app_data(notifier.clone())
             .app_data(keys.clone())
             .app_data(writer.clone())
@@ -158,6 +168,7 @@ pub async fn run(
             .app_data(unpacker.clone())
             .app_data(rendered.clone())
             .app_data(origins.clone())
+            .app_data(webhook_targets.clone())
             .app_data(path_config())
             .wrap(from_fn(problem::render))
             .wrap(from_fn(head::answer))
@@ -193,14 +204,21 @@ pub async fn run(
     Ok(())
 }
 
-/// Events of a week without a partition are kept in the default one, until a worker has made it.
-async fn ensure_event_weeks(pool: &Pool) {
+/// Makes the partitions of the coming weeks, and a new epoch of the feed after a restore. Events of a week without a
+/// partition are kept in the default one, until a worker has made it.
+async fn prepare_tables(pool: &Pool) -> db::Result<()> {
     if let Err(error) = db::event_week::ensure_coming(pool).await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
             "cannot make the partitions of the coming weeks"
         );
     }
+    if db::through_outage(|| db::feed::begin_epoch(pool)).await? {
+        tracing::warn!(
+            "the database was restored in another cluster: the feed begins anew, and its cursors are expired"
+        );
+    }
+    Ok(())
 }
 
 async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: CancellationToken) {
@@ -209,6 +227,12 @@ async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: Cancella
             error = &error as &dyn std::error::Error,
             "metrics are not served any more"
         );
+    }
+}
+
+fn add_keys(parts: &mut ServiceConfig, master_keys: Option<&Data<MasterKeys>>) {
+    if let Some(keys) = master_keys {
+        parts.app_data(keys.clone());
     }
 }
 

@@ -26,6 +26,8 @@ use crate::{connection, head, health};
 const DEPTH_AGE: Duration = Duration::from_secs(5);
 /// The longest that an answer waits for the database. After that it says nothing of the queue.
 const DEPTH_PATIENCE: Duration = Duration::from_secs(2);
+/// From then on it is told who holds the feed up.
+const NOTABLE_LAG_SECONDS: f64 = 1.0;
 
 /// What `/metrics` shows.
 #[derive(Clone)]
@@ -39,6 +41,8 @@ struct QueueCollector {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<db::queue::Depth>>,
+    /// What holds the feed up, if it is known.
+    holder: StdMutex<Option<db::feed::HorizonHolder>>,
 }
 
 impl Scrape {
@@ -54,6 +58,7 @@ impl Scrape {
             pool,
             looked_at: Mutex::default(),
             depth: StdMutex::default(),
+            holder: StdMutex::default(),
         });
         metrics.collect(queue.clone());
         Self {
@@ -109,6 +114,9 @@ impl QueueCollector {
             Ok(Err(_)) | Err(_) => None,
         };
         *self.depth.lock().unwrap_or_else(PoisonError::into_inner) = depth;
+        let holder = timeout(DEPTH_PATIENCE, db::feed::get_horizon_lag(&self.pool)).await;
+        let holder = holder.ok().and_then(Result::ok).flatten();
+        *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = holder;
         *looked_at = Some(Instant::now());
     }
 }
@@ -121,6 +129,8 @@ impl fmt::Debug for QueueCollector {
 
 impl Collector for QueueCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
+        encode_horizon(&mut encoder, holder.as_ref())?;
         let depth = self.depth.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(depth) = &*depth else {
             return Ok(());
@@ -147,6 +157,30 @@ impl Collector for QueueCollector {
             encoder.encode_descriptor("queue_oldest_seconds", help, None, MetricType::Gauge)?;
         ConstGauge::new(age.max(0.0)).encode(oldest)
     }
+}
+
+/// What the feed waits for, and who that is if it takes long.
+fn encode_horizon(
+    encoder: &mut DescriptorEncoder<'_>,
+    holder: Option<&db::feed::HorizonHolder>,
+) -> fmt::Result {
+    let help = "For how long the oldest transaction that has written something has been open; it holds the events of \
+                tenants up.";
+    let seconds = holder.map_or(0.0, |holder| holder.seconds.max(0.0));
+    let lag = encoder.encode_descriptor("feed_horizon_seconds", help, None, MetricType::Gauge)?;
+    ConstGauge::new(seconds).encode(lag)?;
+    let Some(holder) = holder.filter(|holder| holder.seconds >= NOTABLE_LAG_SECONDS) else {
+        return Ok(());
+    };
+    let help = "The transaction that holds the events of tenants up for more than a second.";
+    let mut named =
+        encoder.encode_descriptor("feed_horizon_holder", help, None, MetricType::Gauge)?;
+    let labels = [
+        ("database", holder.database.clone()),
+        ("application", holder.application.clone()),
+        ("pid", holder.pid.to_string()),
+    ];
+    ConstGauge::new(1_i64).encode(named.encode_family(&labels)?)
 }
 
 /// The metrics of the process, for a key with the scope `admin`.

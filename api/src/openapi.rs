@@ -2,6 +2,7 @@
 
 mod answer;
 mod enumeration;
+mod free_form;
 mod parameter;
 mod stream;
 mod union;
@@ -19,13 +20,19 @@ const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follo
     Every request needs a key: `Authorization: Bearer sk_…`. Every answer has `X-Request-Id`, the client's own if it sent one. \
     JSON is compressed for clients that accept gzip. HEAD is answered wherever GET is. Whole numbers may be written \
     with a fraction or an exponent (`150.0`, `1e2`). Every error is a problem (RFC 9457) whose `code` is part \
-    of this contract. What belongs to another tenant does not exist.";
+    of this contract. What belongs to another tenant does not exist.\n\n\
+    The [guides](/docs/guides) explain jobs, skills, agents, clients and operation; the [error codes](/docs/errors) \
+    have a page each.";
 
 /// The groups of operations, the most important first.
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 12] = [
     (
         "jobs",
         "Submit jobs, follow them, and read what came of them.",
+    ),
+    (
+        "events",
+        "Milestones of all jobs, as a stream and as pages.",
     ),
     ("assets", "Files that jobs start from and make."),
     (
@@ -39,6 +46,14 @@ const TAGS: [(&str, &str); 9] = [
     (
         "conversations",
         "Histories that several jobs of an agent continue.",
+    ),
+    (
+        "schedules",
+        "Jobs that are created at times of a calendar or at fixed intervals.",
+    ),
+    (
+        "webhooks",
+        "Milestones of jobs that are posted to other systems.",
     ),
     ("approvals", "Tool calls that wait for a person."),
     (
@@ -101,6 +116,7 @@ pub fn document() -> OpenApi {
     if let Some(components) = &mut document.components {
         union::name_variants(components);
         enumeration::name_values(components);
+        free_form::allow_any(components);
     }
     document
 }

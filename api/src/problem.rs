@@ -13,10 +13,9 @@ use std::time::Duration;
 use actix_web::ResponseError;
 use actix_web::http::StatusCode;
 use chrono::{DateTime, TimeDelta, Utc};
-use serde::{Deserialize, Serialize};
 use shared::db;
 use shared::id::InvalidId;
-use utoipa::ToSchema;
+pub use skillet_wire::problem::{FieldError, Problem};
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +31,11 @@ pub enum ApiError {
         "this key is not known to the service: it may be mistyped, revoked, or the key of another service"
     )]
     UnknownKey,
+    /// A one-time code of a session is none of ours, was used, or is over.
+    #[error(
+        "this code is not known to the service, was used, or is older than 60 seconds; run `skillet open` again"
+    )]
+    UnknownCode,
     /// There is a short-lived token, and it is none of ours or over.
     #[error(
         "this token is not known to the service, or has expired; make another with POST /v1/jobs/{{job_id}}/tokens"
@@ -147,6 +151,11 @@ pub enum ApiError {
         "the content of this file has been lost; upload it again, or retry the job that made it"
     )]
     ContentLost,
+    /// Events after that cursor may be missing.
+    #[error(
+        "events after this cursor are not complete any more; list the jobs, and follow the stream without a cursor"
+    )]
+    CursorExpired,
     /// What a job was to run went while it was accepted.
     #[error("the skill was replaced in this very moment; send the request again")]
     SkillReplaced,
@@ -175,51 +184,6 @@ fn count_fields(count: usize) -> String {
 /// Whole seconds in which that time is over.
 fn seconds(wait: TimeDelta) -> i64 {
     wait.num_seconds() + i64::from(wait.subsec_nanos() > 0)
-}
-
-/// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FieldError {
-    /// Which: a JSON Pointer (RFC 6901) into the body.
-    #[schema(example = "/prompt")]
-    pub pointer: String,
-    /// What is wrong, and what would be right.
-    pub detail: String,
-}
-
-impl FieldError {
-    /// An error of the field at `pointer`.
-    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer.into(),
-            detail: detail.into(),
-        }
-    }
-}
-
-/// Problem details (RFC 9457).
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-pub struct Problem {
-    /// The address of the page that explains the code, relative to the service.
-    #[schema(example = "/docs/errors/invalid_request", format = "uri-reference")]
-    pub r#type: String,
-    /// The status in words.
-    pub title: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// For programs; part of the contract.
-    #[schema(example = "invalid_request")]
-    pub code: String,
-    /// For people.
-    pub detail: String,
-    /// What is wrong with which field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<FieldError>,
-    /// The id of the request in the operator's log; also the header `X-Request-Id`.
-    #[schema(required)]
-    pub request_id: Option<String>,
-    /// Whether the same request may succeed later.
-    pub retryable: bool,
 }
 
 impl From<db::Error> for ApiError {
@@ -257,7 +221,9 @@ impl ApiError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Malformed(_) => ErrorCode::MalformedRequest,
-            Self::Unauthorized | Self::UnknownKey | Self::UnknownToken => ErrorCode::Unauthorized,
+            Self::Unauthorized | Self::UnknownKey | Self::UnknownCode | Self::UnknownToken => {
+                ErrorCode::Unauthorized
+            }
             Self::Forbidden(_) | Self::TokenRestricted => ErrorCode::Forbidden,
             Self::CrossSite => ErrorCode::CrossSite,
             Self::OriginNotAllowed => ErrorCode::OriginNotAllowed,
@@ -274,6 +240,7 @@ impl ApiError {
             Self::QueueFull { .. } => ErrorCode::QueueFull,
             Self::Invalid(_) => ErrorCode::InvalidRequest,
             Self::ContentLost => ErrorCode::ContentLost,
+            Self::CursorExpired => ErrorCode::CursorExpired,
             Self::SkillReplaced => ErrorCode::SkillReplaced,
             Self::IdempotencyMismatch => ErrorCode::IdempotencyKeyReused,
             Self::NotConfigured(_) => ErrorCode::NotConfigured,
@@ -282,7 +249,8 @@ impl ApiError {
         }
     }
 
-    fn problem(&self, request_id: Option<String>) -> Problem {
+    /// The error as a client sees it.
+    pub(crate) fn problem(&self, request_id: Option<String>) -> Problem {
         let status = self.status_code();
         Problem {
             r#type: self.code().url(),

@@ -7,8 +7,8 @@ use utoipa_actix_web::scope;
 use utoipa_actix_web::scope::Scope;
 
 use crate::v1::{
-    agents, approvals, assets, conversations, jobs, keys, me, models, queue, secrets, session,
-    skills, tenants, workers,
+    agents, approvals, assets, conversations, events, jobs, keys, me, models, queue, schedules,
+    secrets, session, skills, tenants, usage, webhooks, workers,
 };
 
 /// All that needs a key. Authentication is wrapped around it where it is served.
@@ -35,6 +35,10 @@ pub(crate) fn v1() -> Scope<
         .service(jobs::list_events)
         .service(jobs::stream_job)
         .service(jobs::list_job_approvals)
+        .service(jobs::list_job_deliveries)
+        .service(jobs::redeliver_of_job)
+        .service(events::list_tenant_events)
+        .service(events::stream_tenant_events)
         .service(approvals::list_approvals)
         .service(approvals::get_approval)
         .service(approvals::resolve_approval)
@@ -42,10 +46,12 @@ pub(crate) fn v1() -> Scope<
         .service(assets::list_assets)
         .service(assets::get_asset)
         .service(assets::get_asset_content)
+        .service(assets::get_asset_preview)
         .service(assets::delete_asset)
         .service(skills::upload_skill)
         .service(skills::list_skills)
         .service(skills::get_skill)
+        .service(skills::get_skill_instructions)
         .service(skills::delete_skill)
         .service(skills::pause_skill)
         .service(skills::resume_skill)
@@ -57,6 +63,26 @@ pub(crate) fn v1() -> Scope<
         .service(conversations::list_conversations)
         .service(conversations::get_conversation)
         .service(conversations::delete_conversation)
+        .service(schedules::create_schedule)
+        .service(schedules::preview_schedule)
+        .service(schedules::list_schedules)
+        .service(schedules::get_schedule)
+        .service(schedules::update_schedule)
+        .service(schedules::delete_schedule)
+        .service(schedules::run_schedule)
+        .service(schedules::list_schedule_runs)
+        .service(webhooks::create_webhook)
+        .service(webhooks::list_webhooks)
+        .service(webhooks::get_default_webhook_secret)
+        .service(webhooks::rotate_default_webhook_secret)
+        .service(webhooks::get_webhook)
+        .service(webhooks::update_webhook)
+        .service(webhooks::delete_webhook)
+        .service(webhooks::rotate_webhook_secret)
+        .service(webhooks::test_webhook)
+        .service(webhooks::recover_webhook)
+        .service(webhooks::list_deliveries)
+        .service(webhooks::redeliver)
         .service(secrets::put_secret)
         .service(secrets::delete_secret)
         .service(secrets::list_secrets)
@@ -76,8 +102,11 @@ pub(crate) fn v1() -> Scope<
         .service(me::get_me)
         .service(session::create_session)
         .service(session::delete_session)
+        .service(session::create_session_code)
         .service(workers::list_workers)
+        .service(usage::list_usage)
         .service(queue::get_queue)
+        .service(queue::get_queue_history)
         .service(queue::pause_queue)
         .service(queue::resume_queue)
 }

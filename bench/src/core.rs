@@ -118,7 +118,7 @@ async fn timed(
 }
 
 /// Workers that claim and finish until there is nothing left.
-async fn work(queue: &Queue) -> anyhow::Result<()> {
+pub(crate) async fn work(queue: &Queue) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
         let queue = queue.clone();

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 
 use crate::figure::Figure;
 use crate::{
-    Bench, claim, core, enqueue, followers, jobs, peers, sandbox, start, submit, takeover, turns,
-    waiting,
+    Bench, claim, core, enqueue, feed, followers, jobs, peers, sandbox, start, submit, takeover,
+    ticks, turns, waiting, webhooks,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +22,10 @@ pub(crate) enum Part {
     Jobs,
     /// Events to their followers, and what a follower takes
     Followers,
+    /// What the feed costs, and milestones to a tenant's stream
+    Feed,
+    /// Milestones to webhooks
+    Webhooks,
     /// A turn of the loop
     Loop,
     /// Jobs that wait for their model
@@ -30,6 +34,8 @@ pub(crate) enum Part {
     Sandbox,
     /// What a claim reads
     Claim,
+    /// Times of schedules that come all at once
+    Schedules,
     /// A killed worker's jobs
     Takeover,
     /// Other queues on the same Postgres, which npm and pip install; only if named
@@ -51,10 +57,13 @@ impl Part {
             Self::Submit => submit::measure(bench).await,
             Self::Jobs => jobs::measure(bench).await,
             Self::Followers => followers::measure(bench).await,
+            Self::Feed => feed::measure(bench).await,
+            Self::Webhooks => webhooks::measure(bench).await,
             Self::Loop => turns::measure(bench).await,
             Self::Waiting => waiting::measure(bench).await,
             Self::Sandbox => sandbox::measure().await,
             Self::Claim => claim::measure(bench).await,
+            Self::Schedules => ticks::measure(bench).await,
             Self::Takeover => takeover::measure(bench).await,
             Self::Peers => peers::measure(bench).await,
         }

@@ -26,13 +26,23 @@ pub(crate) struct Service {
 impl Service {
     /// Starts an API without workers. `name` tells it from the others of this run.
     pub(crate) async fn start(server: &Server, name: &str) -> anyhow::Result<Self> {
+        Self::with_environment(server, name, &[]).await
+    }
+
+    /// Starts an API with these variables beside the usual ones, which its workers get, too.
+    pub(crate) async fn with_environment(
+        server: &Server,
+        name: &str,
+        more: &[(&'static str, String)],
+    ) -> anyhow::Result<Self> {
         let (database_url, pool) = server.database(name, 8).await?;
         let home = server.home().join(format!("service-{name}"));
         let key = SecretKey::generate();
         let tenant = db::tenant::get_or_insert(&pool, "bench").await?;
         db::key::insert(&pool, tenant.id, "bench", &[Scope::Jobs], &key).await?;
         let assets = home.join("assets").display().to_string();
-        let environment = vec![("DATABASE_URL", database_url), ("SKILLET_ASSETS", assets)];
+        let mut environment = vec![("DATABASE_URL", database_url), ("SKILLET_ASSETS", assets)];
+        environment.extend_from_slice(more);
         let arguments = ["api", "--listen", "127.0.0.1:0"];
         let mut api = Process::start(&arguments, &environment, &home.join("api"))?;
         let line = api.first_line()?;

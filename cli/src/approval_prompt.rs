@@ -5,16 +5,15 @@ mod question;
 
 use std::collections::VecDeque;
 
-use serde_json::{Value, json};
 use shared::approval::Approval;
 use shared::event::{ApprovalResolved, Event, EventData};
 use shared::id::JobId;
 
-use crate::client::Client;
 use crate::progress::ProgressDisplay;
 use keyboard::Keyboard;
 pub(crate) use question::question;
 use question::{PromptAnswer, understand};
+use skillet_client::Client;
 
 /// Asks in the terminal about the pending approvals of a job.
 pub(crate) struct ApprovalPrompt<'a> {
@@ -46,8 +45,7 @@ impl<'a> ApprovalPrompt<'a> {
             // What an old log says has been answered long since, so we ask what is pending now.
             Ok(EventData::JobWaiting(_)) => {
                 let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
-                let pending = self.client.list(&path, &[], None).await?;
-                let pending: Vec<Approval> = serde_json::from_value(pending.into())?;
+                let pending: Vec<Approval> = self.client.list(&path, &[], None).await?;
                 // The newest are first, and the model's order is the other.
                 self.waiting = pending.into_iter().rev().collect();
                 self.ask(progress);
@@ -89,11 +87,13 @@ impl<'a> ApprovalPrompt<'a> {
                 return Ok(());
             }
         };
-        let path = format!("/v1/approvals/{}", approval.id);
-        let decision = if approved { "approve" } else { "deny" };
-        let body = json!({"decision": decision, "reason": reason});
+        let reason = reason.as_deref();
+        let answered = match approved {
+            true => self.client.approve(approval.id, reason).await,
+            false => self.client.deny(approval.id, reason).await,
+        };
         // Someone else may have been faster; then that is what counts.
-        if let Err(error) = self.client.post::<Value>(&path, &body).await {
+        if let Err(error) = answered {
             progress.say(&format!("  ! {error}"));
         }
         self.waiting.pop_front();

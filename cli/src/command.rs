@@ -8,6 +8,7 @@ mod config;
 mod conversations;
 mod demo;
 mod doctor;
+mod eval;
 mod help;
 mod init;
 mod jobs;
@@ -15,13 +16,18 @@ mod keys;
 mod login;
 mod man;
 mod models;
+mod open;
 mod profiles;
 mod queue;
 mod run;
+mod schedules;
 mod secrets;
 mod serve;
 mod skills;
+mod telegram;
 mod tenants;
+mod usage;
+mod webhooks;
 mod workers;
 
 use std::path::PathBuf;
@@ -75,6 +81,10 @@ pub(crate) enum Command {
     Assets(Box<Noun<assets::Assets>>),
     /// List, show, create and delete conversations with agents
     Conversations(Box<Noun<conversations::Conversations>>),
+    /// List, show, create, change, pause, run and delete schedules of jobs
+    Schedules(Box<Noun<schedules::Schedules>>),
+    /// List, show, create, change, test and delete webhooks, and what they delivered; forward events to a local address
+    Webhooks(Box<Noun<webhooks::Webhooks>>),
     /// List, check, upload and delete skills
     Skills(Box<Noun<skills::Skills>>),
     /// List, show, define and delete agents
@@ -91,6 +101,10 @@ pub(crate) enum Command {
     Workers(Box<Noun<workers::Workers>>),
     /// Show, pause and resume the queue
     Queue(Box<Noun<queue::QueueVerb>>),
+    /// Show what jobs have used, by day, skill, agent or model
+    Usage(Box<Alone<usage::UsageOptions>>),
+    /// Open the console in a browser, signed in
+    Open(Box<open::OpenConsole>),
     /// Log in to a service, and use it from then on
     Login(login::Login),
     /// List, choose and delete profiles of services
@@ -111,6 +125,10 @@ pub(crate) enum Command {
     Doctor(Box<doctor::Doctor>),
     /// Run small jobs that need no key, and show their results
     Demo(Box<demo::Demo>),
+    /// Run tasks with a model, check what it made, and write a report
+    Eval(Box<eval::Eval>),
+    /// Run a Telegram bot: messages become jobs, results and approvals are messages
+    Telegram(Box<telegram::Telegram>),
     /// Print the completions of a shell
     Completions(completions::Completions),
     /// Write the manual pages
@@ -141,10 +159,14 @@ impl Command {
         match self {
             Self::Run(run) => Some(&run.options.remote),
             Self::Demo(demo) => Some(&demo.remote),
+            Self::Eval(eval) => Some(&eval.options.remote),
+            Self::Telegram(telegram) => Some(&telegram.remote),
             Self::Jobs(noun) => noun.remote(),
             Self::Approvals(noun) => noun.remote(),
             Self::Assets(noun) => noun.remote(),
             Self::Conversations(noun) => noun.remote(),
+            Self::Schedules(noun) => noun.remote(),
+            Self::Webhooks(noun) => noun.remote(),
             Self::Skills(noun) => noun.remote(),
             Self::Agents(noun) => noun.remote(),
             Self::Secrets(noun) => noun.remote(),
@@ -153,6 +175,8 @@ impl Command {
             Self::Tenants(noun) => noun.remote(),
             Self::Workers(noun) => noun.remote(),
             Self::Queue(noun) => noun.remote(),
+            Self::Usage(alone) => Some(&alone.options.remote),
+            Self::Open(open) => Some(&open.remote),
             Self::List(alone) => Some(&alone.options.remote),
             Self::Get(alone) => Some(&alone.options.remote),
             Self::Watch(alone) => Some(&alone.options.remote),
@@ -165,8 +189,8 @@ impl Command {
         }
     }
 
-    /// Whether it neither uses nor starts a service on this machine.
-    pub(crate) fn is_small(&self) -> bool {
+    /// Whether it neither chooses nor starts a service.
+    pub(crate) fn is_independent(&self) -> bool {
         matches!(
             self,
             Self::Login(_)
@@ -187,14 +211,18 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
         Command::Approvals(noun) => noun.run(&config).await,
         Command::Assets(noun) => noun.run(&config).await,
         Command::Conversations(noun) => noun.run(&config).await,
+        Command::Schedules(noun) => noun.run(&config).await,
+        Command::Webhooks(noun) => noun.run(&config).await,
         Command::Skills(noun) => noun.run(&config).await,
         Command::Agents(noun) => noun.run(&config).await,
         Command::Secrets(noun) => noun.run(&config).await,
         Command::Models(noun) => noun.run(&config).await,
         Command::Keys(noun) => noun.run(&config).await,
         Command::Tenants(noun) => noun.run(&config).await,
+        Command::Usage(alone) => alone.run(usage::UsageVerb::Show, &config).await,
         Command::Workers(noun) => noun.run(&config).await,
         Command::Queue(noun) => noun.run(&config).await,
+        Command::Open(options) => open::open(&options).await,
         Command::Login(options) => login::login(&options).await,
         Command::Profiles(options) => profiles::profiles(&options),
         Command::Up(options) => serve::up(*options, &config).await,
@@ -205,6 +233,8 @@ pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
         Command::Config(options) => config::check(&options, cli.config.as_deref(), &definition()),
         Command::Doctor(options) => doctor::doctor(&options, &config).await,
         Command::Demo(options) => demo::demo(&options, &config).await,
+        Command::Eval(options) => eval::eval(&options, &config).await,
+        Command::Telegram(options) => telegram::telegram(*options).await,
         Command::Completions(options) => completions::completions(&options),
         Command::Man(options) => man::man(&options, definition()),
         Command::List(alone) => alone.run(jobs::Jobs::List, &config).await,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use serde_json::Value;
 
-use crate::client::Client;
+use crate::connect::connect;
 use crate::output::text_of;
 use crate::runtime;
 use crate::service::ServiceFile;
@@ -28,6 +28,14 @@ pub(crate) fn assets() -> ArgValueCompleter {
 
 pub(crate) fn conversations() -> ArgValueCompleter {
     named("/v1/conversations", "id", "agent")
+}
+
+pub(crate) fn schedules() -> ArgValueCompleter {
+    named("/v1/schedules", "id", "name")
+}
+
+pub(crate) fn webhooks() -> ArgValueCompleter {
+    named("/v1/webhooks", "id", "url")
 }
 
 pub(crate) fn approvals() -> ArgValueCompleter {
@@ -93,7 +101,7 @@ fn list(path: &str) -> Option<Vec<Value>> {
             ServiceFile::read(&home).map(|file| (file.url, file.api_key))?
         }
     };
-    let client = Client::new(&url, &api_key).ok()?;
+    let client = connect(&url, &api_key).ok()?;
     let runtime = runtime::for_client().ok()?;
     let listing = client.list(path, &[], Some(MAX_CANDIDATES));
     let listing = async { tokio::time::timeout(PATIENCE, listing).await };

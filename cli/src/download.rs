@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use shared::asset::{Asset, file_name};
 use shared::id::JobId;
 use shared::job::Output;
-
-use crate::client::Client;
+use skillet_client::Client;
 
 /// The treatment of a file that exists already.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,7 +51,8 @@ pub(crate) async fn save_outputs(
     Ok(saved)
 }
 
-/// Saves an asset under its name or another one; returns where. Nothing stays of a download that failed.
+/// Saves an asset under its name or another one; returns where. A download that failed leaves nothing, and an existing
+/// file as it was.
 pub(crate) async fn save_asset(
     client: &Client,
     asset: &Asset,
@@ -63,17 +63,25 @@ pub(crate) async fn save_asset(
         .with_context(|| format!("cannot make {}", directory.display()))?;
     // The service says so, but it may not be ours.
     let name = file_name(&asset.name);
-    let (path, mut file) = create(directory, &name, existing)?;
-    let downloaded = client.download(asset, &mut file).await;
-    if downloaded.is_err() {
-        let _ = std::fs::remove_file(&path);
+    match existing {
+        Existing::Keep => {
+            let path = reserve(directory, &name)?;
+            let downloaded = client.download(asset, &path).await;
+            if downloaded.is_err() {
+                let _ = std::fs::remove_file(&path);
+            }
+            Ok(downloaded?)
+        }
+        Existing::Overwrite => {
+            let path = directory.join(name);
+            ensure!(!path.is_dir(), "{} is a folder", path.display());
+            Ok(client.download(asset, &path).await?)
+        }
     }
-    downloaded.with_context(|| format!("cannot save {}", path.display()))?;
-    Ok(path)
 }
 
-/// Creates a file of that name, or of the first free one of `a-2.csv`, `a-3.csv`, …
-fn create(directory: &Path, name: &str, existing: Existing) -> anyhow::Result<(PathBuf, File)> {
+/// Creates an empty file of that name, or of the first free one of `a-2.csv`, `a-3.csv`, …
+fn reserve(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
         _ => (name, String::new()),
@@ -81,18 +89,13 @@ fn create(directory: &Path, name: &str, existing: Existing) -> anyhow::Result<(P
     let numbered = (2..=u32::MAX).map(|number| format!("{stem}-{number}{extension}"));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
         let path = directory.join(name);
-        let opened = match existing {
-            Existing::Keep => File::create_new(&path),
-            Existing::Overwrite => File::create(&path),
-        };
-        match opened {
-            Ok(file) => return Ok((path, file)),
-            Err(error)
-                if existing == Existing::Keep && error.kind() == ErrorKind::AlreadyExists => {}
+        match File::create_new(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot write {}", path.display()));
             }
         }
     }
-    anyhow::bail!("all names like {name} are taken in {}", directory.display())
+    bail!("all names like {name} are taken in {}", directory.display())
 }

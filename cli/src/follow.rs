@@ -4,11 +4,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use shared::job::{Job, QueuePlace, Status};
+use skillet_client::Client;
 use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 
 use crate::approval_prompt::ApprovalPrompt;
-use crate::client::Client;
 use crate::progress::ProgressDisplay;
 use crate::terminal::say;
 

@@ -2,16 +2,18 @@
 
 mod approval_prompt;
 mod args;
-mod client;
 mod command;
 mod complete;
 mod config;
+mod connect;
 mod directory;
 mod download;
 mod event_line;
 mod exit;
 mod follow;
 mod hidden_input;
+mod html;
+mod json_file;
 mod master_key;
 mod noun;
 mod output;
@@ -69,7 +71,7 @@ pub fn main() -> ExitCode {
     }
     let ended = match cli.command.remote() {
         Some(remote) if session::finds_service(remote) => run_client(cli, config),
-        None if cli.command.is_small() => run_client(cli, config),
+        None if cli.command.is_independent() => run_client(cli, config),
         _ => runtime::for_service().and_then(|runtime| {
             let exporter = Exporter::start(runtime.handle());
             let ended = runtime.block_on(command::run(cli, config));

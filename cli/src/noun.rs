@@ -1,9 +1,9 @@
 //! Nouns of the command line, such as `skillet jobs`, and their verbs.
 
 use clap::{Args, Subcommand};
+use skillet_client::Client;
 
 use crate::args::{ClientOptions, Remote};
-use crate::client::Client;
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::output::OutputFormat;
@@ -53,7 +53,7 @@ impl<V: Verb> Noun<V> {
     }
 }
 
-/// A verb without its noun, as earlier versions had them: `skillet list`.
+/// A verb without a noun: `skillet usage`, and those of earlier versions, such as `skillet list`.
 #[derive(Args)]
 pub(crate) struct Alone<A: Args> {
     #[command(flatten)]

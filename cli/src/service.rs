@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
+use api::dispatcher::DispatcherSettings;
 use api::origin::Origins;
+use api::webhook_target::WebhookTargets;
 use ipnet::IpNet;
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
@@ -33,6 +35,8 @@ pub(crate) use service_file::ServiceFile;
 /// Connections that requests and jobs share, of an API process and of a worker.
 const API_CONNECTIONS: u32 = 20;
 const WORKER_CONNECTIONS: u32 = 10;
+const SCHEDULER_CONNECTIONS: u32 = 3;
+const DISPATCHER_CONNECTIONS: u32 = 4;
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the API and the workers share by configuration.
@@ -42,6 +46,7 @@ pub(crate) struct Components {
     catalog: Catalog,
     providers: Providers,
     master_keys: Option<MasterKeys>,
+    webhook_allow: Vec<IpNet>,
     pub(crate) metrics: Metrics,
 }
 
@@ -71,6 +76,7 @@ impl Components {
             catalog,
             providers,
             master_keys: master_key::configured(&common.master_key)?,
+            webhook_allow: common.webhook_allow.clone(),
             metrics: Metrics::default(),
         })
     }
@@ -92,6 +98,7 @@ impl Components {
             catalog: self.catalog.clone(),
             providers: self.providers.clone(),
             master_keys: self.master_keys.clone(),
+            webhook_targets: self.webhook_targets(),
             origins,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
         };
@@ -127,7 +134,40 @@ impl Components {
             sandbox_read: sandbox.sandbox_read.clone(),
             memory_floor: sandbox.memory_floor,
         };
-        worker::run(settings, shutdown).await
+        let scheduler = api::scheduler::SchedulerSettings {
+            pool: db::connect(database_url, "skillet scheduler", SCHEDULER_CONNECTIONS).await?,
+            metrics: self.metrics.clone(),
+            assets: self.assets.clone(),
+            catalog: self.catalog.clone(),
+            providers: self.providers.clone(),
+            webhook_targets: self.webhook_targets(),
+        };
+        let dispatcher = DispatcherSettings {
+            pool: db::connect(database_url, "skillet webhooks", DISPATCHER_CONNECTIONS).await?,
+            metrics: self.metrics.clone(),
+            master_keys: self.master_keys.clone(),
+            targets: self.webhook_targets(),
+        };
+        // A worker that takes no more jobs leaves the schedules and webhooks to the others.
+        let scheduling = api::scheduler::run(scheduler, shutdown.drain.clone());
+        let scheduler = AbortOnDropHandle::new(tokio::spawn(scheduling));
+        let stop_dispatcher = shutdown.drain.child_token();
+        let dispatching = api::dispatcher::run(dispatcher, stop_dispatcher.clone())?;
+        let dispatcher = AbortOnDropHandle::new(tokio::spawn(dispatching));
+        let leave = shutdown.leave.clone();
+        let ended = worker::run(settings, shutdown).await;
+        drop(scheduler);
+        // Its attempts end within seconds, and would be repeated if their results were lost.
+        stop_dispatcher.cancel();
+        tokio::select! {
+            _ = dispatcher => {}
+            () = leave.cancelled() => {}
+        }
+        ended
+    }
+
+    fn webhook_targets(&self) -> WebhookTargets {
+        WebhookTargets::new(&self.webhook_allow, self.master_keys.is_some())
     }
 }
 

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ipnet::IpNet;
+use skillet_client::Client;
 use tokio::signal::unix::Signal;
 use worker::Shutdown;
 
 use crate::args::{KeepFor, Listen, MetricsListen, Remote, Slots, Up};
-use crate::client::Client;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::directory;
 use crate::exit::Exit;
+use crate::profile::Profile;
 use crate::service::{DirectoryLock, Service, ServiceFile};
 use crate::shutdown::ShutdownSignals;
 use crate::terminal::say;
@@ -34,6 +36,23 @@ pub(crate) fn finds_service(remote: &Remote) -> bool {
         Ok(ServiceTarget::Directory(home)) => ServiceFile::read(&home).is_some(),
         // The command says what is wrong.
         Err(_) => true,
+    }
+}
+
+/// The service with these options, which must run already.
+pub(crate) fn running_service(remote: &Remote) -> anyhow::Result<Profile> {
+    match ServiceTarget::of(&ServiceChoice::from(remote))? {
+        ServiceTarget::Service(service) => Ok(service),
+        ServiceTarget::Directory(home) => {
+            let file = ServiceFile::read(&home).with_context(|| {
+                format!(
+                    "no service runs in {}; start one with `skillet up`, or log in to one with `skillet login URL`",
+                    home.display()
+                )
+            })?;
+            let (url, api_key) = (file.url, file.api_key);
+            Ok(Profile { url, api_key })
+        }
     }
 }
 
@@ -103,7 +122,7 @@ impl Session {
         let home = match ServiceTarget::of(&ServiceChoice::from(remote))? {
             ServiceTarget::Service(profile) => {
                 return Ok(Self {
-                    client: Client::new(&profile.url, &profile.api_key)?,
+                    client: connect(&profile.url, &profile.api_key)?,
                     own: None,
                 });
             }
@@ -113,7 +132,7 @@ impl Session {
         let lock = match find(&home).await? {
             DirectoryState::Service(file) => {
                 return Ok(Self {
-                    client: Client::new(&file.url, &file.api_key)?,
+                    client: connect(&file.url, &file.api_key)?,
                     own: None,
                 });
             }
@@ -139,7 +158,7 @@ impl Session {
             },
         };
         let service = Service::start(options, config, lock, &Shutdown::default(), say).await?;
-        let client = Client::new(&service.file.url, &service.file.api_key)?;
+        let client = connect(&service.file.url, &service.file.api_key)?;
         Ok(Self {
             client,
             own: Some(service),

@@ -14,6 +14,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 OUTSIDE = {
     "openapi.json": "../../openapi/openapi.json",
     "scenario.json": "../scenario.json",
+    "webhook.json": "../webhook.json",
     "LICENSE-MIT": "../../LICENSE-MIT",
     "LICENSE-APACHE": "../../LICENSE-APACHE",
 }
@@ -22,7 +23,7 @@ OUTSIDE = {
 SYNC = {
     "asyncio. The build makes .*": 'blocking programs."""',
     r"\b(async|await) ": "",
-    r"AsyncGenerator\[AnyEvent, None\]": "Generator[AnyEvent, None, None]",
+    r"AsyncGenerator\[(\w+), None\]": r"Generator[\1, None, None]",
     r"Awaitable\[object\]": "object",
     r"Async(?=[A-Z])|async_(?=httpx)": "",
     r"\basyncio\b": "time",

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hook::Hooks;
+use crate::job::OutputSchema;
 use crate::mcp::{McpServer, McpServerSettings};
 use crate::model_name::ModelName;
 use crate::money::Usd;
@@ -56,6 +57,9 @@ pub struct AgentSettings {
     pub limits: AgentLimits,
     /// How it is to work: Markdown that stands in the system prompt after the tools.
     pub instructions: String,
+    /// The JSON Schema of the result of its jobs that have none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<OutputSchema>,
     /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a secret.
     #[schema(value_type = String, example = "github.com *.githubusercontent.com:443")]
     pub network: Network,
@@ -63,6 +67,10 @@ pub struct AgentSettings {
     #[serde(with = "secret_words")]
     #[schema(value_type = Vec<String>, example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]))]
     pub secrets: Vec<SecretNeed>,
+    /// The skills whose instructions it can read, by name.
+    #[serde(default)]
+    #[schema(required, example = json!(["docx", "spreadsheet"]))]
+    pub skills: Vec<String>,
     /// The MCP servers whose tools it has, too.
     #[serde(default)]
     #[schema(required, value_type = Vec<McpServerSettings>)]
@@ -118,8 +126,10 @@ impl Agent {
                 hooks: Hooks::default(),
                 limits: AgentLimits::default(),
                 instructions: String::new(),
+                output_schema: None,
                 network: Network::None,
                 secrets: Vec::new(),
+                skills: Vec::new(),
                 mcp_servers: Vec::new(),
             },
             created_at: None,

@@ -20,7 +20,6 @@ pub struct Conversation {
     /// With which agent.
     pub agent: String,
     /// Data that the client attached.
-    #[schema(value_type = Object)]
     pub metadata: Map<String, Value>,
     /// When it was begun.
     pub created_at: DateTime<Utc>,

@@ -13,6 +13,7 @@ pub mod conversation;
 mod dedicated_connection;
 pub mod event;
 pub mod event_week;
+pub mod feed;
 pub mod idempotency;
 pub mod job;
 pub mod job_token;
@@ -23,13 +24,20 @@ pub mod log;
 pub mod maintenance;
 mod pool;
 pub mod queue;
+pub mod queue_history;
 pub mod run;
+pub mod schedule;
+pub mod schedule_run;
 pub mod secret;
 mod session;
 pub mod skill;
 pub mod submit_limit;
 pub mod tenant;
 mod transaction;
+pub mod usage;
+pub mod webhook;
+pub mod webhook_delivery;
+pub mod webhook_secret;
 pub mod worker;
 
 use std::time::{Duration, Instant};
@@ -50,8 +58,12 @@ pub use transaction::Transaction;
 
 /// Logs have new events. The payload lists job ids, or is empty for all jobs.
 pub const EVENTS_CHANNEL: &str = "skillet_events";
+/// The feed has new milestones.
+pub const FEED_CHANNEL: &str = "skillet_feed";
 /// There is a job to claim.
 pub const WORK_CHANNEL: &str = "skillet_work";
+/// A delivery of a webhook is due.
+pub const WEBHOOK_CHANNEL: &str = "skillet_webhook";
 /// A running job has a cancellation request. The payload is its id.
 pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 

@@ -77,9 +77,10 @@ impl ToolPattern {
         let pattern = Self(text.to_owned());
         // No longer than any name could need: what matches takes time with the length.
         let is_short = text.len() <= 128;
-        let is_known = |tool: ToolName| pattern.matches(tool.as_str());
+        let is_known = |name: &str| self::matches(text.as_bytes(), name.as_bytes());
         // Which tools an MCP server has, nobody knows before it runs.
-        let is_good = text.starts_with(MCP_PREFIX) || ToolName::ALL.into_iter().any(is_known);
+        let is_good =
+            text.starts_with(MCP_PREFIX) || ToolName::names().any(|(name, _)| is_known(name));
         if is_short && is_good {
             Ok(pattern)
         } else {
@@ -87,9 +88,11 @@ impl ToolPattern {
         }
     }
 
-    /// Whether the tool's canonical name is like that.
+    /// Whether the tool with that canonical name has a name like that: this one or an alias.
     pub fn matches(&self, tool: &str) -> bool {
-        matches(self.0.as_bytes(), tool.as_bytes())
+        let is_like = |name: &str| matches(self.0.as_bytes(), name.as_bytes());
+        let mut names = ToolName::names();
+        is_like(tool) || names.any(|(name, named)| named.as_str() == tool && is_like(name))
     }
 }
 
@@ -152,6 +155,7 @@ mod tests {
             "*",
             "file.????",
             "*_bash",
+            "set_output_image",
             "**.e*t",
             "mcp.*",
             "mcp.tracker.create_*",
@@ -180,7 +184,9 @@ mod tests {
             matched("file.*"),
             ["file.read", "file.write", "file.edit", "file.list"]
         );
-        assert_eq!(matched("*exec*"), ["execute_bash", "shell.exec"]);
+        assert_eq!(matched("*exec*"), ["shell.exec"]);
+        assert_eq!(matched("execute_bash"), ["shell.exec"]);
+        assert_eq!(matched("set_output_*"), ["set_output"]);
         assert_eq!(matched("*.?e?d"), ["file.read"]);
         assert_eq!(matched("*").len(), ToolName::ALL.len());
     }

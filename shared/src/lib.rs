@@ -1,5 +1,6 @@
 //! The domain of Skillet: types, SQL, asset store, skills, agents, tools and model providers.
 
+pub mod address;
 pub mod agent;
 pub mod approval;
 pub mod asset;
@@ -8,26 +9,26 @@ pub mod clock;
 pub mod conversation;
 pub mod db;
 pub mod event;
+pub mod feed;
 pub mod hook;
 pub mod host;
-pub mod id;
 pub mod job;
 pub mod key;
 pub mod limits;
 pub mod mcp;
-pub mod message;
-pub mod model_name;
-pub mod money;
 pub mod open_files;
 pub mod provider;
 pub mod retention;
-pub mod sandbox;
+pub mod schedule;
 pub mod schema;
 pub mod secret;
 pub mod skill;
-pub mod sse;
 pub mod stored;
 pub mod submit_limit;
 pub mod telemetry;
 pub mod tool;
+pub mod usage;
+pub mod webhook;
 pub mod whole;
+
+pub use skillet_wire::{id, message, model_name, money, sandbox, sse};

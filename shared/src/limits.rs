@@ -14,7 +14,7 @@ pub struct Limits {
     /// Replies of the model before the loop ends with what it has.
     #[schema(minimum = 1, maximum = 1000)]
     pub max_iterations: u32,
-    /// Tokens of one reply.
+    /// Tokens of one reply. A model that accepts fewer gets as many as it accepts.
     #[schema(minimum = 1, maximum = 200_000)]
     pub max_tokens: u32,
     /// Seconds that a call waits for a person before it counts as denied.
@@ -38,9 +38,9 @@ fn default_approval_timeout() -> u32 {
 impl Limits {
     /// The defaults.
     pub const DEFAULT: Self = Self {
-        timeout_seconds: 180,
-        max_iterations: 10,
-        max_tokens: 4096,
+        timeout_seconds: 600,
+        max_iterations: 40,
+        max_tokens: 16_000,
         approval_timeout_seconds: 24 * 3600,
         max_total_tokens: None,
         max_cost_usd: None,

@@ -68,6 +68,9 @@ pub struct Provider {
     /// The longest silence of a stream before the request is repeated; 60 s by default.
     #[serde(default)]
     pub stall_seconds: Option<NonZeroU32>,
+    /// Whether its models can be sent a JSON Schema for their last message; if not given, the vendors' own can.
+    #[serde(default)]
+    pub structured_output: Option<bool>,
 }
 
 /// All providers by name. `script` is always there and not listed.
@@ -233,6 +236,7 @@ impl Provider {
             takes: None,
             cap_field: None,
             stall_seconds: None,
+            structured_output: None,
         }
     }
 

@@ -7,6 +7,7 @@ mod package;
 mod parse;
 mod program;
 mod read;
+mod requirements;
 
 use std::collections::BTreeSet;
 
@@ -25,6 +26,8 @@ pub use read::Unreadable;
 
 use crate::asset::OutputKind;
 use crate::hook::Hooks;
+use crate::job::OutputSchema;
+use crate::limits::Limits;
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
@@ -46,16 +49,26 @@ pub struct Skill {
     pub outputs: Vec<OutputKind>,
     /// The tools it gets.
     pub tools: Vec<ToolName>,
+    /// Whether it was written for any agent: it names none of our tools, or names of the format's examples.
+    pub is_portable: bool,
+    /// What its front matter says without effect.
+    pub warnings: Vec<String>,
     /// Rules for calls that need approval or write a log line.
     pub hooks: Hooks,
     /// The schema of its parameters, an object.
     pub parameters: Schema,
-    /// The default timeout of its jobs.
-    pub timeout_seconds: u32,
+    /// The schema of the result of its jobs that have none of their own.
+    pub output_schema: Option<OutputSchema>,
+    /// The limits of its jobs that have none of their own.
+    pub limits: Limits,
+    /// Seconds that a command may run.
+    pub command_seconds: u32,
     /// How many bytes of a tool's output the model reads.
     pub max_output_chars: usize,
     /// Programs that must be installed.
     pub programs: Vec<Need>,
+    /// Programs and packages that it works better with.
+    pub optional: Vec<Need>,
     /// The secrets that its jobs are handed, and no others.
     pub secrets: Vec<SecretNeed>,
     /// Network access of its commands.
@@ -94,6 +107,12 @@ impl Skill {
         unmet.map(Need::to_string).collect()
     }
 
+    /// The missing optional programs, in words, where only these are installed.
+    pub fn missing_optional(&self, installed: &BTreeSet<Program>) -> Vec<String> {
+        let unmet = self.optional.iter().filter(|need| !need.is_met(installed));
+        unmet.map(Need::to_string).collect()
+    }
+
     /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`
     /// leaves it to the job whether its calls wait for a person; other rules of the job and the operator stand.
     pub fn hooks_for(&self, parameters: &Map<String, Value>) -> Hooks {
@@ -106,11 +125,12 @@ impl Skill {
 
     /// Programs that must be installed; `|` separates alternatives.
     pub fn needs(&self) -> Vec<String> {
-        let needs = self.programs.iter();
-        let alternatives = needs.map(|Need(any)| any.iter().map(Program::to_string));
-        alternatives
-            .map(|any| any.collect::<Vec<_>>().join("|"))
-            .collect()
+        self.programs.iter().map(Need::as_text).collect()
+    }
+
+    /// The programs that it works better with, in the same form.
+    pub fn optional_needs(&self) -> Vec<String> {
+        self.optional.iter().map(Need::as_text).collect()
     }
 
     /// Checks parameters against the skill's schema and fills in its defaults. The errors name where

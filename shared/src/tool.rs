@@ -4,15 +4,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::asset::OutputKind;
-
 /// A tool that a model can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ToolName {
-    /// Runs a command, for skills.
-    ExecuteBash,
-    /// Runs a command, for agents.
+    /// Runs a command.
     ShellExec,
     /// Reads lines of a file.
     FileRead,
@@ -42,8 +38,10 @@ pub enum ToolName {
     SendEmail,
     /// Reads mails.
     ReadEmail,
+    /// Shows a file to the model.
+    LookAt,
     /// Makes a file an output of the job.
-    SetOutput(OutputKind),
+    SetOutput,
 }
 
 /// There is no tool of that name.
@@ -55,8 +53,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 21] = [
-        Self::ExecuteBash,
+    pub const ALL: [Self; 17] = [
         Self::ShellExec,
         Self::FileRead,
         Self::FileWrite,
@@ -72,27 +69,47 @@ impl ToolName {
         Self::DomExtract,
         Self::SendEmail,
         Self::ReadEmail,
-        Self::SetOutput(OutputKind::Image),
-        Self::SetOutput(OutputKind::Audio),
-        Self::SetOutput(OutputKind::Video),
-        Self::SetOutput(OutputKind::Document),
-        Self::SetOutput(OutputKind::Html),
+        Self::LookAt,
+        Self::SetOutput,
+    ];
+
+    /// Further names under which skills know tools.
+    const ALIASES: [(&str, Self); 6] = [
+        ("execute_bash", Self::ShellExec),
+        ("set_output_image", Self::SetOutput),
+        ("set_output_audio", Self::SetOutput),
+        ("set_output_video", Self::SetOutput),
+        ("set_output_document", Self::SetOutput),
+        ("set_output_html", Self::SetOutput),
+    ];
+
+    /// The names of the examples of the Agent Skills format. Other agents' skills know tools by them.
+    const PORTABLE: [(&str, Self); 9] = [
+        ("Bash", Self::ShellExec),
+        ("Read", Self::FileRead),
+        ("Write", Self::FileWrite),
+        ("Edit", Self::FileEdit),
+        ("MultiEdit", Self::FileEdit),
+        ("Glob", Self::FileList),
+        ("LS", Self::FileList),
+        ("Grep", Self::FileRead),
+        ("WebFetch", Self::WebFetch),
     ];
 
     /// Those that serve any work in a workspace.
-    pub const GENERAL: [Self; 6] = [
+    pub const GENERAL: [Self; 7] = [
         Self::ShellExec,
         Self::FileRead,
         Self::FileWrite,
         Self::FileEdit,
         Self::FileList,
+        Self::LookAt,
         Self::WebFetch,
     ];
 
     /// Its canonical name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::ExecuteBash => "execute_bash",
             Self::ShellExec => "shell.exec",
             Self::FileRead => "file.read",
             Self::FileWrite => "file.write",
@@ -108,25 +125,40 @@ impl ToolName {
             Self::DomExtract => "dom_extract",
             Self::SendEmail => "send_email",
             Self::ReadEmail => "read_email",
-            Self::SetOutput(OutputKind::Image) => "set_output_image",
-            Self::SetOutput(OutputKind::Audio) => "set_output_audio",
-            Self::SetOutput(OutputKind::Video) => "set_output_video",
-            Self::SetOutput(OutputKind::Document) => "set_output_document",
-            Self::SetOutput(OutputKind::Html) => "set_output_html",
+            Self::LookAt => "look_at",
+            Self::SetOutput => "set_output",
         }
     }
 
     /// Whether a call that may have run can be made again: on the same files it does the same.
     pub fn is_repeatable(self) -> bool {
-        matches!(self, Self::SetOutput(_))
+        matches!(self, Self::SetOutput | Self::LookAt)
     }
 
-    /// Reads a canonical name.
+    /// Reads a canonical name or an alias.
     pub fn parse(name: &str) -> Result<Self, UnknownTool> {
-        let found = Self::ALL.into_iter().find(|tool| tool.as_str() == name);
+        let canonical = Self::ALL.into_iter().find(|tool| tool.as_str() == name);
+        let found = canonical.or_else(|| Self::alias(name));
         found.ok_or_else(|| UnknownTool {
             name: name.to_owned(),
         })
+    }
+
+    /// The tool that has the name as an alias.
+    pub fn alias(name: &str) -> Option<Self> {
+        let mut aliases = Self::ALIASES.into_iter().chain(Self::PORTABLE);
+        aliases.find_map(|(alias, tool)| (alias == name).then_some(tool))
+    }
+
+    /// Whether the name is one of those that other agents' skills use.
+    pub fn is_portable(name: &str) -> bool {
+        Self::PORTABLE.iter().any(|(portable, _)| *portable == name)
+    }
+
+    /// Every name, canonical or not, with its tool.
+    pub(crate) fn names() -> impl Iterator<Item = (&'static str, Self)> {
+        let canonical = Self::ALL.into_iter().map(|tool| (tool.as_str(), tool));
+        canonical.chain(Self::ALIASES).chain(Self::PORTABLE)
     }
 
     fn list() -> String {
@@ -167,9 +199,13 @@ mod tests {
         for tool in ToolName::ALL {
             assert_eq!(ToolName::parse(tool.as_str()), Ok(tool));
         }
-        let error = ToolName::parse("Bash").unwrap_err().to_string();
+        for (alias, tool) in ToolName::ALIASES.into_iter().chain(ToolName::PORTABLE) {
+            assert_eq!(ToolName::parse(alias), Ok(tool));
+            assert!(!names.contains(alias), "{alias}");
+        }
+        let error = ToolName::parse("run").unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no tool `Bash`; there are: execute_bash, shell.exec,"),
+            error.starts_with("there is no tool `run`; there are: shell.exec, file.read,"),
             "{error}"
         );
     }

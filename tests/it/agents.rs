@@ -2,6 +2,7 @@
 
 mod job;
 mod refused;
+mod skills;
 mod stored;
 
 use reqwest::{Method, StatusCode};

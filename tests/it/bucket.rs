@@ -58,7 +58,7 @@ async fn files_and_outputs_are_in_the_bucket_and_nothing_else_is() {
     assert_eq!(service.download(&asset).await, content);
     let job = json!({
         "skill": "maker", "model": "script/bash", "inputs": [{"asset_id": asset["id"]}],
-        "prompt": "```bash\nbase64 a.bin > b.txt\n```\noutput document: b.txt\noutput image: b.txt",
+        "prompt": "```bash\nbase64 a.bin > b.txt; touch c.txt\n```\noutput: b.txt\noutput: c.txt",
     });
     let job = service.run(&job).await;
     let [output] = &job["outputs"].as_array().unwrap()[..] else {
@@ -113,10 +113,10 @@ async fn while_the_bucket_is_away_clients_are_told_to_come_back_and_jobs_do() {
     service
         .model
         .script_with("away", move |request| match request.turn() {
-            0 => Reply::text("I make.").then_call("execute_bash", make.clone()),
+            0 => Reply::text("I make.").then_call("shell.exec", make.clone()),
             1 => {
                 close();
-                Reply::text("I give.").then_call("set_output_html", json!({"path": "page.html"}))
+                Reply::text("I give.").then_call("set_output", json!({"path": "page.html"}))
             }
             _ => Reply::text("Done."),
         });

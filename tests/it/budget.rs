@@ -25,7 +25,10 @@ async fn service() -> Service {
 }
 
 /// A job of the skill `shell` within these limits.
-fn limited(model: &str, marker: &str, limits: Value) -> Value {
+fn limited(model: &str, marker: &str, mut limits: Value) -> Value {
+    if limits["max_tokens"].is_null() {
+        limits["max_tokens"] = json!(4096);
+    }
     json!({"skill": "shell", "model": model, "prompt": format!("Do it. #{marker}"), "limits": limits})
 }
 
@@ -34,7 +37,7 @@ fn be_greedy(service: &Service, marker: &str) {
     service.model.script_with(marker, |request| {
         let command = format!("echo {}", request.turn());
         Reply::text("More.")
-            .then_call("execute_bash", json!({ "command": command }))
+            .then_call("shell.exec", json!({ "command": command }))
             .usage(read(request), cap(request))
     });
 }

@@ -7,8 +7,10 @@ mod login;
 mod nouns;
 mod output;
 mod run;
+mod schedules;
 mod setup;
 mod trouble;
+mod webhooks;
 
 use serde_json::{Value, json};
 
@@ -63,7 +65,7 @@ async fn jobs_are_shown_listed_watched_and_cancelled() {
     );
     assert!(watched.out.ends_with("\nsecond\n"), "{watched:?}");
     assert!(
-        watched.err.contains("⚡ execute_bash: echo second"),
+        watched.err.contains("⚡ shell.exec: echo second"),
         "{watched:?}"
     );
     assert_eq!(

@@ -36,13 +36,18 @@ pages! {
     the_commands_of_clients_run: "docs/clients.md",
     the_commands_of_comparison_run: "docs/comparison.md",
     the_commands_of_configuration_run: "docs/configuration.md",
+    the_commands_of_the_console_run: "docs/console.md",
     the_commands_of_jobs_run: "docs/jobs.md",
     the_commands_of_operating_run: "docs/operating.md",
+    the_commands_of_eval_run: "docs/eval.md",
     the_commands_of_performance_run: "docs/performance.md",
     the_commands_of_the_quickstart_run: "docs/quickstart.md",
+    the_commands_of_schedules_run: "docs/schedules.md",
     the_commands_of_security_run: "docs/security.md",
     the_commands_of_skills_run: "docs/skills.md",
+    the_commands_of_telegram_run: "docs/telegram.md",
     the_commands_of_troubleshooting_run: "docs/troubleshooting.md",
+    the_commands_of_webhooks_run: "docs/webhooks.md",
 }
 
 #[test]

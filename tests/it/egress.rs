@@ -79,7 +79,7 @@ fn skills() -> TempDir {
         ("closed", "skillet.network: none".to_owned()),
     ] {
         let text = format!(
-            "---\nname: {name}\ndescription: Calls.\nallowed-tools: execute_bash\nmetadata:\n  {metadata}\n---\nCall.\n"
+            "---\nname: {name}\ndescription: Calls.\nallowed-tools: shell.exec\nmetadata:\n  {metadata}\n---\nCall.\n"
         );
         std::fs::create_dir(folder.path().join(name)).unwrap();
         std::fs::write(folder.path().join(name).join("SKILL.md"), text).unwrap();

@@ -5,6 +5,7 @@ mod create;
 mod delete;
 mod find;
 mod list;
+mod output_schema;
 mod place;
 mod retry;
 mod together;

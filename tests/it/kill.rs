@@ -274,7 +274,7 @@ fn script_interrupted(service: &Service) {
     service
         .model
         .script_with("interrupted", move |request| match request.turn() {
-            0 => Reply::text("First.").then_call("execute_bash", json!({"command": "echo one"})),
+            0 => Reply::text("First.").then_call("shell.exec", json!({"command": "echo one"})),
             _ if asked.fetch_add(1, Ordering::Relaxed) == 0 => Reply::stall(),
             _ => Reply::text("finished"),
         });

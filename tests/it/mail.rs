@@ -192,7 +192,7 @@ async fn what_the_server_or_the_mail_lacks_is_said() {
                 read(json!({"uid": 77})),
                 read(json!({"subject": "x\" OR ALL"})),
                 read(json!({"since": "yesterday"})),
-                ("execute_bash", json!({"command": "env"})),
+                ("shell.exec", json!({"command": "env"})),
             ],
         )
         .await;
@@ -212,7 +212,7 @@ async fn what_the_server_or_the_mail_lacks_is_said() {
         ("error", "`since` must be a day like 2026-01-31"),
         (
             "error",
-            "there is no tool `execute_bash`; there are: send_email, read_email, file.read",
+            "there is no tool `shell_exec`; there are: send_email, read_email, file.read",
         ),
     ];
     assert_eq!(results.len(), told.len(), "{results:#?}");

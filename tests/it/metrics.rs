@@ -85,7 +85,7 @@ async fn a_worker_counts_what_its_jobs_did() {
 
     let plain = service.create_shell("echo plain").await;
     service.finished(&plain).await;
-    let call = Reply::call("execute_bash", json!({"command": "exit 3"}));
+    let call = Reply::call("shell.exec", json!({"command": "exit 3"}));
     let strange = Reply::call("no_such_tool", json!({}));
     let last = Reply::text("done").usage(700, 30).cached(200, 100);
     service.model.script(
@@ -156,14 +156,14 @@ async fn a_worker_counts_what_its_jobs_did() {
             r#"model_cost_dollars_total{provider="script",model="bash"}"#,
             0.0,
         ),
-        (r#"tool_calls_total{tool="execute_bash",outcome="ok"}"#, 1.0),
+        (r#"tool_calls_total{tool="shell.exec",outcome="ok"}"#, 1.0),
         (
-            r#"tool_calls_total{tool="execute_bash",outcome="error"}"#,
+            r#"tool_calls_total{tool="shell.exec",outcome="error"}"#,
             1.0,
         ),
         (r#"tool_calls_total{tool="unknown",outcome="error"}"#, 1.0),
         (
-            r#"tool_call_duration_seconds_count{tool="execute_bash"}"#,
+            r#"tool_call_duration_seconds_count{tool="shell.exec"}"#,
             2.0,
         ),
         (r#"budget_refusals_total{limit="max_total_tokens"}"#, 1.0),

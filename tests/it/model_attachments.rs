@@ -56,7 +56,7 @@ async fn an_image_that_is_too_large_is_scaled_down_and_one_that_is_none_is_named
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("wide-{number}");
         let look = json!({"command": "stat -c %s wide.png"});
-        let look = Reply::call("execute_bash", look);
+        let look = Reply::call("shell.exec", look);
         service.model.script(&marker, [look, Reply::text("grey")]);
         let mut body = scripted(model, &marker);
         body["inputs"] = inputs.clone();
@@ -124,7 +124,7 @@ async fn a_file_that_the_model_refuses_is_named_from_then_on() {
         let marker = format!("refused-file-{number}");
         let replies = [
             Reply::status(400).saying(refusals[number]),
-            Reply::call("execute_bash", json!({"command": "ls"})),
+            Reply::call("shell.exec", json!({"command": "ls"})),
             Reply::text("It is there."),
         ];
         service.model.script(&marker, replies);

@@ -40,9 +40,9 @@ fn reply(seed: u64, number: u64) -> Reply {
         let command = json!({"command": format!("echo {call}; sleep 0.0{call}")});
         reply = match random.random_range(0..6) {
             0 => reply.then_call("no_such_tool", json!({})),
-            1 => reply.then_broken_call("execute_bash", r#"{"command": "ec"#),
-            2 => reply.then_call("execute_bash", json!({})),
-            _ => reply.then_call("execute_bash", command),
+            1 => reply.then_broken_call("shell.exec", r#"{"command": "ec"#),
+            2 => reply.then_call("shell.exec", json!({})),
+            _ => reply.then_call("shell.exec", command),
         };
     }
     match random.random_range(0..12) {

@@ -50,11 +50,11 @@ async fn every_call_of_a_reply_gets_its_one_result_in_order() {
         let marker = format!("calls-{number}");
         let calls = Reply::thinking("Three things.")
             .then_text("I look.")
-            .then_call("execute_bash", json!({"command": "echo first"}))
+            .then_call("shell.exec", json!({"command": "echo first"}))
             .then_call("fly_away", json!({}))
-            .then_broken_call("execute_bash", "{\"command\": \"echo ")
-            .then_call("execute_bash", json!({"comand": "echo typo"}))
-            .then_call("execute_bash", json!({"command": "echo last; exit 3"}));
+            .then_broken_call("shell.exec", "{\"command\": \"echo ")
+            .then_call("shell.exec", json!({"comand": "echo typo"}))
+            .then_call("shell.exec", json!({"command": "echo last; exit 3"}));
         service.model.script(&marker, [calls, Reply::text("done")]);
         let job = service.run(&scripted(model, &marker)).await;
         assert_eq!(
@@ -94,7 +94,7 @@ async fn the_last_allowed_reply_ends_the_job_with_a_warning() {
         service.model.script_with(&marker, |request| {
             let turn = request.turn();
             Reply::text(format!("step {turn}"))
-                .then_call("execute_bash", json!({"command": format!("echo {turn}")}))
+                .then_call("shell.exec", json!({"command": format!("echo {turn}")}))
         });
         let mut body = scripted(model, &marker);
         body["limits"] = json!({"max_iterations": 3});
@@ -121,8 +121,8 @@ async fn the_last_allowed_reply_ends_the_job_with_a_warning() {
 #[tokio::test]
 async fn the_same_call_again_and_again_is_remarked_on_and_then_ends_the_job() {
     let service = Service::start().await;
-    let again = || Reply::call("execute_bash", json!({"command": "echo same"}));
-    let other = || Reply::call("execute_bash", json!({"command": "echo other"}));
+    let again = || Reply::call("shell.exec", json!({"command": "echo same"}));
+    let other = || Reply::call("shell.exec", json!({"command": "echo other"}));
     service.model.script(
         "stuck",
         [
@@ -160,7 +160,7 @@ async fn the_same_call_again_and_again_is_remarked_on_and_then_ends_the_job() {
 async fn a_model_that_ends_without_a_word_is_asked_for_one_once() {
     let service = Service::start().await;
     for (number, model) in BOTH.into_iter().enumerate() {
-        let call = Reply::call("execute_bash", json!({"command": "true"}));
+        let call = Reply::call("shell.exec", json!({"command": "true"}));
         let (silent, asked) = (format!("silent-{number}"), format!("asked-{number}"));
         service.model.script(
             &asked,
@@ -196,7 +196,7 @@ async fn a_reply_that_was_cut_at_its_cap_does_not_run_half_a_call() {
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("cut-{number}");
         let cut = Reply::call(
-            "execute_bash",
+            "shell.exec",
             json!({"command": "echo half of a long command"}),
         )
         .out_of_tokens();
@@ -215,7 +215,7 @@ async fn a_reply_that_was_cut_at_its_cap_does_not_run_half_a_call() {
             job["warnings"][0]
                 .as_str()
                 .unwrap()
-                .contains("limits.max_tokens (4096)")
+                .contains("limits.max_tokens (16000)")
         );
     }
     assert_eq!(service.model.violations(), [""; 0]);
@@ -234,7 +234,7 @@ async fn images_are_shown_to_the_model_and_other_files_are_named() {
     let inputs = json!([{"asset_id": png["id"]}, {"asset_id": csv["id"]}, {"asset_id": csv["id"]}]);
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("image-{number}");
-        let list = Reply::call("execute_bash", json!({"command": "ls; cat sales-2.csv"}));
+        let list = Reply::call("shell.exec", json!({"command": "ls; cat sales-2.csv"}));
         service.model.script(&marker, [list, Reply::text("a dot")]);
         let mut body = scripted(model, &marker);
         body["inputs"] = inputs.clone();

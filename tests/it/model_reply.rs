@@ -47,7 +47,7 @@ async fn a_refusal_and_a_full_context_end_the_job_and_say_so() {
     ];
     for (number, (model, reason, stop, warning)) in cases.into_iter().enumerate() {
         let marker = format!("stop-{number}");
-        let call = Reply::call("execute_bash", command("true"));
+        let call = Reply::call("shell.exec", command("true"));
         let last = Reply::text("As far as this").stop_reason(reason);
         service.model.script(&marker, [call, last]);
         let job = service.run(&scripted(model, &marker)).await;
@@ -68,7 +68,7 @@ async fn thoughts_go_back_as_they_came_and_before_the_calls() {
         let marker = format!("back-{number}");
         let call = Reply::thinking("First I look.")
             .then_redacted_thinking("c2VjcmV0")
-            .then_call("execute_bash", command("true"));
+            .then_call("shell.exec", command("true"));
         service.model.script(&marker, [call, Reply::text("done")]);
         service.run(&scripted(model, &marker)).await;
         let requests = service.model.requests(&marker);
@@ -96,7 +96,7 @@ async fn a_loop_pays_for_its_prefix_once() {
         let turn = request.turn();
         let echo = command(&format!("echo {turn}"));
         match turn {
-            0..3 => Reply::call("execute_bash", echo),
+            0..3 => Reply::call("shell.exec", echo),
             _ => Reply::text("done"),
         }
     });
@@ -130,8 +130,8 @@ async fn a_loop_pays_for_its_prefix_once() {
 async fn a_server_that_sends_no_more_than_it_must_is_understood() {
     let service = Service::start().await;
     let calls = Reply::text("Two things.")
-        .then_call("execute_bash", command("echo one"))
-        .then_call("execute_bash", command("echo two"))
+        .then_call("shell.exec", command("echo one"))
+        .then_call("shell.exec", command("echo two"))
         .as_simple_server();
     let last = Reply::text("Both are done.").as_simple_server();
     service.model.script("simple", [calls, last]);
@@ -147,7 +147,7 @@ async fn comments_between_events_are_no_part_of_the_reply() {
     let service = Service::start().await;
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("comments-{number}");
-        let call = Reply::call("execute_bash", command("true")).with_comments();
+        let call = Reply::call("shell.exec", command("true")).with_comments();
         let last = Reply::text("It is so.").with_comments();
         service.model.script(&marker, [call, last]);
         let job = service.run(&scripted(model, &marker)).await;
@@ -166,7 +166,7 @@ async fn characters_that_come_in_halves_arrive_whole() {
         let marker = format!("halves-{number}");
         let first = Reply::thinking("Hm 🎉")
             .then_text(words)
-            .then_call("execute_bash", command("printf '%s' '🎉👍🏽'"))
+            .then_call("shell.exec", command("printf '%s' '🎉👍🏽'"))
             .with_split_pairs();
         service.model.script(&marker, [first, Reply::text("Done.")]);
         let job = service.run(&scripted(model, &marker)).await;

@@ -141,8 +141,8 @@ async fn a_stream_that_stalls_is_dropped_and_asked_for_again() {
 async fn the_time_of_a_job_includes_what_the_model_takes_and_outputs_stay() {
     let service = Service::with_maker().await;
     let first = Reply::text("First a file.")
-        .then_call("execute_bash", json!({"command": "echo kept > kept.txt"}))
-        .then_call("set_output_document", json!({"path": "kept.txt"}));
+        .then_call("shell.exec", json!({"command": "echo kept > kept.txt"}))
+        .then_call("set_output", json!({"path": "kept.txt"}));
     service.model.script("slow", [first, Reply::stall()]);
     let mut body = scripted(CLAUDE, "slow");
     body["skill"] = "maker".into();

@@ -21,7 +21,7 @@ async fn two_workers_share_a_hundred_jobs_and_run_none_twice() {
     service
         .model
         .script_with("shared", |request| match request.turn() {
-            0 => Reply::call("execute_bash", json!({"command": "sleep 0.02"})),
+            0 => Reply::call("shell.exec", json!({"command": "sleep 0.02"})),
             _ => Reply::text("done"),
         });
     let mut jobs = Vec::new();

@@ -16,7 +16,7 @@ const TOOL_OF_NEXT_RELEASE: &str = "tool.of_next_release";
 /// Makes an agent `next` whose tools include one that another agent has not.
 async fn put_agent(service: &Service, name: &str) {
     let agent = service.request(Method::PUT, &format!("/v1/agents/{name}"));
-    let agent = agent.json(&json!({"soul": "I run.", "tools": ["execute_bash", "file.read"]}));
+    let agent = agent.json(&json!({"soul": "I run.", "tools": ["shell.exec", "file.read"]}));
     assert!(agent.send().await.unwrap().status().is_success());
 }
 

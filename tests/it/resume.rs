@@ -32,11 +32,11 @@ async fn after_a_crash_no_finished_turn_is_asked_again_and_files_are_there() {
         "crash",
         [
             Reply::text("First.").then_call(
-                "execute_bash",
+                "shell.exec",
                 command("mkdir d; echo one > d/a.txt; rm in.csv"),
             ),
-            Reply::text("Then.").then_call("execute_bash", command("echo two; sleep 60")),
-            Reply::text("Again.").then_call("execute_bash", command("cat d/a.txt; ls")),
+            Reply::text("Then.").then_call("shell.exec", command("echo two; sleep 60")),
+            Reply::text("Again.").then_call("shell.exec", command("cat d/a.txt; ls")),
             Reply::text("It says one."),
         ],
     );
@@ -95,7 +95,7 @@ async fn a_drained_job_goes_on_elsewhere_without_a_turn_lost_or_an_attempt_burnt
         .script_with("drain", |request| match request.turn() {
             turn @ 0..6 => {
                 let write = format!("echo {turn} >> log.txt; cat log.txt; sleep 0.1");
-                Reply::text("On.").then_call("execute_bash", command(&write))
+                Reply::text("On.").then_call("shell.exec", command(&write))
             }
             _ => Reply::text("Done."),
         });
@@ -147,8 +147,8 @@ async fn an_attempt_that_cannot_begin_ends_the_job_with_what_those_before_it_cam
     service.model.script(
         "unconfigured",
         [
-            Reply::text("First.").then_call("execute_bash", command("echo one")),
-            Reply::text("Then.").then_call("execute_bash", command("echo two; sleep 60")),
+            Reply::text("First.").then_call("shell.exec", command("echo one")),
+            Reply::text("Then.").then_call("shell.exec", command("echo two; sleep 60")),
         ],
     );
     let body = json!({"skill": "shell", "model": "anthropic/m", "prompt": "Go on. #unconfigured"});

@@ -39,6 +39,7 @@ async fn dump(url: &str) -> String {
         .args(["--schema-only", "--no-owner", "--no-privileges"])
         .args(["--exclude-table=_sqlx_migrations"])
         .args(["--exclude-table=job_event_[0-9]*"])
+        .args(["--exclude-table=feed_[0-9]*"])
         .arg(url)
         .output()
         .expect("pg_dump, which comes with the server");

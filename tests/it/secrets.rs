@@ -51,7 +51,7 @@ fn skills() -> TempDir {
         ("stranger", ""),
     ] {
         let text = format!(
-            "---\nname: {name}\ndescription: Keeps.\nallowed-tools: execute_bash set_output_document\n{metadata}---\nKeep.\n"
+            "---\nname: {name}\ndescription: Keeps.\nallowed-tools: shell.exec set_output\n{metadata}---\nKeep.\n"
         );
         std::fs::create_dir(folder.path().join(name)).unwrap();
         std::fs::write(folder.path().join(name).join("SKILL.md"), text).unwrap();

@@ -18,13 +18,31 @@ mod vectorstore;
 mod ytdlp;
 
 use std::path::Path;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
-use crate::support::{Service, bash, has_program, until};
+use crate::support::{PATIENCE, Service, bash, has_program, until};
+
+#[tokio::test]
+async fn the_instructions_of_a_skill_can_be_read() {
+    let service = Service::without_worker().await;
+    let get = |name: &str| {
+        let path = format!("/v1/skills/{name}/instructions");
+        service.request(Method::GET, &path)
+    };
+    let response = get("html").send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    let kind = &response.headers()["content-type"];
+    assert_eq!(kind, "text/markdown; charset=utf-8");
+    let text = response.text().await.unwrap();
+    let source = include_str!("../../skills/html/SKILL.md");
+    assert!(!text.is_empty() && source.ends_with(&format!("{text}\n")));
+    assert!(!text.starts_with("---"), "{text}");
+    let unknown = Problem::of(get("none")).await;
+    assert_eq!(unknown.kind(), (404, "not_found"));
+}
 
 #[tokio::test]
 async fn the_built_in_skills_are_listed_by_name() {
@@ -103,6 +121,9 @@ async fn a_skill_says_what_it_takes_and_makes() {
       "network": "none",
       "secrets": [],
       "timeout_seconds": 7,
+      "max_iterations": 40,
+      "max_tokens": 16000,
+      "command_seconds": 120,
       "origin": "directory",
       "version": null,
       "created_at": null,
@@ -112,6 +133,8 @@ async fn a_skill_says_what_it_takes_and_makes() {
       "missing": [
         "a worker"
       ],
+      "missing_optional": [],
+      "warnings": [],
       "programs": {}
     }
     "#);
@@ -183,7 +206,7 @@ async fn modules_are_looked_for_where_commands_run() {
         json!([
             "python3:no_such_thing",
             "python3:no_such.thing",
-            "node:@no/such-thing"
+            "node:@no/such-thing (Node package @no/such-thing)"
         ])
     );
     let (_, workers) = service.get("/v1/workers").await;
@@ -263,9 +286,6 @@ async fn a_skill_of_the_folder_replaces_the_built_in_one() {
     assert_eq!(events[1]["data"]["skill_digest"], skill["digest"]);
 }
 
-/// How long a worker may take to notice that it cannot start.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 const LEDGER: &str = r#"metadata:
   skillet.title: Ledger
   skillet.inputs: document
@@ -276,7 +296,7 @@ const LEDGER: &str = r#"metadata:
 
 fn write(folder: &Path, name: &str, metadata: &str, instructions: &str) {
     let text = format!(
-        "---\nname: {name}\ndescription: Keeps books.\nallowed-tools: execute_bash\n{metadata}---\n{instructions}\n"
+        "---\nname: {name}\ndescription: Keeps books.\nallowed-tools: shell.exec\n{metadata}---\n{instructions}\n"
     );
     std::fs::create_dir(folder.join(name)).unwrap();
     std::fs::write(folder.join(name).join("SKILL.md"), text).unwrap();

@@ -24,8 +24,7 @@ async fn both_providers_are_asked_until_they_have_nothing_left_to_call() {
         service.model.script(
             marker,
             [
-                Reply::text("I look.")
-                    .then_call("execute_bash", json!({"command": "echo $((6*7))"})),
+                Reply::text("I look.").then_call("shell.exec", json!({"command": "echo $((6*7))"})),
                 Reply::text("It is 42."),
             ],
         );

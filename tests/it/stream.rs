@@ -249,7 +249,7 @@ async fn create_varied(service: &Service) -> String {
     let first = Reply::thinking("What is there?\n\nI should look – 世界 \u{2028} \"quoted\".")
         .then_text("I look.")
         .then_call(
-            "execute_bash",
+            "shell.exec",
             json!({"command": "printf 'a\\r\\nb\\n\\nc: d\\n'; echo err >&2; sleep 0.05; echo ü"}),
         )
         .then_call("nothing", json!({}));

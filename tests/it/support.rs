@@ -5,22 +5,30 @@ mod gate;
 pub(crate) mod log;
 pub(crate) mod problem;
 pub(crate) mod process;
-mod python;
+pub(crate) mod python;
+pub(crate) mod receiver;
 mod s3;
+mod script;
 mod service;
 pub(crate) mod store;
 mod stream;
 mod terminal;
 mod tty;
 
+use std::time::Duration;
+
 pub(crate) use database::create as create_database;
 pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
 pub(crate) use s3::S3;
+pub(crate) use script::run_script;
 pub(crate) use service::{Service, bash, create_key, put_runner, scripted, send, until};
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;
+
+/// The longest wait for anything: busy machines are slow.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Whether nothing may be left out, as in CI.
 pub(crate) fn is_all_required() -> bool {

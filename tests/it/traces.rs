@@ -41,8 +41,8 @@ async fn one_trace_goes_from_the_clients_request_to_the_last_call_and_tells_no_c
     let collector = Collector::start();
     let mut service = Service::with_environment(&collector.environment()).await;
     service.add_worker(&[]).await;
-    let call = Reply::text("reply-words")
-        .then_call("execute_bash", json!({"command": "echo output-words"}));
+    let call =
+        Reply::text("reply-words").then_call("shell.exec", json!({"command": "echo output-words"}));
     let strange = Reply::call("made-up-words", json!({}));
     service.model.script(
         "traced",
@@ -91,7 +91,7 @@ async fn one_trace_goes_from_the_clients_request_to_the_last_call_and_tells_no_c
         (&*job, &json!(1))
     );
     assert_eq!(text(attempt, "skillet.attempt.end"), "end_turn");
-    let tool = one("execute_tool execute_bash");
+    let tool = one("execute_tool shell.exec");
     assert_eq!((tool.kind, &tool.parent), (SpanKind::Internal, &attempt.id));
     assert!(!tool.failed && one("execute_tool unknown").failed);
     let chats: Vec<_> = spans
@@ -140,7 +140,7 @@ async fn the_attempt_after_a_crash_belongs_to_the_same_trace() {
     service
         .model
         .script_with("again", move |request| match request.turn() {
-            0 => Reply::call("execute_bash", command.clone()),
+            0 => Reply::call("shell.exec", command.clone()),
             _ if asked_again.swap(true, Ordering::Relaxed) => Reply::text("finished"),
             _ => Reply::stall(),
         });
@@ -153,11 +153,7 @@ async fn the_attempt_after_a_crash_belongs_to_the_same_trace() {
     service.model.stalled("again").await;
     // What has ended by then is sent, though the worker never gets to say goodbye.
     collector
-        .until(|spans| {
-            spans
-                .iter()
-                .any(|it| it.name == "execute_tool execute_bash")
-        })
+        .until(|spans| spans.iter().any(|it| it.name == "execute_tool shell.exec"))
         .await;
     service.add_worker(&[]).await;
     service.workers[0].kill();
@@ -179,7 +175,7 @@ async fn the_attempt_after_a_crash_belongs_to_the_same_trace() {
     let names = |spans: &[&Received]| spans.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     assert_eq!(
         names(&first),
-        ["chat claude-test", "execute_tool execute_bash"]
+        ["chat claude-test", "execute_tool shell.exec"]
     );
     assert!(
         first

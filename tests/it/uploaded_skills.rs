@@ -1,9 +1,10 @@
 //! Uploaded skills: versions, jobs, and hostile archives.
 
-mod archive;
+pub(crate) mod archive;
 mod claimed;
 mod job;
 mod pinned;
+mod portable;
 mod refused;
 mod stored;
 mod terminal;
@@ -18,7 +19,7 @@ use archive::Tar;
 /// The text of a skill `greet` with more front matter and these instructions.
 fn greet(more: &str, instructions: &str) -> String {
     format!(
-        "---\nname: greet\ndescription: Greets.\nallowed-tools: execute_bash\n{more}---\n{instructions}\n"
+        "---\nname: greet\ndescription: Greets.\nallowed-tools: shell.exec\n{more}---\n{instructions}\n"
     )
 }
 
@@ -57,7 +58,7 @@ async fn upload(service: &Service, archive: Vec<u8>) -> (StatusCode, Value) {
 }
 
 /// Uploads an archive that makes a new version.
-async fn uploaded(service: &Service, archive: Vec<u8>) -> Value {
+pub(crate) async fn uploaded(service: &Service, archive: Vec<u8>) -> Value {
     let (status, skill) = upload(service, archive).await;
     assert_eq!(status, 201, "{skill:#}");
     skill

@@ -8,6 +8,7 @@ mod client;
 mod clock;
 mod collect;
 mod fault;
+mod feed;
 mod history;
 mod interrupt;
 mod rolling;

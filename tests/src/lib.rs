@@ -1,5 +1,6 @@
-//! Foundations of the tests: processes, a scripted model server, and chaos runs.
+//! Foundations of the tests: processes, a scripted model server, a server of the Bot API, and chaos runs.
 
+pub mod bot_server;
 pub mod chaos;
 pub mod model_server;
 pub mod new_job;

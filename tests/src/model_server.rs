@@ -10,7 +10,7 @@
 //!
 //! let model = ModelServer::start();
 //! model.script("abc", [
-//!     Reply::text("I will look.").then_call("execute_bash", json!({"command": "ls"})),
+//!     Reply::text("I will look.").then_call("shell.exec", json!({"command": "ls"})),
 //!     Reply::status(429).retry_after(1),
 //!     Reply::text("Nothing there."),
 //! ]);
@@ -30,8 +30,10 @@ mod openai;
 mod provider;
 mod reply;
 mod request;
+mod result_image;
 mod stage;
 mod stream;
+mod strict;
 mod watcher;
 mod wire;
 

@@ -1,15 +1,15 @@
 //! A job that does nothing, as the API stores it.
 
 use serde_json::Map;
-use shared::db::job::{Needs, NewJob};
+use shared::db::job::{Needs, NewJobRow};
 use shared::hook::Hooks;
 use shared::id::{JobId, TenantId};
 use shared::job::{JobRequest, Priority, Target};
 use shared::limits::Limits;
 
 /// Such a job of the skill `shell`.
-pub fn new_job(tenant: TenantId) -> NewJob {
-    NewJob {
+pub fn new_job(tenant: TenantId) -> NewJobRow {
+    NewJobRow {
         id: JobId::new(),
         tenant,
         target: Target::Skill("shell".to_owned()),
@@ -26,13 +26,16 @@ pub fn new_job(tenant: TenantId) -> NewJob {
             parameters: Map::new(),
             hooks: Hooks::default(),
             limits: Limits::DEFAULT,
+            output_schema: None,
             max_attempts: 3,
             priority: Priority::default(),
             agent: None,
+            webhook: None,
             origin: None,
         },
         metadata: Map::new(),
         retry_of: None,
+        schedule: None,
         run_at: None,
         digest: "0".repeat(64),
     }

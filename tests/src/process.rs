@@ -127,7 +127,7 @@ impl Process {
         None
     }
 
-    /// How much memory it has now.
+    /// How much memory of its own it has now. Pages of the program's file do not count: the first requests read many.
     ///
     /// # Panics
     ///
@@ -135,7 +135,9 @@ impl Process {
     pub fn resident_kilobytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("the process is there");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
         let number = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
         number.expect("the kernel says it in kB")
     }

@@ -48,13 +48,17 @@ impl AttachmentSelection {
         let Some(content) = content else {
             return path_only("it is too large");
         };
-        let (content_type, data) = if is_image(content_type) {
+        let (content_type, data, pixels) = if is_image(content_type) {
             match image_scaling::fit(content, self.files).await {
-                Ok(picture) => (picture.content_type.to_owned(), picture.data),
+                Ok(picture) => (
+                    picture.content_type.to_owned(),
+                    picture.data,
+                    Some(picture.pixels),
+                ),
                 Err(error) => return path_only(&error.to_string()),
             }
         } else {
-            (content_type.to_owned(), content)
+            (content_type.to_owned(), content, None)
         };
         let Some(left) = self.left_bytes.checked_sub(data.len()) else {
             return path_only("there are too many");
@@ -65,6 +69,7 @@ impl AttachmentSelection {
             name,
             content_type,
             data,
+            pixels,
         })
     }
 }

@@ -108,10 +108,11 @@ async fn conclude(
     state: Option<LoopState>,
     outcome: AttemptOutcome,
 ) {
+    let declares_outputs = state.as_ref().is_some_and(|it| it.declares_outputs);
     let (transcript, snapshots) = state.map(|it| (it.transcript, it.snapshots)).unzip();
     let read = || PartialResult::read(&context.pool, &claimed.job);
     let (partial, outcome) = PartialResult::for_outcome(outcome, transcript, read).await;
-    let state = AttemptState::new(claimed, clock.now());
+    let state = AttemptState::new(claimed, clock.now(), declares_outputs);
     let is_over = write_outcome(&context.meters, span, log, &state, partial, outcome).await;
     // The snapshot of a lost attempt belongs to the next attempt, and that of a conversation's job to the next job.
     if is_over

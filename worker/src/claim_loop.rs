@@ -48,6 +48,7 @@ pub(crate) async fn run(
     let mut beside = JoinSet::new();
     beside.spawn(shared::clock::sync::keep(context.pool.clone()));
     beside.spawn(maintenance::run(context.clone(), keep));
+    beside.spawn(maintenance::recorder::run(context.pool.clone()));
     beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),

@@ -1,8 +1,10 @@
 //! Compaction: a summary replaces the older part of a transcript that outgrows the model's context window.
 
-use shared::event::{BudgetSettled, ConversationCompacted, EventData, LogLevel, LogLine, LogPlace};
+use shared::event::{
+    BudgetSettled, ConversationCompacted, EventData, ImagesDropped, LogLevel, LogLine, LogPlace,
+};
 use shared::message::AssistantMessage;
-use worker_model::{ModelMessage, ModelRequest, Part};
+use worker_model::{ModelError, ModelMessage, ModelRequest, Part};
 
 use crate::ask::{ModelAnswer, ask};
 use crate::loop_error::LoopError;
@@ -10,6 +12,10 @@ use crate::ports::LoopPorts;
 use crate::question::{Question, Urgency};
 use crate::transcript::{Cut, Transcript, render_as_text};
 
+/// The most images of tool results in a request: with the largest inputs they are less than Anthropic's 32 MB.
+const MAX_IMAGES: usize = 8;
+/// The images that stay when there are more. Few at a time would make the provider read all anew each time.
+const KEPT_IMAGES: usize = 4;
 /// The part of the window that may be used before the transcript is compacted.
 const FULL_PERCENT: u64 = 80;
 /// The part of the window for messages that stay unchanged.
@@ -32,26 +38,82 @@ pub(crate) async fn compact_if_full(
     ports: &LoopPorts<'_>,
     transcript: &mut Transcript,
 ) -> Result<(), LoopError> {
+    if transcript.image_count() > MAX_IMAGES {
+        drop_images(ports, transcript, KEPT_IMAGES).await;
+    }
     let Some(window) = ports.context_window else {
         return Ok(());
     };
-    let size = transcript.tokens();
+    let mut size = transcript.tokens();
     let limit = u64::from(window);
+    if size > limit * FULL_PERCENT / 100 {
+        // The model can look again; what was said would be lost.
+        size = size.saturating_sub(drop_images(ports, transcript, 0).await);
+    }
     if size <= limit * FULL_PERCENT / 100 {
         return Ok(());
     }
-    let Some(cut) = transcript.cut(limit * KEPT_PERCENT / 100) else {
-        // All of it is one turn. The provider decides whether that fits.
-        return Ok(());
+    // If all of it is one turn, the provider decides whether that fits.
+    compact(ports, transcript, window, size).await?;
+    Ok(())
+}
+
+/// Replaces the older part of a transcript that the provider refused as too long. Returns the provider's error if there
+/// is nothing to replace.
+pub(crate) async fn compact_after_refusal(
+    ports: &mut LoopPorts<'_>,
+    transcript: &mut Transcript,
+    error: ModelError,
+) -> Result<(), LoopError> {
+    let size = transcript.tokens();
+    let named = match error {
+        ModelError::ContextExceeded { window, .. } => window,
+        _ => None,
+    };
+    // A window that nobody names is a little smaller than what did not fit.
+    let guess = u32::try_from(size * FULL_PERCENT / 100).unwrap_or(u32::MAX);
+    let window = named.or(ports.context_window).unwrap_or(guess);
+    ports.context_window = Some(window);
+    if compact(ports, transcript, window, size).await? {
+        Ok(())
+    } else {
+        Err(error.into())
+    }
+}
+
+/// Replaces the older part, and returns whether there was something to replace and budget for a summary.
+async fn compact(
+    ports: &LoopPorts<'_>,
+    transcript: &mut Transcript,
+    window: u32,
+    size: u64,
+) -> Result<bool, LoopError> {
+    let Some(cut) = transcript.cut(u64::from(window) * KEPT_PERCENT / 100) else {
+        return Ok(false);
     };
     announce(ports, size, window).await?;
     let Some(reply) = summarise(ports, transcript, cut, window).await? else {
         // The next question finds out whether there is budget for the long transcript.
-        return Ok(());
+        return Ok(false);
     };
     ports.budget.record(&reply.usage);
     transcript.progress.usage.tokens += reply.usage;
-    replace(ports, transcript, cut, reply).await
+    replace(ports, transcript, cut, reply).await?;
+    Ok(true)
+}
+
+/// Drops all images but the last `kept` and those that the model has not seen yet. Returns about how many tokens that
+/// saves.
+async fn drop_images(ports: &LoopPorts<'_>, transcript: &mut Transcript, kept: usize) -> u64 {
+    let kept = kept.max(transcript.unseen_image_count().min(MAX_IMAGES));
+    if transcript.image_count() <= kept {
+        return 0;
+    }
+    let saved = transcript.keep_images(kept);
+    let kept = u32::try_from(kept).unwrap_or(u32::MAX);
+    let dropped = EventData::ImagesDropped(ImagesDropped { kept });
+    ports.log.append(dropped).await;
+    saved
 }
 
 /// Commits a log line and all events before it. `replace` looks up a reply among them.
@@ -78,6 +140,7 @@ async fn summarise(
         tools: &[],
         messages: &[ModelMessage::User(vec![Part::Text(older)])],
         max_tokens: MAX_SUMMARY_TOKENS.min(window / SUMMARY_PART),
+        output_schema: None,
     };
     let question = Question {
         request,

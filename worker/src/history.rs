@@ -1,29 +1,34 @@
 //! The history of a job and of its conversation: transcripts that are rebuilt from logs.
 
 mod earlier;
+mod images;
 
 use std::collections::HashMap;
 
+use bytes::Bytes;
 use shared::db::{self, Pool};
 use shared::event::{
-    ConversationCompacted, Event, EventData, EventKind, ToolCompleted, ToolOutcome,
+    self, ConversationCompacted, Event, EventData, EventKind, ToolCompleted, ToolOutcome,
 };
 use shared::id::JobId;
 use shared::tool::ToolName;
 
 use crate::transcript::Transcript;
+use worker_tool::SubmitResult;
 
 pub(crate) use earlier::load_earlier_jobs;
+use images::seen;
 
 /// Events that are read at once: each may hold a whole reply.
 const PAGE: i64 = 50;
 /// The types that a transcript is made of.
-const TYPES: [EventKind; 10] = [
+const TYPES: [EventKind; 11] = [
     EventKind::MessageCompleted,
     EventKind::BudgetReserved,
     EventKind::BudgetSettled,
     EventKind::ToolStarted,
     EventKind::ToolCompleted,
+    EventKind::ImagesDropped,
     EventKind::ApprovalResolved,
     EventKind::JobWaiting,
     EventKind::AssetCreated,
@@ -42,6 +47,8 @@ pub(crate) struct History {
     events: Vec<EventData>,
     /// The index of the event before which a summary replaces all messages, and the summary.
     restart: Option<(usize, String)>,
+    /// The images that the model still sees, by hash.
+    images: HashMap<String, Bytes>,
 }
 
 impl History {
@@ -56,6 +63,7 @@ impl History {
         Ok(Self {
             restart,
             events: entries.into_iter().map(|(_, event)| event).collect(),
+            images: HashMap::new(),
         })
     }
 
@@ -113,8 +121,13 @@ impl History {
                 }
                 EventData::ToolCompleted(completed) => {
                     started.remove(&completed.call_id);
-                    transcript.add_result(completed.output, completed.outcome != ToolOutcome::Ok);
+                    let images = seen(&completed.images, &self.images);
+                    let is_error = completed.outcome != ToolOutcome::Ok;
+                    transcript.add_result_with_images(completed.output, is_error, images);
                     is_unsaved = true;
+                }
+                EventData::ImagesDropped(dropped) => {
+                    transcript.keep_images(dropped.kept as usize);
                 }
                 EventData::ApprovalResolved(decision) => transcript.add_decision(decision),
                 EventData::AssetCreated(created) => {
@@ -150,7 +163,7 @@ async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> 
         };
         after = last.seq;
         for event in page {
-            entries.push((event.seq, event.parse()?));
+            entries.push((event.seq, event::parse(&event)?));
         }
     }
 }
@@ -168,7 +181,7 @@ fn compacted(event: &EventData) -> Option<&ConversationCompacted> {
 }
 
 fn is_repeatable(tool: &str) -> bool {
-    ToolName::parse(tool).is_ok_and(ToolName::is_repeatable)
+    tool == SubmitResult::NAME || ToolName::parse(tool).is_ok_and(ToolName::is_repeatable)
 }
 
 fn close_unknown(transcript: &mut Transcript, started: &HashMap<String, String>) -> Vec<EventData> {
@@ -185,6 +198,7 @@ fn close_unknown(transcript: &mut Transcript, started: &HashMap<String, String>)
             exit_code: None,
             duration_ms: 0,
             truncated: false,
+            images: Vec::new(),
         }));
         transcript.add_result(UNKNOWN.to_owned(), true);
     }
@@ -207,7 +221,7 @@ mod tests {
         let call = |id: &&str| {
             let (call_id, tool, input) = (
                 (*id).to_owned(),
-                "execute_bash".to_owned(),
+                "shell.exec".to_owned(),
                 json!({"command": id}),
             );
             Block::ToolCall(ToolCall {
@@ -234,7 +248,7 @@ mod tests {
     }
 
     fn started(call: &str) -> EventData {
-        let (call_id, tool) = (call.to_owned(), "execute_bash".to_owned());
+        let (call_id, tool) = (call.to_owned(), "shell.exec".to_owned());
         EventData::ToolStarted(ToolStarted {
             call_id,
             tool,
@@ -251,6 +265,7 @@ mod tests {
             exit_code: Some(0),
             duration_ms: 1,
             truncated: false,
+            images: Vec::new(),
         })
     }
 
@@ -268,6 +283,7 @@ mod tests {
         let history = History {
             events,
             restart: None,
+            images: HashMap::new(),
         };
         let entries = history.replay(&mut transcript);
         transcript.end_with_user_turn();
@@ -344,7 +360,7 @@ mod tests {
     #[test]
     fn a_file_is_made_an_output_again_if_it_is_as_it_was() {
         let give = |call: &str| {
-            let (call_id, tool) = (call.to_owned(), "set_output_image".to_owned());
+            let (call_id, tool) = (call.to_owned(), "set_output".to_owned());
             let input = json!({"path": "a.png"});
             EventData::ToolStarted(ToolStarted {
                 call_id,

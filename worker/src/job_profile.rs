@@ -1,9 +1,9 @@
 //! The profile of a job: the tools, rules, network and secrets of its skill or agent, as the loop needs them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shared::agent::AgentSettings;
-use shared::asset::OutputKind;
 use shared::db::claim::Claimed;
 use shared::hook::Hooks;
 use shared::mcp::McpServer;
@@ -13,6 +13,8 @@ use shared::tool::ToolName;
 
 /// The most bytes of a tool's output that an agent reads. It can page through the rest.
 const AGENT_OUTPUT_BYTES: usize = 50_000;
+/// The longest that a command of an agent may run.
+const AGENT_COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The profile of a job.
 pub(crate) struct JobProfile {
@@ -21,10 +23,10 @@ pub(crate) struct JobProfile {
     pub(crate) tools: Vec<ToolName>,
     /// The rules for its calls (approval, audit log): its own and those of the job.
     pub(crate) hooks: Hooks,
-    /// The kinds of files that it makes.
-    pub(crate) outputs: Vec<OutputKind>,
     /// The most bytes of a tool's output that the model reads.
     pub(crate) max_output_bytes: usize,
+    /// The longest that a command may run.
+    pub(crate) command_timeout: Duration,
     /// The network that its commands may reach.
     pub(crate) network: Network,
     /// The secrets that it gets.
@@ -66,6 +68,14 @@ impl JobProfile {
         }
     }
 
+    /// Its skill, unless it is an agent.
+    pub(crate) fn skill(&self) -> Option<&Arc<Skill>> {
+        match &self.instructions {
+            Instructions::Skill(skill) => Some(skill),
+            Instructions::Agent { .. } => None,
+        }
+    }
+
     /// The files of its skill, if it can look at them.
     pub(crate) fn files(&self) -> Option<&Files> {
         let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
@@ -88,11 +98,19 @@ impl JobProfile {
         !self.tools.is_empty() || !self.mcp_servers.is_empty()
     }
 
+    /// Whether it makes files for the person who asked.
+    pub(crate) fn delivers_files(&self) -> bool {
+        self.tools.contains(&ToolName::SetOutput)
+    }
+
+    /// Whether a job without outputs has not done what its skill is for.
+    pub(crate) fn declares_outputs(&self) -> bool {
+        matches!(&self.instructions, Instructions::Skill(skill) if !skill.outputs.is_empty())
+    }
+
     /// Whether it runs commands.
     pub(crate) fn has_shell(&self) -> bool {
-        let is_shell =
-            |tool: &ToolName| matches!(tool, ToolName::ExecuteBash | ToolName::ShellExec);
-        self.tools.iter().any(is_shell)
+        self.tools.contains(&ToolName::ShellExec)
     }
 }
 
@@ -102,8 +120,8 @@ impl From<&Arc<Skill>> for JobProfile {
             instructions: Instructions::Skill(skill.clone()),
             tools: skill.tools.clone(),
             hooks: skill.hooks.clone(),
-            outputs: skill.outputs.clone(),
             max_output_bytes: skill.max_output_chars,
+            command_timeout: Duration::from_secs(skill.command_seconds.into()),
             network: skill.network.clone(),
             secrets: skill.secrets.clone(),
             mcp_servers: Vec::new(),
@@ -113,10 +131,6 @@ impl From<&Arc<Skill>> for JobProfile {
 
 impl From<&AgentSettings> for JobProfile {
     fn from(agent: &AgentSettings) -> Self {
-        let outputs = agent.tools.iter().filter_map(|tool| match tool {
-            ToolName::SetOutput(kind) => Some(*kind),
-            _ => None,
-        });
         Self {
             instructions: Instructions::Agent {
                 soul: agent.soul.clone(),
@@ -124,8 +138,8 @@ impl From<&AgentSettings> for JobProfile {
             },
             tools: agent.tools.clone(),
             hooks: agent.hooks.clone(),
-            outputs: outputs.collect(),
             max_output_bytes: AGENT_OUTPUT_BYTES,
+            command_timeout: AGENT_COMMAND_TIMEOUT,
             network: agent.network.clone(),
             secrets: agent.secrets.clone(),
             mcp_servers: agent.mcp_servers.clone(),

@@ -1,5 +1,6 @@
 //! The worker: claims jobs, runs the agent loop of each in its own workspace, and writes their logs.
 
+mod agent_skills;
 mod ask;
 mod attachment;
 mod attempt;
@@ -7,8 +8,10 @@ mod attempt_error;
 mod budget;
 mod claim_loop;
 mod compaction;
+mod expected_result;
 mod heartbeat;
 mod history;
+mod image_tokens;
 mod job_profile;
 mod log;
 mod loop_error;
@@ -29,6 +32,7 @@ mod time_accounting;
 mod toolbox;
 mod transcript;
 mod worker_context;
+mod wrap_up;
 
 pub use worker_sandbox as sandbox;
 

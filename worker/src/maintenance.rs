@@ -7,6 +7,7 @@ mod approval_expiry;
 mod blob_gc;
 mod cleanup;
 pub(crate) mod reaper;
+pub(crate) mod recorder;
 mod retention;
 mod skip;
 mod step;

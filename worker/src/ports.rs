@@ -18,6 +18,7 @@ use crate::budget::Budget;
 use crate::loop_error::LoopError;
 use crate::telemetry::WorkerMeters;
 use crate::transcript::Transcript;
+use crate::wrap_up::WrapUp;
 
 /// The dependencies of the loop. Tests script those that are traits.
 pub(crate) struct LoopPorts<'a> {
@@ -31,6 +32,8 @@ pub(crate) struct LoopPorts<'a> {
     pub(crate) workspace: &'a mut dyn WorkspaceSaver,
     pub(crate) budget: &'a Budget<'a>,
     pub(crate) limits: Limits,
+    /// The notes before the job reaches a limit.
+    pub(crate) wrap_up: WrapUp,
     /// The context window of the model in tokens, if it is known.
     pub(crate) context_window: Option<u32>,
     /// Cancelled when the worker is draining.

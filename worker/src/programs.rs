@@ -1,5 +1,6 @@
 //! Programs and interpreter modules that commands find on this machine.
 
+mod known;
 mod search;
 mod version;
 
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 
 use worker_sandbox::{NODE_PATH, Sandbox};
 
+pub(crate) use known::KnownPrograms;
 pub(crate) use search::search;
 pub use version::versions;
 
@@ -85,18 +87,26 @@ async fn probe(
 
 /// Prints the name of each module that is there. Nothing is imported: that takes seconds for some.
 fn script(modules: &[&Program]) -> String {
-    let (mut python, mut node) = (String::new(), String::new());
+    let (mut python, mut packages, mut node) = (String::new(), String::new(), String::new());
     for module in modules {
         let _ = match module {
             Program::PythonModule(name) => write!(python, " {name}"),
+            Program::PythonPackage(name) => write!(packages, " {name}"),
             Program::NodePackage(name) => write!(node, " {name}"),
             Program::Command(_) => Ok(()),
         };
     }
     format!(
-        r#"command -v python3 > /dev/null && python3 -I - {python} << 'END'
-import importlib.util, sys
-for name in sys.argv[1:]:
+        r#"command -v python3 > /dev/null && python3 -I - {python} --packages {packages} << 'END'
+import importlib.metadata, importlib.util, sys
+modules, packages = sys.argv[1:sys.argv.index("--packages")], sys.argv[sys.argv.index("--packages") + 1:]
+for name in packages:
+    try:
+        importlib.metadata.version(name)
+        print("pip:" + name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        pass
+for name in modules:
     try:
         if importlib.util.find_spec(name):
             print("python3:" + name)

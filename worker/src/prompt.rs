@@ -1,5 +1,8 @@
 //! Prompts: the system prompt and the first message of a job.
 
+mod limits;
+mod programs;
+mod result;
 mod system;
 
 use serde_json::{Map, Value};
@@ -8,6 +11,9 @@ use crate::attachment::Attachment;
 use crate::staging::StagedInput;
 use worker_model::Part;
 
+pub(crate) use limits::limits_section;
+pub(crate) use programs::{programs_section, tool_names_section};
+pub(crate) use result::result_section;
 pub(crate) use system::system;
 
 /// The first message: the person's words, then what comes with them.

@@ -10,7 +10,7 @@ use shared::job::LoopStop;
 use worker_model::ModelRequest;
 
 use crate::ask::{ModelAnswer, ask};
-use crate::compaction::compact_if_full;
+use crate::compaction::{compact_after_refusal, compact_if_full};
 use crate::loop_error::LoopError;
 use crate::ports::LoopPorts;
 use crate::question::{Question, Urgency};
@@ -23,6 +23,7 @@ pub(crate) async fn run_loop(
     transcript: &mut Transcript,
 ) -> Result<LoopStop, LoopError> {
     let tools = ports.tools.specs();
+    let mut may_compact = true;
     loop {
         if let Some(stop) = finish_turn(ports, transcript).await? {
             return Ok(stop);
@@ -32,12 +33,16 @@ pub(crate) async fn run_loop(
         }
         ports.check_boundary()?;
         compact_if_full(ports, transcript).await?;
+        if let Some(note) = ports.wrap_up.note(transcript.progress.usage.iterations) {
+            transcript.note(&note);
+        }
         transcript.end_with_user_turn();
         let request = ModelRequest {
             system,
             tools: &tools,
             messages: transcript.messages(),
             max_tokens: ports.limits.max_tokens,
+            output_schema: transcript.output_schema(),
         };
         let question = Question {
             request,
@@ -45,10 +50,17 @@ pub(crate) async fn run_loop(
             used: transcript.progress.usage,
             urgency: Urgency::Required,
         };
-        let reply = match ask(ports, question).await? {
-            ModelAnswer::Reply(reply) => reply,
-            ModelAnswer::Unaffordable(stop) => return Ok(stop),
+        let reply = match ask(ports, question).await {
+            Ok(ModelAnswer::Reply(reply)) => reply,
+            Ok(ModelAnswer::Unaffordable(stop)) => return Ok(stop),
+            Err(LoopError::Model(error)) if error.exceeds_context() && may_compact => {
+                compact_after_refusal(ports, transcript, error).await?;
+                may_compact = false;
+                continue;
+            }
+            Err(error) => return Err(error),
         };
+        may_compact = true;
         let completed = EventData::MessageCompleted(reply.clone());
         ports.log.append(completed).await;
         ports.budget.record(&reply.usage);

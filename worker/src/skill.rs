@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use futures_util::TryStreamExt;
 use shared::job::Job;
-use shared::skill::{Files, Skill};
+use shared::skill::{FilePath, Files, Skill, SkillFile};
 use shared::stored::UnreadableRow;
 use tokio::time::timeout;
 
@@ -29,13 +29,22 @@ pub(crate) async fn load(context: &WorkerContext, job: &Job) -> anyhow::Result<O
         None => context.catalog.get(name).cloned(),
         Some(_) => {
             let digest = job.skill_digest.as_deref().unwrap_or_default();
-            let loading = timeout(LOAD_PATIENCE, load_version(context, name, digest));
-            Some(loading.await.context("the asset store takes too long")??)
+            Some(load_stored(context, name, digest).await?)
         }
     };
     skill
         .context("claimed a job of a skill that is not here")
         .map(Some)
+}
+
+/// Loads a version of an uploaded skill, in bounded time.
+pub(crate) async fn load_stored(
+    context: &WorkerContext,
+    name: &str,
+    digest: &str,
+) -> anyhow::Result<Arc<Skill>> {
+    let loading = timeout(LOAD_PATIENCE, load_version(context, name, digest));
+    loading.await.context("the asset store takes too long")?
 }
 
 async fn load_version(
@@ -62,19 +71,26 @@ async fn load_version(
 
 /// Writes the files that lie beside the `SKILL.md` into a workspace that has no [`SKILL_FOLDER`] yet. Blocks.
 pub(crate) fn stage(files: &Files, workspace: &Workspace) -> io::Result<()> {
+    stage_in(SKILL_FOLDER, files.beside(), workspace)
+}
+
+/// Writes files of a skill into a folder that the workspace does not have yet. Blocks.
+pub(crate) fn stage_in<'a>(
+    place: &str,
+    files: impl Iterator<Item = (&'a FilePath, &'a SkillFile)>,
+    workspace: &Workspace,
+) -> io::Result<()> {
     let mut made = BTreeSet::new();
-    for (path, file) in files.beside() {
-        let folders = path
-            .folders()
-            .map(|folder| format!("{SKILL_FOLDER}/{folder}"));
-        for folder in std::iter::once(SKILL_FOLDER.to_owned()).chain(folders) {
+    for (path, file) in files {
+        let folders = path.folders().map(|folder| format!("{place}/{folder}"));
+        for folder in std::iter::once(place.to_owned()).chain(folders) {
             if made.insert(folder.clone()) {
                 workspace.create_directory(&folder, 0o755)?;
             }
         }
         // Writable, so that copies of them are.
         let mode = if file.is_executable { 0o755 } else { 0o644 };
-        let mut staged = workspace.create_file(&format!("{SKILL_FOLDER}/{path}"), mode)?;
+        let mut staged = workspace.create_file(&format!("{place}/{path}"), mode)?;
         staged.write_all(&file.content)?;
     }
     Ok(())

@@ -10,10 +10,12 @@ use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::{Network, Program};
 use tokio::sync::Semaphore;
 use worker_egress::net::{FetchClient, WebClients};
+use worker_model::LearnedLimits;
 use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
+use crate::programs::KnownPrograms;
 use crate::settings::Settings;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
@@ -88,6 +90,7 @@ pub(crate) fn context(
         assets: settings.assets,
         catalog: settings.catalog,
         providers: settings.providers,
+        learned_limits: LearnedLimits::default(),
         master_keys: settings.master_keys,
         // A key would follow a redirect, and a reply may take as long as it takes.
         http: Client::builder()
@@ -102,6 +105,7 @@ pub(crate) fn context(
         sandbox,
         commands: Semaphore::new(cores * COMMANDS_PER_CORE),
         tool_definitions: ToolDefinitions::default(),
+        known_programs: KnownPrograms::default(),
         workspaces,
     })
 }

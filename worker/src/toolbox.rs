@@ -3,6 +3,7 @@
 mod approval;
 mod definition;
 mod executor;
+mod images;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use shared::secret::SecretNeed;
 use shared::tool::ToolName;
 
 use worker_model::ToolSpec;
-use worker_tool::Tool;
+use worker_tool::{SubmitResult, Tool};
 use worker_workspace::Redactor;
 
 pub(crate) use definition::{ToolDefinitions, ToolboxError};
@@ -105,10 +106,12 @@ impl Toolbox {
 
     /// The label of a tool in metrics and spans. There are few, whatever servers offer and models make up.
     pub(super) fn label(&self, name: &str) -> &'static str {
-        let ours = ToolName::ALL.iter().find(|tool| tool.as_str() == name);
-        match ours {
-            Some(tool) if self.entry(name).is_some() => tool.as_str(),
-            None if self.entry(name).is_some() => "mcp",
+        match ToolName::parse(name) {
+            Ok(tool) if self.entry(name).is_some() => tool.as_str(),
+            Err(_) if name == SubmitResult::NAME && self.entry(name).is_some() => {
+                SubmitResult::NAME
+            }
+            Err(_) if self.entry(name).is_some() => "mcp",
             _ => "unknown",
         }
     }
@@ -124,10 +127,12 @@ impl Toolbox {
         entry.is_none_or(|entry| entry.tool.is_read_only())
     }
 
+    /// The tool with that name or alias.
     fn entry(&self, name: &str) -> Option<&ToolEntry> {
+        let canonical = ToolName::alias(name).map_or(name, |tool| tool.as_str());
         self.entries
             .iter()
-            .find(|entry| entry.definition.spec.name == name)
+            .find(|entry| entry.definition.spec.name == canonical)
     }
 
     fn unknown(&self, call: &ToolCall) -> String {

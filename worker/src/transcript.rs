@@ -1,20 +1,24 @@
 //! The transcript of a job and of the jobs before it in its conversation: the state of the loop.
 
 mod cut;
+mod images;
 mod measured;
 mod render;
 
 use std::collections::{HashMap, VecDeque};
 
+use serde_json::Value;
 use shared::event::{ApprovalResolved, Progress, ToolCompleted};
 use shared::id::JobId;
 use shared::job::LoopStop;
 use shared::message::{AssistantMessage, StopReason, ToolCall};
 
+use crate::expected_result::ExpectedResult;
 pub(crate) use cut::Cut;
 pub(crate) use measured::Measured;
 pub(crate) use render::render_as_text;
-use worker_model::{ModelMessage, Part, ToolResult};
+use worker_model::{Media, ModelMessage, Part, ToolResult};
+use worker_tool::SubmitResult;
 
 /// The same call so often in a row gets a nudge; once more, and the loop ends.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
@@ -39,6 +43,8 @@ pub(crate) struct Transcript {
     results: Vec<Part>,
     last: Option<LastReply>,
     summaries_asked: u32,
+    /// The structured result that the job must hand over.
+    expected: Option<ExpectedResult>,
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
     /// Decisions about calls that needed an approval, by call id.
@@ -47,6 +53,8 @@ pub(crate) struct Transcript {
     notes: Vec<Part>,
     /// The progress of the job.
     pub(crate) progress: Progress,
+    /// Whether images of results are in the job's store.
+    pub(crate) has_kept_images: bool,
 }
 
 /// A job in the transcript.
@@ -76,11 +84,13 @@ impl Transcript {
             results: Vec::new(),
             last: None,
             summaries_asked: 0,
+            expected: None,
             repeated: None,
             may_repeat,
             decisions: HashMap::new(),
             notes: Vec::new(),
             progress: Progress::default(),
+            has_kept_images: false,
         }
     }
 
@@ -106,6 +116,21 @@ impl Transcript {
         });
     }
 
+    /// Makes the job hand over a structured result.
+    pub(crate) fn expect(&mut self, result: ExpectedResult) {
+        self.expected = Some(result);
+    }
+
+    /// The schema that the provider constrains the last message to, if it does.
+    pub(crate) fn output_schema(&self) -> Option<&Value> {
+        self.expected.as_ref().and_then(ExpectedResult::constraint)
+    }
+
+    /// Takes the structured result, or what is wrong with it; `None` if the job needs none.
+    pub(crate) fn take_result(&mut self) -> Option<Result<Value, String>> {
+        self.expected.take().map(ExpectedResult::into_result)
+    }
+
     /// The messages that the model reads.
     pub(crate) fn messages(&self) -> &[ModelMessage] {
         &self.messages
@@ -123,12 +148,21 @@ impl Transcript {
 
     /// The stop reason of the loop; `None` if the model must be asked (again).
     pub(crate) fn stop(&self, max_iterations: u32) -> Option<LoopStop> {
+        if self
+            .expected
+            .as_ref()
+            .is_some_and(ExpectedResult::is_settled)
+        {
+            return Some(LoopStop::EndTurn);
+        }
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             match last.stop_reason {
                 StopReason::Refusal => return Some(LoopStop::Refusal),
                 StopReason::MaxTokens => return Some(LoopStop::MaxTokens),
                 StopReason::ContextFull => return Some(LoopStop::ContextFull),
                 StopReason::Paused => {}
+                // Its result must be repaired.
+                _ if self.expected.is_some() => {}
                 _ if last.has_text || self.summaries_asked > 0 => return Some(LoopStop::EndTurn),
                 _ => {}
             }
@@ -150,13 +184,15 @@ impl Transcript {
     pub(crate) fn end_with_user_turn(&mut self) {
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             let text = if last.stop_reason == StopReason::Paused {
-                ASK_TO_GO_ON
+                ASK_TO_GO_ON.to_owned()
+            } else if let Some(expected) = &self.expected {
+                expected.repair_request()
             } else {
                 self.summaries_asked += 1;
-                ASK_FOR_SUMMARY
+                ASK_FOR_SUMMARY.to_owned()
             };
             self.messages
-                .push(ModelMessage::User(vec![Part::Text(text.to_owned())]));
+                .push(ModelMessage::User(vec![Part::Text(text)]));
         }
         if let Some(ModelMessage::User(parts)) = self.messages.last_mut() {
             parts.append(&mut self.notes);
@@ -167,6 +203,12 @@ impl Transcript {
     pub(crate) fn add_reply(&mut self, reply: AssistantMessage) {
         self.progress.add_reply(&reply);
         self.open = reply.tool_calls().cloned().collect();
+        if let Some(expected) = &mut self.expected
+            && reply.stop_reason == StopReason::EndTurn
+            && self.open.is_empty()
+        {
+            expected.take_message(&reply.text());
+        }
         self.last = Some(LastReply {
             stop_reason: reply.stop_reason,
             has_text: !reply.text().trim().is_empty(),
@@ -176,10 +218,26 @@ impl Transcript {
 
     /// Takes the result of the next call. Results are told to the model when all of a reply are there.
     pub(crate) fn add_result(&mut self, text: String, is_error: bool) {
+        self.add_result_with_images(text, is_error, Vec::new());
+    }
+
+    /// Takes the result of the next call with what the model looks at.
+    pub(crate) fn add_result_with_images(
+        &mut self,
+        text: String,
+        is_error: bool,
+        images: Vec<Media>,
+    ) {
         let Some(call) = self.open.pop_front() else {
             return;
         };
         self.progress.usage.tool_calls += 1;
+        self.has_kept_images |= !images.is_empty();
+        if let Some(expected) = &mut self.expected
+            && call.tool == SubmitResult::NAME
+        {
+            expected.take_call(&call.input);
+        }
         // An id may come again, and what was said is about this call alone.
         self.decisions.remove(&call.call_id);
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
@@ -194,6 +252,7 @@ impl Transcript {
             call_id: call.call_id,
             text,
             is_error,
+            images,
         }));
         if self.open.is_empty() {
             self.messages

@@ -1,5 +1,6 @@
 //! The context of a worker: everything that its attempts share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +10,15 @@ use shared::asset::AssetStore;
 use shared::db::Pool;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
-use shared::skill::Catalog;
+use shared::skill::{Catalog, Need, Program};
 use tokio::sync::Semaphore;
 use worker_egress::net::{FetchClient, WebClients};
+use worker_model::LearnedLimits;
 use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
+use crate::programs::KnownPrograms;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
 
@@ -27,6 +30,8 @@ pub(crate) struct WorkerContext {
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,
+    /// Limits of models that providers have told of.
+    pub(crate) learned_limits: LearnedLimits,
     /// The keys of secrets. Without them, jobs that need secrets fail.
     pub(crate) master_keys: Option<MasterKeys>,
     /// The HTTP client for model providers.
@@ -46,6 +51,17 @@ pub(crate) struct WorkerContext {
     pub(crate) commands: Semaphore,
     /// Tool definitions that all jobs share.
     pub(crate) tool_definitions: ToolDefinitions,
+    /// The programs that were looked for.
+    pub(crate) known_programs: KnownPrograms,
     /// The folder of the workspaces.
     pub(crate) workspaces: WorkspaceRoot,
+}
+
+impl WorkerContext {
+    /// Those of the needs' programs that are installed.
+    pub(crate) async fn installed(&self, needs: &[Need]) -> BTreeSet<Program> {
+        let home = self.workspaces.path();
+        let known = &self.known_programs;
+        known.installed(needs, &self.sandbox, home).await
+    }
 }

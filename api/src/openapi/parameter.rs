@@ -52,7 +52,7 @@ fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
             schema.minimum.get_or_insert(Number::Int(1));
             schema.maximum.get_or_insert(Number::Int(100));
         }
-        (ParameterIn::Query, "after") => {
+        (ParameterIn::Query, "after") if schema.schema_type == Type::Integer.into() => {
             schema.minimum.get_or_insert(Number::Int(0));
         }
         (ParameterIn::Path, "name") => text(schema, "^[a-z0-9]+(-[a-z0-9]+)*$", 64),

@@ -1,4 +1,5 @@
-//! Streams in OpenAPI 3.2, which has `itemSchema` for the events of a stream (section 4.14.3).
+//! Streams in OpenAPI 3.2, which has `itemSchema` for the events of a stream (Media Type Object, *Special
+//! Considerations for Server-Sent Events*).
 
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::Type;
@@ -8,7 +9,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 /// The document in OpenAPI 3.2: the schema of a stream is that of one server-sent event.
 ///
-/// OpenAPI 3.1 has no word for that. There, `schema` is the schema of the data of an event, as generators expect it.
+/// OpenAPI 3.1 has no such keyword. There, `schema` is the schema of the data of an event, as generators expect it.
 pub(super) fn in_version_3_2(mut document: OpenApi) -> OpenApi {
     document.openapi = OpenApiVersion::Version32;
     for path in document.paths.paths.values_mut() {
@@ -37,7 +38,7 @@ fn server_sent_event(data: RefOr<Schema>) -> Schema {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     ObjectBuilder::new()
         .schema_type(Type::Object)
-        .property("id", text().pattern(Some("^[0-9]+$")))
+        .property("id", text())
         .property("event", text())
         .property(
             "data",

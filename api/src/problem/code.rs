@@ -90,6 +90,24 @@ codes! {
     ConversationBusy = "conversation_busy", CONFLICT, "Conversation has an unfinished job",
         "A conversation can only be deleted when all its jobs have ended.",
         "Wait for its jobs, or cancel them.";
+    ScheduleNameTaken = "schedule_name_taken", CONFLICT, "Schedule name taken",
+        "Another schedule of the tenant has this name.",
+        "Choose another name, or change that schedule.";
+    ScheduleChanged = "schedule_changed", CONFLICT, "Schedule changed meanwhile",
+        "Someone else changed the schedule while this change was checked.",
+        "Read the schedule, and send the change again.";
+    TooManySchedules = "too_many_schedules", CONFLICT, "Too many schedules",
+        "The tenant has as many schedules as it may have.",
+        "Delete schedules that are not needed any more.";
+    WebhookChanged = "webhook_changed", CONFLICT, "Webhook changed meanwhile",
+        "Someone else changed the webhook while this change was checked.",
+        "Read the webhook, and send the change again.";
+    WebhookDisabled = "webhook_disabled", CONFLICT, "Webhook disabled",
+        "The service disabled the webhook, because its receiver answered with 410 or all attempts of five days failed.",
+        "Set its `status` to `active` when the receiver works again.";
+    TooManyWebhooks = "too_many_webhooks", CONFLICT, "Too many webhooks",
+        "The tenant has as many webhooks as it may have.",
+        "Delete webhooks that are not needed any more.";
     TenantNameTaken = "tenant_name_taken", CONFLICT, "Tenant name taken",
         "Another tenant has this name.",
         "Choose another name.";
@@ -99,6 +117,9 @@ codes! {
     ContentLost = "content_lost", GONE, "Content lost",
         "The asset store does not have the bytes of this file any more.",
         "Upload the file again, or run the job again that made it.";
+    CursorExpired = "cursor_expired", GONE, "Cursor expired",
+        "The cursor is older than the retention of events, the tenant had no stream for 30 days, or the database was restored.",
+        "List the jobs, and follow the stream from its first `cursor`.";
     PreconditionFailed = "precondition_failed", PRECONDITION_FAILED, "Precondition failed",
         "`If-Match` names other content than there is.",
         "Fetch the content again without `If-Match`.";

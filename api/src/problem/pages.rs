@@ -1,13 +1,10 @@
 //! `/docs/errors`: a page for each code of a problem.
 
-use actix_web::http::header::ContentType;
 use actix_web::web::Path;
 use actix_web::{HttpResponse, get};
 
 use super::{ApiError, ErrorCode};
-
-const STYLE: &str = "body{font:16px/1.6 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;\
-                     color-scheme:light dark}code{font-size:.95em}td,th{text-align:left;padding:.2rem 1rem .2rem 0}";
+use crate::docs::page;
 
 /// Explains a code.
 #[get("/errors/{code}")]
@@ -40,15 +37,6 @@ pub(crate) async fn list_error_pages() -> HttpResponse {
          <table><tr><th>Status</th><th>Code</th><th>Meaning</th></tr>{rows}</table>"
     );
     page("Error codes", &body)
-}
-
-fn page(title: &str, body: &str) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type(ContentType::html())
-        .body(format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title} · Skillet</title>\
-             <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>{body}</body></html>\n"
-        ))
 }
 
 /// Plain text with code between back-ticks as HTML.

@@ -9,7 +9,7 @@ use shared::agent::Agent;
 use shared::db::agent::{AgentPut, StoredAgent};
 use shared::db::{self, Pool};
 use shared::provider::Providers;
-use shared::skill::is_name;
+use shared::skill::{Catalog, is_name};
 use utoipa::IntoParams;
 
 use crate::auth::Caller;
@@ -17,6 +17,7 @@ use crate::body::{Json, MAX_BYTES_WITH_FILES};
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, ErrorCode, Problem};
 use crate::query::Query;
+use crate::v1::skills::find_all;
 use request::PutAgent;
 
 type AgentPage = Page<Agent>;
@@ -40,6 +41,7 @@ pub(crate) async fn put_agent(
     body: Json<PutAgent, MAX_BYTES_WITH_FILES>,
     pool: Data<Pool>,
     providers: Data<Providers>,
+    catalog: Data<Catalog>,
 ) -> Result<HttpResponse, ApiError> {
     if !is_name(&name) {
         let detail =
@@ -47,7 +49,9 @@ pub(crate) async fn put_agent(
         return Err(ApiError::Malformed(detail.to_owned()));
     }
     let Json(body) = body;
-    let settings = body.parse(&providers).map_err(ApiError::Invalid)?;
+    let skills = find_all(&pool, &catalog, &caller, body.skills()).await?;
+    let settings = body.parse(&providers, |name| skills.contains_key(name));
+    let settings = settings.map_err(ApiError::Invalid)?;
     let mut transaction = pool.begin().await?;
     let put = db::agent::put(&mut transaction, caller.tenant, &name, &settings).await?;
     transaction.commit().await?;

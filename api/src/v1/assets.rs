@@ -1,9 +1,11 @@
 //! `/v1/assets`
 
 mod content;
+mod preview;
 mod upload;
 
 pub(crate) use content::get_asset_content;
+pub(crate) use preview::get_asset_preview;
 pub(crate) use upload::upload_asset;
 
 use actix_web::web::{Data, Json, Path};

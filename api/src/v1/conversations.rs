@@ -39,7 +39,6 @@ pub(crate) struct CreateConversation {
     external_id: Option<String>,
     /// Anything of the client's own, given back with the conversation.
     #[serde(default)]
-    #[schema(value_type = Object)]
     metadata: Map<String, Value>,
 }
 

@@ -5,6 +5,7 @@ mod batch;
 mod budget;
 mod cancel;
 mod create;
+mod deliveries;
 mod events;
 mod header;
 mod list;
@@ -20,16 +21,20 @@ mod update;
 
 pub(crate) use approvals::list_job_approvals;
 pub(crate) use batch::create_jobs;
-pub(crate) use cancel::cancel_job;
+pub(crate) use cancel::{cancel_job, cancel_unfinished};
 pub(crate) use create::create_job;
+pub(crate) use deliveries::{list_job_deliveries, redeliver_of_job};
 pub(crate) use events::list_events;
 pub(crate) use list::list_jobs;
 pub(crate) use request::{
-    HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
+    CreateJob, HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
+    check_output_schema, instant,
 };
+pub(crate) use response::JobResponse;
 pub(crate) use retry::retry_job;
 pub(crate) use stored_request::get_job_request;
 pub(crate) use stream::stream_job;
+pub(crate) use submit::{Key, Submitted, Submitter};
 pub(crate) use tokens::create_job_token;
 pub(crate) use update::update_job;
 
@@ -121,7 +126,7 @@ pub(crate) async fn delete_job(
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError> {
+pub(crate) async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Job, ApiError> {
     db::job::get(pool, tenant, job)
         .await?
         .ok_or(ApiError::NotFound("job"))

@@ -1,5 +1,9 @@
 //! `/v1/queue`
 
+mod history;
+
+pub(crate) use history::get_queue_history;
+
 use actix_web::web::{Data, Json};
 use actix_web::{get, post};
 use chrono::{DateTime, Utc};

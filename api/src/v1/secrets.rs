@@ -20,7 +20,7 @@ use crate::query::Query;
 type SecretPage = Page<Secret>;
 
 /// The master keys. Without any, the error says how to configure one.
-pub(crate) struct ConfiguredMasterKeys(Data<MasterKeys>);
+pub(crate) struct ConfiguredMasterKeys(pub(crate) Data<MasterKeys>);
 
 impl FromRequest for ConfiguredMasterKeys {
     type Error = ApiError;
@@ -29,7 +29,7 @@ impl FromRequest for ConfiguredMasterKeys {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let keys = request.app_data::<Data<MasterKeys>>().cloned();
         ready(keys.map(Self).ok_or(ApiError::NotConfigured(
-            "this service keeps no secrets: its operator has to set SKILLET_MASTER_KEY, for the API and the workers, \
+            "this service keeps no secrets and sends no webhooks: its operator has to set SKILLET_MASTER_KEY, for the API and the workers, \
              to a value that `openssl rand -base64 32` makes",
         )))
     }

@@ -2,27 +2,60 @@
 
 use std::time::Duration;
 
-use actix_web::http::header::SET_COOKIE;
+use actix_web::http::header::{AUTHORIZATION, SET_COOKIE};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, delete, post};
-use serde::Deserialize;
-use shared::db::browser_session::LIFETIME;
+use serde::{Deserialize, Serialize};
+use shared::db::browser_session::{CODE_LIFETIME, LIFETIME};
 use shared::db::{self, Pool};
+use shared::id::KeyId;
 use shared::key::random_token;
 use utoipa::ToSchema;
 
 use crate::auth::{AnyCaller, cookie_name, session_cookie};
 use crate::body::Json;
 use crate::origin::Origins;
-use crate::problem::{ApiError, Problem};
+use crate::problem::{ApiError, FieldError, Problem};
 
-/// The key of a new session.
+/// The key of a new session, or a code in its place.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSession {
-    /// The key, `sk_…`.
+    /// The key, `sk_…`. Exactly one of `key` and `code`.
     #[schema(write_only, format = Password, min_length = 1)]
-    key: String,
+    key: Option<String>,
+    /// A one-time code of `POST /v1/session/codes`.
+    #[schema(write_only, format = Password, min_length = 1)]
+    code: Option<String>,
+}
+
+impl CreateSession {
+    async fn key(self, pool: &Pool) -> Result<KeyId, ApiError> {
+        match (self.key, self.code) {
+            (Some(key), None) => {
+                let key = db::key::get_by_secret(pool, key.trim()).await?;
+                key.map(|key| key.id).ok_or(ApiError::UnknownKey)
+            }
+            (None, Some(code)) => {
+                let key = db::browser_session::take_code(pool, code.trim()).await?;
+                key.ok_or(ApiError::UnknownCode)
+            }
+            _ => {
+                let error = FieldError::new("", "send exactly one of `key` and `code`");
+                Err(ApiError::Invalid(vec![error]))
+            }
+        }
+    }
+}
+
+/// A code with which a browser begins a session once.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionCode {
+    /// The code. The console takes it as `/console/#code=…`.
+    code: String,
+    /// The seconds for which it is valid.
+    #[schema(example = 60)]
+    expires_in: u64,
 }
 
 /// Begins a session of a browser: the answer sets a cookie with which pages of this service call the API.
@@ -42,14 +75,13 @@ pub(crate) async fn create_session(
     origins: Data<Origins>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let key = db::key::get_by_secret(&**pool, body.0.key.trim()).await?;
-    let key = key.ok_or(ApiError::UnknownKey)?;
+    let key = body.0.key(&pool).await?;
     let cookie = random_token();
     let mut transaction = pool.begin().await?;
     if let Some(previous) = session_cookie(&request, &origins) {
         db::browser_session::delete(&mut *transaction, &previous).await?;
     }
-    db::browser_session::insert(&mut transaction, key.id, &cookie).await?;
+    db::browser_session::insert(&mut transaction, key, &cookie).await?;
     transaction.commit().await?;
     Ok(HttpResponse::NoContent()
         .insert_header((
@@ -57,6 +89,33 @@ pub(crate) async fn create_session(
             set_cookie(&request, &origins, &cookie, LIFETIME),
         ))
         .finish())
+}
+
+/// Creates a one-time code, with which a browser that does not know the key begins a session of it.
+///
+/// It is valid for 60 seconds and for one `POST /v1/session`. `skillet open` opens the console with one. A session
+/// cannot create codes: send the key as `Authorization: Bearer sk_…`.
+#[utoipa::path(tag = "session", responses(
+    (status = 201, description = "The code", body = SessionCode),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[post("/session/codes")]
+pub(crate) async fn create_session_code(
+    AnyCaller(key): AnyCaller,
+    pool: Data<Pool>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    // Otherwise a session could outlive its seven days by beginning others.
+    if !request.headers().contains_key(AUTHORIZATION) {
+        return Err(ApiError::Unauthorized);
+    }
+    let code = random_token();
+    let mut connection = pool.acquire().await?;
+    db::browser_session::insert_code(&mut connection, key.id, &code).await?;
+    Ok(HttpResponse::Created().json(SessionCode {
+        code,
+        expires_in: CODE_LIFETIME.as_secs(),
+    }))
 }
 
 /// Ends the session of the request's cookie.

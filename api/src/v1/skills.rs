@@ -1,9 +1,11 @@
 //! `/v1/skills`
 
+mod instructions;
 mod pause;
 mod upload;
 mod view;
 
+pub(crate) use instructions::get_skill_instructions;
 pub(crate) use pause::{pause_skill, resume_skill};
 pub(crate) use upload::{Unpacker, upload_skill};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use api::origin::{Origins, WebOrigin};
 use clap::Args;
+use ipnet::IpNet;
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, PriceSetting};
 use worker::sandbox::{MemoryFloor, Mode};
@@ -57,6 +58,14 @@ pub(crate) struct ServiceOptions {
         value_delimiter = ','
     )]
     pub(crate) prices: Vec<PriceSetting>,
+    /// A private network to which webhooks may post, also without encryption, such as 10.0.0.0/8
+    #[arg(
+        long = "webhook-allow",
+        env = "SKILLET_WEBHOOK_ALLOW",
+        value_name = "CIDR",
+        value_delimiter = ','
+    )]
+    pub(crate) webhook_allow: Vec<IpNet>,
     #[command(flatten)]
     pub(crate) master_key: MasterKeyOptions,
 }

@@ -1,17 +1,16 @@
 //! `skillet agents`.
 
-use std::fs::File;
-use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use shared::hook::MCP_PREFIX;
+use skillet_client::Client;
 
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
+use crate::json_file;
 use crate::noun::Verb;
 use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 use crate::terminal::print;
@@ -97,7 +96,7 @@ async fn apply(
     name: Option<&str>,
     file: &Path,
 ) -> anyhow::Result<()> {
-    let mut settings = read(file)?;
+    let mut settings = json_file::read(file)?;
     let named = settings
         .as_object_mut()
         .and_then(|it| it.shift_remove("name"));
@@ -110,16 +109,6 @@ async fn apply(
     output.one(name, &agent, || {
         print(&format!("{name} version {}", agent["version"]))
     })
-}
-
-fn read(file: &Path) -> anyhow::Result<Value> {
-    let mut text = String::new();
-    let read = match file.to_str() {
-        Some("-") => stdin().read_to_string(&mut text),
-        _ => File::open(file).and_then(|mut file| file.read_to_string(&mut text)),
-    };
-    read.with_context(|| format!("cannot read {}", file.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))
 }
 
 fn version(agent: &Value) -> Cell {

@@ -1,13 +1,13 @@
 //! `skillet approvals`.
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::approval::Approval;
 use shared::id::{ApprovalId, JobId};
+use skillet_client::Client;
 
 use crate::approval_prompt::question;
 use crate::args::parse_id;
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
@@ -86,8 +86,14 @@ impl Verb for Approvals {
                 let approval: Value = client.get(&one.path(), &[]).await?;
                 output.one(&one.approval.to_string(), &approval, || show(&approval))?;
             }
-            Self::Approve(answer) => answer.send(client, output, "approve").await?,
-            Self::Deny(answer) => answer.send(client, output, "deny").await?,
+            Self::Approve(answer) => {
+                let approval = client.approve(answer.one.approval, answer.reason.as_deref());
+                answer.show(output, &approval.await?)?;
+            }
+            Self::Deny(answer) => {
+                let approval = client.deny(answer.one.approval, answer.reason.as_deref());
+                answer.show(output, &approval.await?)?;
+            }
         }
         Ok(Exit::Done)
     }
@@ -100,14 +106,8 @@ impl ApprovalArgument {
 }
 
 impl AnswerApprovalOptions {
-    async fn send(
-        &self,
-        client: &Client,
-        output: OutputFormat,
-        decision: &str,
-    ) -> anyhow::Result<()> {
-        let body = json!({"decision": decision, "reason": self.reason});
-        let answered: Value = client.post(&self.one.path(), &body).await?;
+    fn show(&self, output: OutputFormat, answered: &Approval) -> anyhow::Result<()> {
+        let answered = serde_json::to_value(answered)?;
         let id = self.one.approval.to_string();
         output.one(&id, &answered, || {
             print(&format!("{} {id}", text_of(&answered["status"])))

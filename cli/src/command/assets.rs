@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use shared::asset::Asset;
 use shared::id::{AssetId, JobId};
+use skillet_client::Client;
 
 use crate::args::parse_id;
-use crate::client::Client;
 use crate::complete;
 use crate::download::{Existing, save_asset};
 use crate::exit::Exit;
@@ -108,7 +108,7 @@ impl Verb for Assets {
             }
             Self::Upload(UploadAssetsOptions { files }) => {
                 for file in files {
-                    let asset = client.upload_file(file).await?;
+                    let asset = client.upload(file).await?;
                     output.list(&[serde_json::to_value(asset)?], &KIND)?;
                 }
             }

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use shared::id::ConversationId;
+use skillet_client::Client;
 
 use crate::args::{parse_id, parse_pair};
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use ipnet::IpNet;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::job::{Job, Status};
+use skillet_client::{Client, JobLimits, NewJob};
 use tokio::signal::unix::Signal;
 
 use crate::args::Remote;
-use crate::client::Client;
 use crate::config::Config;
 use crate::download::{Existing, save_outputs};
 use crate::exit::Exit;
@@ -159,22 +159,23 @@ async fn run_step(
     demo_api: Option<&DemoApi>,
     interrupt: &mut Signal,
 ) -> anyhow::Result<Followed> {
-    let mut inputs = Vec::new();
-    for (name, content) in INPUTS.iter().filter(|_| step.takes_files) {
-        inputs.push(json!({"asset_id": client.upload_bytes(name, content).await?.id}));
-    }
+    let files = INPUTS.iter().filter(|_| step.takes_files);
     let (prompt, parameters) = match demo_api.filter(|_| step.uses_demo_api) {
-        Some(DemoApi { url, .. }) => (step.prompt.replace("BAKERY", url), json!({"hosts": [url]})),
-        None => (step.prompt.to_owned(), json!({})),
+        Some(DemoApi { url, .. }) => (
+            step.prompt.replace("BAKERY", url),
+            Map::from_iter([("hosts".to_owned(), json!([url]))]),
+        ),
+        None => (step.prompt.to_owned(), Map::new()),
     };
-    let body = json!({
-        "skill": step.skill,
-        "model": "script/bash",
-        "prompt": prompt,
-        "inputs": inputs,
-        "parameters": parameters,
-        "limits": {"max_iterations": 50},
-    });
-    let job: Job = client.post("/v1/jobs", &body).await?;
+    let job = NewJob {
+        files: files.map(|file| (*file).into()).collect(),
+        parameters,
+        limits: JobLimits {
+            max_iterations: Some(50),
+            ..JobLimits::default()
+        },
+        ..NewJob::skill(step.skill, prompt).model("script/bash")
+    };
+    let job = client.submit(job).await?;
     follow(client, &job, interrupt).await
 }

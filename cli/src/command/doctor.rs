@@ -96,18 +96,25 @@ fn show_skills(skills: &[SkillStatus]) -> anyhow::Result<()> {
     for SkillStatus {
         name,
         missing,
+        missing_optional,
         programs,
     } in skills
     {
         if missing.is_empty() {
             let line = format!("✓ skill {name:11} {}", programs.join(", "));
             print(line.trim_end())?;
+            if !missing_optional.is_empty() {
+                let missing = missing_optional.join(", ");
+                print(&format!("  ! skill {name:9} works better with: {missing}"))?;
+            }
         } else {
             let missing = missing.join(", ");
             print(&format!("– skill {name:11} missing: {missing}"))?;
         }
     }
-    if skills.iter().any(|skill| !skill.missing.is_empty()) {
+    let lacks =
+        |skill: &SkillStatus| !skill.missing.is_empty() || !skill.missing_optional.is_empty();
+    if skills.iter().any(lacks) {
         print(
             "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
         )?;

@@ -10,17 +10,41 @@ use crate::args::TEMPORARY;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Jobs",
-        &["run", "jobs", "approvals", "assets", "conversations"],
+        &[
+            "run",
+            "jobs",
+            "approvals",
+            "assets",
+            "conversations",
+            "schedules",
+            "webhooks",
+        ],
     ),
-    ("Definitions", &["skills", "agents", "secrets", "models"]),
-    ("Administration", &["keys", "tenants", "workers", "queue"]),
+    (
+        "Definitions",
+        &["skills", "agents", "secrets", "models", "eval"],
+    ),
+    (
+        "Administration",
+        &["keys", "tenants", "workers", "queue", "usage"],
+    ),
     (
         "Service",
         &[
             "up", "api", "worker", "migrate", "init", "config", "doctor", "demo",
         ],
     ),
-    ("Client", &["login", "profiles", "completions", "man"]),
+    (
+        "Client",
+        &[
+            "open",
+            "telegram",
+            "login",
+            "profiles",
+            "completions",
+            "man",
+        ],
+    ),
 ];
 
 /// The options that choose a service.

@@ -93,7 +93,7 @@ fn example(arg: &Arg) -> String {
             "metrics_listen" => "127.0.0.1:9420".to_owned(),
             "cors_origins" => "https://app.example.com".to_owned(),
             "public_url" => "https://skillet.example.com".to_owned(),
-            "fetch_allow" | "egress_allow" => "10.0.0.0/8".to_owned(),
+            "fetch_allow" | "egress_allow" | "webhook_allow" => "10.0.0.0/8".to_owned(),
             _ => "/srv/skillet".to_owned(),
         },
     };

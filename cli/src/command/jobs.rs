@@ -10,9 +10,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use shared::id::JobId;
 use shared::job::Job;
+use skillet_client::Client;
 
 use crate::args::parse_id;
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::follow;
@@ -54,7 +54,7 @@ pub(crate) enum Jobs {
     Retry(JobArgument),
     /// Download the files of a job
     Download(download::DownloadOutputsOptions),
-    /// Change the priority, the earliest start or the metadata of a queued job
+    /// Change the metadata of a job, or the priority or the earliest start of a queued job
     Update(update::UpdateJobOptions),
     /// Delete ended jobs with their files
     Delete(JobArguments),

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use shared::db;
 use shared::id::KeyId;
 use shared::key::{Scope, SecretKey};
+use skillet_client::Client;
 
 use super::tenants;
 use crate::args::{ClientOptions, parse_id};
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
@@ -137,6 +137,6 @@ impl CreateKeyOptions {
             }
         };
         let body = json!({"tenant_id": tenant["id"], "name": self.name, "scopes": self.scopes});
-        client.post("/v1/keys", &body).await
+        Ok(client.post("/v1/keys", &body).await?)
     }
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use serde_json::Value;
 
-use crate::client::Client;
+use crate::connect::connect;
 use crate::exit::Exit;
 use crate::hidden_input::read_hidden;
 use crate::output::text_of;
@@ -29,13 +29,13 @@ pub(super) async fn login(options: &Login) -> anyhow::Result<Exit> {
     );
     ensure!(!name.trim().is_empty(), "the name of the profile is empty");
     // A wrong URL is reported before the key is typed.
-    Client::new(&options.url, "")?;
+    connect(&options.url, "")?;
     let Some(api_key) = read_hidden(&format!("API key for {}", options.url))? else {
         return Ok(Exit::Interrupted);
     };
     let api_key = api_key.trim().to_owned();
     ensure!(!api_key.is_empty(), "the key is empty");
-    let client = Client::new(&options.url, &api_key)?;
+    let client = connect(&options.url, &api_key)?;
     let me: Value = tokio::select! {
         me = client.get("/v1/me", &[]) => me.context("nothing was stored")?,
         _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),

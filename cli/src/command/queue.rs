@@ -2,12 +2,26 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use skillet_client::Client;
 
-use crate::client::Client;
 use crate::exit::Exit;
 use crate::noun::Verb;
-use crate::output::OutputFormat;
+use crate::output::{Cell, Column, OutputFormat, ResourceKind};
 use crate::terminal::print;
+
+const PERIOD: ResourceKind = ResourceKind {
+    id: "at",
+    columns: &[
+        Column::new("AT", |period| Cell::time(&period["at"])),
+        Column::new("READY", |period| Cell::text(&period["ready"])),
+        Column::new("RUNNING", |period| Cell::text(&period["running"])),
+        Column::new("WAITING", |period| Cell::text(&period["waiting"])),
+        Column::new("OLDEST S", |period| Cell::text(&period["oldest_seconds"])),
+        Column::new("COMPLETED", |period| Cell::text(&period["completed"])),
+        Column::new("FAILED", |period| Cell::text(&period["failed"])),
+        Column::new("CANCELLED", |period| Cell::text(&period["cancelled"])),
+    ],
+};
 
 #[derive(Subcommand)]
 pub(crate) enum QueueVerb {
@@ -18,6 +32,8 @@ pub(crate) enum QueueVerb {
     Pause(QueuePart),
     /// Resume dispatch
     Resume(QueuePart),
+    /// Show the depth of the queue and the ends of jobs over time
+    History(HistoryOptions),
 }
 
 #[derive(Args)]
@@ -25,6 +41,13 @@ pub(crate) struct QueuePart {
     /// Only for this skill
     #[arg(long)]
     skill: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct HistoryOptions {
+    /// The minutes to look back
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=43_200))]
+    minutes: u32,
 }
 
 impl Verb for QueueVerb {
@@ -37,8 +60,19 @@ impl Verb for QueueVerb {
             Self::Show => client.get("/v1/queue", &[]).await?,
             Self::Pause(part) => client.post(&part.path("pause"), &json!({})).await?,
             Self::Resume(part) => client.post(&part.path("resume"), &json!({})).await?,
+            Self::History(options) => return options.show(client, output).await,
         };
         output.one("", &queue, || show(&queue))?;
+        Ok(Exit::Done)
+    }
+}
+
+impl HistoryOptions {
+    async fn show(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
+        let query = [("minutes", self.minutes.to_string())];
+        let history: Value = client.get("/v1/queue/history", &query).await?;
+        let periods = history["data"].as_array().map(Vec::as_slice);
+        output.list(periods.unwrap_or_default(), &PERIOD)?;
         Ok(Exit::Done)
     }
 }

@@ -1,19 +1,20 @@
 //! `skillet run`.
 
+use std::future::IntoFuture;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use shared::id::ConversationId;
 use shared::job::Job;
 use shared::model_name::ModelName;
+use skillet_client::{Client, JobLimits, NewJob};
 use tokio::signal::unix::Signal;
 
 use super::jobs::summary;
 use crate::args::{ClientOptions, parse_id, parse_pair, parse_parameter};
-use crate::client::Client;
 use crate::complete;
 use crate::config::Config;
 use crate::download::{Existing, save_outputs};
@@ -55,6 +56,9 @@ pub(crate) struct Run {
     /// A parameter of the skill. The value is JSON, or else text (repeatable)
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     parameters: Vec<(String, Value)>,
+    /// A file with the JSON Schema of the result, which is printed as JSON
+    #[arg(long, value_name = "FILE")]
+    output_schema: Option<PathBuf>,
     /// The time limit of the job in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u32>,
@@ -70,13 +74,13 @@ pub(crate) struct Run {
 
 /// `skillet run`
 pub(super) async fn run(options: &Run, config: &Config) -> anyhow::Result<Exit> {
-    let body = options.body()?;
+    let job = options.job()?;
     let run = async |session: &Session, interrupt: &mut Signal| {
         ensure!(
             !(options.detach && session.is_own()),
             "--detach needs a service that keeps running: start one with `skillet up`"
         );
-        options.run_in(&session.client, body, interrupt).await
+        options.run_in(&session.client, job, interrupt).await
     };
     Session::with_interrupt(&options.options.remote, config, &[], run).await
 }
@@ -85,12 +89,11 @@ impl Run {
     async fn run_in(
         &self,
         client: &Client,
-        body: Value,
+        job: NewJob,
         interrupt: &mut Signal,
     ) -> anyhow::Result<Exit> {
-        let submitting = async { self.submit(client, body).await };
         let job = tokio::select! {
-            job = submitting => job?,
+            job = client.submit(job).into_future() => job?,
             // Nothing has been submitted, or its id is not known.
             _ = interrupt.recv() => return Ok(Exit::Interrupted),
         };
@@ -116,21 +119,6 @@ impl Run {
         }
     }
 
-    async fn submit(&self, client: &Client, mut body: Value) -> anyhow::Result<Job> {
-        let mut inputs = Vec::new();
-        for input in &self.inputs {
-            inputs.push(
-                if input.starts_with("http://") || input.starts_with("https://") {
-                    json!({"url": input})
-                } else {
-                    json!({"asset_id": client.upload_file(Path::new(input)).await?.id})
-                },
-            );
-        }
-        body["inputs"] = inputs.into();
-        client.post("/v1/jobs", &body).await
-    }
-
     fn detached(&self, job: &Job) -> anyhow::Result<Exit> {
         let id = job.id.to_string();
         self.options.output.one(&id, job, || print(&id))?;
@@ -146,11 +134,10 @@ impl Run {
 
     /// Prints the result and saves the files.
     async fn finish(&self, client: &Client, job: &Job) -> anyhow::Result<Exit> {
-        let text = || {
-            job.result
-                .text
-                .as_ref()
-                .map_or(Ok(()), |text| print_foreign(text))
+        let text = || match (&job.result.result, &job.result.text) {
+            (Some(result), _) => print_foreign(&serde_json::to_string_pretty(result)?),
+            (None, Some(text)) => print_foreign(text),
+            (None, None) => Ok(()),
         };
         let printed = self.options.output.one(&job.id.to_string(), job, text);
         let existing = Existing::overwrite_if(self.force);
@@ -165,13 +152,24 @@ impl Run {
         Ok(Exit::of(job))
     }
 
-    fn body(&self) -> anyhow::Result<Value> {
+    fn output_schema(&self) -> anyhow::Result<Option<Value>> {
+        let Some(path) = &self.output_schema else {
+            return Ok(None);
+        };
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let schema = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not JSON", path.display()))?;
+        Ok(Some(schema))
+    }
+
+    fn job(&self) -> anyhow::Result<NewJob> {
         let first = &self.skill_or_prompt;
-        let (runs, name, prompt) = match (&self.agent, &self.prompt) {
-            (Some(agent), _) => ("agent", agent, first),
+        let (skill, prompt) = match (&self.agent, &self.prompt) {
+            (Some(_), _) => (None, first),
             (None, prompt) => {
                 let prompt = prompt.as_ref().expect("clap wants it beside a skill");
-                ("skill", first, prompt)
+                (Some(first.clone()), prompt)
             }
         };
         let prompt = if prompt == "-" {
@@ -181,29 +179,23 @@ impl Run {
         } else {
             prompt.clone()
         };
-        let parameters: Map<String, Value> = self.parameters.iter().cloned().collect();
         let pairs = self.metadata.iter().cloned();
-        let metadata: Map<_, _> = pairs.map(|(name, value)| (name, value.into())).collect();
-        let mut body =
-            json!({runs: name, "prompt": prompt, "parameters": parameters, "metadata": metadata});
-        let optional = [
-            ("conversation_id", self.conversation.map(|id| json!(id))),
-            (
-                "model",
-                self.model.as_ref().map(|model| model.to_string().into()),
-            ),
-            ("title", self.title.clone().map(Value::from)),
-            (
-                "limits",
-                self.timeout
-                    .map(|seconds| json!({"timeout_seconds": seconds})),
-            ),
-        ];
-        for (field, value) in optional {
-            if let Some(value) = value {
-                body[field] = value;
-            }
-        }
-        Ok(body)
+        Ok(NewJob {
+            skill,
+            agent: self.agent.clone(),
+            conversation_id: self.conversation,
+            title: self.title.clone(),
+            prompt,
+            model: self.model.as_ref().map(ModelName::to_string),
+            files: self.inputs.iter().map(|it| it.as_str().into()).collect(),
+            parameters: self.parameters.iter().cloned().collect(),
+            output_schema: self.output_schema()?,
+            limits: JobLimits {
+                timeout_seconds: self.timeout,
+                ..JobLimits::default()
+            },
+            metadata: pairs.map(|(name, value)| (name, value.into())).collect(),
+            ..NewJob::default()
+        })
     }
 }

@@ -5,9 +5,9 @@ mod rotate;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use shared::secret::SecretName;
+use skillet_client::Client;
 
 use crate::args::ClientOptions;
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::hidden_input::read_hidden;

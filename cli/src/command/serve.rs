@@ -31,6 +31,10 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     };
     announce(&format!("Skillet is ready at {}", service.file.url));
     announce(&format!(
+        "The console is at {}/console/ and `skillet open` signs you in",
+        service.file.url
+    ));
+    announce(&format!(
         "The API is documented at {}/docs",
         service.file.url
     ));

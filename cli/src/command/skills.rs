@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use skillet_client::Client;
 
 use crate::args::ClientOptions;
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
@@ -71,7 +71,7 @@ impl Verb for Skills {
 
     async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
         match self {
-            Self::Check(CheckSkillOptions { place }) => check::check(place, options.output),
+            Self::Check(CheckSkillOptions { place }) => check::check(place, options.output).await,
             _ => Ok(Exit::Done),
         }
     }

@@ -3,8 +3,8 @@
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
+use skillet_client::Client;
 
-use crate::client::Client;
 use crate::complete;
 use crate::exit::Exit;
 use crate::noun::Verb;
@@ -113,7 +113,7 @@ impl UpdateTenantOptions {
         ];
         let own = given(&own);
         if !own.is_empty() {
-            client.patch::<Value>(path, &own.into()).await?;
+            client.patch::<Value>(path, &Value::from(own)).await?;
         }
         let budget = [
             ("max_total_tokens", self.max_total_tokens.clone()),
@@ -150,7 +150,8 @@ async fn replace(
         .into_iter()
         .filter(|(name, _)| changes.iter().any(|(it, _)| it == name));
     let whole: Map<_, _> = known.chain(given).collect();
-    client.put(path, &whole.into()).await.map(drop)
+    client.put(path, &Value::from(whole)).await?;
+    Ok(())
 }
 
 fn given(changes: &[(&str, Option<Value>)]) -> Map<String, Value> {
@@ -195,7 +196,7 @@ pub(super) async fn id(client: &Client, name: &str) -> anyhow::Result<String> {
 
 /// The tenant with that name or id.
 pub(super) async fn find(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
-    let tenants = client.list("/v1/tenants", &[], None).await?;
+    let tenants: Vec<Value> = client.list("/v1/tenants", &[], None).await?;
     let mut found = tenants
         .into_iter()
         .filter(|it| it["name"] == name || it["id"] == name);

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use serde_json::Value;
+use skillet_client::Client;
 
-use crate::client::Client;
 use crate::exit::Exit;
 use crate::noun::Verb;
 use crate::output::{Cell, Column, OutputFormat, ResourceKind};

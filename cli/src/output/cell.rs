@@ -52,8 +52,10 @@ impl Cell {
             return style;
         };
         match status.as_str() {
-            "completed" | "approved" | "available" | "ready" => style.green(),
-            "failed" | "denied" | "unavailable" => style.red(),
+            "completed" | "approved" | "available" | "ready" | "delivered" | "active" => {
+                style.green()
+            }
+            "failed" | "denied" | "unavailable" | "dead" => style.red(),
             "running" => style.cyan(),
             "waiting" | "pending" | "draining" | "paused" => style.yellow(),
             "cancelled" | "expired" => style.dim(),

@@ -10,7 +10,7 @@ PROMPT = """Make a page of the prices.
 ```bash
 { echo '<!doctype html><h1>Prices</h1><pre>'; sort prices.csv; echo '</pre>'; } > prices.html && echo done
 ```
-output html: prices.html
+output: prices.html
 """
 
 
@@ -21,7 +21,7 @@ def main() -> None:
             skill="html",
             model="script/bash",
             files=[("prices.csv", b"spelt,4\nrye,3\n")],
-            hooks={"confirm": ["execute_bash"]},
+            hooks={"confirm": ["shell.exec"]},
         )
         for event in client.follow(job):
             if isinstance(event, ApprovalRequestedEvent):

@@ -2,10 +2,12 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from typing import Any, TypeVar
 
-from skillet_client import AnyEvent, AsyncClient, Job
+from skillet_client import AnyEvent, AsyncClient, Job, TenantEvent
+
+EventT = TypeVar("EventT")
 
 
 class Blocking:
@@ -22,12 +24,10 @@ class Blocking:
         return job
 
     def follow(self, job: Job | str, **options: Any) -> Generator[AnyEvent, None, None]:
-        events = self._client.follow(job, **options)
-        try:
-            while event := self._perform(next_of(events)):
-                yield event
-        finally:
-            self._perform(events.aclose())
+        return self._iterate(self._client.follow(job, **options))
+
+    def events(self, **options: Any) -> Generator[TenantEvent, None, None]:
+        return self._iterate(self._client.events(**options))
 
     def close(self) -> None:
         self._perform(self._client.close())
@@ -39,6 +39,13 @@ class Blocking:
             return member
         return lambda *arguments, **options: self._perform(member(*arguments, **options))
 
+    def _iterate(self, events: AsyncGenerator[EventT, None]) -> Generator[EventT, None, None]:
+        try:
+            while event := self._perform(next_of(events)):
+                yield event
+        finally:
+            self._perform(events.aclose())
+
     def _perform(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         loop = self._runner.get_loop()
         if loop.is_running():
@@ -46,7 +53,7 @@ class Blocking:
         return self._runner.run(coroutine)
 
 
-async def next_of(events: Any) -> AnyEvent | None:
+async def next_of(events: AsyncGenerator[EventT, None]) -> EventT | None:
     return await anext(events, None)
 
 

@@ -8,7 +8,7 @@ from conftest import Connect, Disturb
 from jobs import HELLO, assert_complete, ended_job, log
 from proxy import Answer, Cut, Rewrite, refusal
 
-from skillet_client import ApiError, UnknownEvent
+from skillet_client import ApiError, StreamError, UnknownEvent
 from skillet_client.generated.models import JobCompletedEvent
 
 # Bytes between the places where a stream is cut. Each one would take minutes.
@@ -82,6 +82,14 @@ def test_a_refusal_ends_following(status: str, connect: Connect, disturb: Distur
     assert len(proxy.requests) == 2
 
 
+def test_a_page_that_is_no_event_stream_ends_following(connect: Connect, disturb: Disturb) -> None:
+    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
+    job = ended_job(connect())
+    with pytest.raises(StreamError, match="text/html"):
+        log(connect(proxy.url), job)
+    assert len(proxy.requests) == 1
+
+
 def test_refusals_of_the_service_end_following(connect: Connect) -> None:
     job = ended_job(connect())
     with pytest.raises(ApiError, match="401 unauthorized"):
@@ -114,11 +122,11 @@ def test_live_text_can_be_left_out(connect: Connect) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"),
+        Answer("200 OK"),
         Rewrite(lambda body: body.replace(b'"seq"', b"'seq'")),
         Rewrite(lambda body: body.replace(b'"seq"', b'"req"')),
     ],
-    ids=["page", "no JSON", "no event"],
+    ids=["empty", "no JSON", "no event"],
 )
 def test_what_is_no_event_counts_as_a_lost_connection(
     fault: Answer | Rewrite, connect: Connect, disturb: Disturb

@@ -49,5 +49,5 @@ def test_the_example_saves_its_page(service: Service, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, example], check=True, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True
     )
-    assert done.stdout.splitlines() == ["approve execute_bash", "tool ok", "tool ok", "saved prices.html"]
+    assert done.stdout.splitlines() == ["approve shell.exec", "tool ok", "tool ok", "saved prices.html"]
     assert "rye,3\nspelt,4" in (tmp_path / "prices.html").read_text()

@@ -1,13 +1,16 @@
 """Jobs from their submission to their end."""
 
+import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
-from conftest import Connect, Disturb
+from conftest import Connect, Disturb, Service
 from jobs import HELLO
-from proxy import Answer, LoseAnswer, refusal
+from proxy import Answer, Cut, LoseAnswer, refusal
 
 from skillet_client import ApiError, Asset, Hooks, Job, JobFailed, JobOptions, LimitsRequest
 from skillet_client.generated.api.jobs import list_jobs
@@ -78,6 +81,37 @@ def test_a_key_of_the_caller_outlives_the_process(connect: Connect) -> None:
     key = f"order-{time.time_ns()}"
     jobs = [connect().submit(HELLO, skill="shell", model="script/bash", idempotency_key=key) for _ in range(2)]
     assert jobs[0].id == jobs[1].id
+
+
+# Submits a job with a key of its own, and prints its id.
+SUBMIT = """
+import sys
+from skillet_client import Client
+key = sys.argv[1]
+prompt = "```bash\\ntrue\\n```"
+print(Client().submit(prompt, skill="shell", model="script/bash", external_id=key, idempotency_key=key).id)
+"""
+
+
+def test_a_process_that_is_killed_before_the_answer_makes_one_job(
+    connect: Connect, disturb: Disturb, service: Service
+) -> None:
+    client, key = connect(), f"killed-{time.time_ns()}"
+
+    def jobs() -> list[str]:
+        page = list_jobs.sync(client=client.generated, external_id=key)
+        assert isinstance(page, JobPage)
+        return [job.id for job in page.data]
+
+    command = [sys.executable, "-c", SUBMIT, key]
+    url = disturb("POST /v1/jobs ", Cut(0, "silent")).url
+    with subprocess.Popen(command, env=os.environ | {"SKILLET_URL": url, "SKILLET_API_KEY": service.key}) as killed:
+        while not jobs():
+            assert killed.poll() is None
+        killed.kill()
+    environment = os.environ | {"SKILLET_URL": service.url, "SKILLET_API_KEY": service.key}
+    again = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
+    assert jobs() == [again.stdout.strip()]
 
 
 def test_two_calls_make_two_jobs(connect: Connect) -> None:

@@ -1,18 +1,17 @@
 """The scenario that the clients of all languages play."""
 
 import hashlib
-import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from conftest import Connect
+from shared_file import read_shared
 
-from skillet_client import AnyEvent, Client, JobFailed
+from skillet_client import AnyEvent, Client, EventFilters, JobFailed
 from skillet_client.generated.models import ApprovalRequestedEvent
-
-# In the repository, and in a source distribution.
-PLACES = [Path(__file__).parents[2] / "scenario.json", Path(__file__).parents[1] / "scenario.json"]
 
 
 class Scenario:
@@ -22,12 +21,16 @@ class Scenario:
         self.lines: list[str] = []
         self._client = client
         self._script = script
+        self._metadata = {"scenario": str(uuid4())}
+        self._filters: EventFilters = {"types": script["milestones"], "metadata": self._metadata}
 
     def play(self, folder: Path) -> None:
+        with closing(self._client.events(**self._filters)) as events:
+            start = next(events).cursor
         upload = self._script["upload"]
         asset = self._client.upload((upload["name"], upload["content"].encode()))
         self.lines.append(f"uploaded {asset.name} {asset.size} {asset.sha256}")
-        job = self._client.submit(**self._script["report"], files=[asset])
+        job = self._client.submit(**self.job("report"), files=[asset])
         for event in self._client.follow(job):
             self.write(event, "approve")
         job = self._client.job(job)
@@ -37,12 +40,22 @@ class Scenario:
             content = path.read_bytes()
             self.lines.append(f"downloaded {path.name} {len(content)} {hashlib.sha256(content).hexdigest()}")
 
-        job = self._client.run(**self._script["denied"], on_event=lambda event: self.write(event, "deny"))
+        job = self._client.run(**self.job("denied"), on_event=lambda event: self.write(event, "deny"))
         self.lines.append(f"ended {job.status} {first_line(job.text)}")
         with pytest.raises(JobFailed) as raised:
-            self._client.run(**self._script["failed"])
+            self._client.run(**self.job("failed"))
         job = raised.value.job
         self.lines.append(f"raised {job.status} {job.error.code if job.error else None}")
+
+        with closing(self._client.events(after=start, **self._filters)) as events:
+            for _, milestone in events:
+                if milestone:
+                    self.lines.append(f"milestone {milestone.type_} {milestone.status}")
+                if milestone and milestone.type_ == "job.failed":
+                    break
+
+    def job(self, name: str) -> dict[str, Any]:
+        return {**self._script[name], "metadata": self._metadata}
 
     def write(self, event: AnyEvent, answer: str) -> None:
         if event.type_ not in self._script["omit"]:
@@ -60,7 +73,7 @@ def first_line(text: str | None) -> str:
 
 
 def test_the_transcript_is_that_of_all_clients(connect: Connect, tmp_path: Path) -> None:
-    script = json.loads(next(place for place in PLACES if place.exists()).read_text("utf-8"))
+    script = read_shared("scenario.json")
     scenario = Scenario(connect(), script)
     scenario.play(tmp_path)
     assert scenario.lines == script["transcript"]

@@ -11,7 +11,7 @@ const PROMPT = `Make a page of the prices.
 \`\`\`bash
 { echo '<!doctype html><h1>Prices</h1><pre>'; sort prices.csv; echo '</pre>'; } > prices.html && echo done
 \`\`\`
-output html: prices.html
+output: prices.html
 `;
 
 const { id } = await client.submit({
@@ -20,7 +20,7 @@ const { id } = await client.submit({
   prompt: PROMPT,
   files: [new File(["rye,3\nspelt,4\n"], "prices.csv")],
   // Every command waits for a person. Here the person is this program.
-  hooks: { confirm: ["execute_bash"] },
+  hooks: { confirm: ["shell.exec"] },
 });
 console.log(`submitted ${id}`);
 

@@ -2,19 +2,13 @@
 
 import type { Client as Api } from "openapi-fetch";
 import { type Connection, connect, type ConnectionOptions } from "./connection.js";
-import { downloadBlob, downloadFile } from "./download.js";
+import { download } from "./download.js";
 import { JobFailed, unwrap } from "./errors.js";
+import { events, type EventsOptions, type TenantEvent } from "./events.js";
 import { follow, type FollowOptions } from "./follow.js";
 import type { paths } from "./schema.js";
-import {
-  type Approval,
-  type Asset,
-  type CreateJob,
-  isTerminal,
-  type Job,
-  type JobEvent,
-  type Output,
-} from "./types.js";
+import { isTerminal, type Approval, type Asset, type CreateJob } from "./types.js";
+import type { Job, JobEvent, Output } from "./types.js";
 import { upload, type UploadOptions } from "./upload.js";
 
 /** A job to be done, with files to start from. */
@@ -67,8 +61,9 @@ export class Client {
     // `crypto.randomUUID` exists only with https.
     const key = options.idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
     const params = { header: { "Idempotency-Key": key } };
-    const { signal = null } = options;
-    return unwrap(await this.api.POST("/v1/jobs", { params, body: { ...rest, inputs: all }, signal }));
+    return unwrap(
+      await this.api.POST("/v1/jobs", { params, body: { ...rest, inputs: all }, signal: options.signal ?? null }),
+    );
   }
 
   /** Uploads a `File`, a `Blob`, or in Node.js the file at a path. */
@@ -81,13 +76,16 @@ export class Client {
     return follow(this.#connection, typeof job === "string" ? job : job.id, options);
   }
 
+  /** Yields the milestones of all jobs, each once, with cursors to continue from. Only the caller ends it. */
+  events(options?: EventsOptions): AsyncGenerator<TenantEvent, void, undefined> {
+    return events(this.#connection, options);
+  }
+
   /** Saves an asset as a file or in a folder (Node.js), or returns its content. The SHA-256 is checked first. */
   download(asset: Asset | Output, to: string, signal?: AbortSignal): Promise<string>;
   download(asset: Asset | Output, to?: undefined, signal?: AbortSignal): Promise<Blob>;
   download(from: Asset | Output, to?: string, signal?: AbortSignal): Promise<Blob | string> {
-    const asset = "asset" in from ? from.asset : from;
-    if (to === undefined) return downloadBlob(this.#connection, asset, signal);
-    return downloadFile(this.#connection, asset, to, signal);
+    return download(this.#connection, "asset" in from ? from.asset : from, to, signal);
   }
 
   /** Allows a tool call that waits for a person. */
@@ -103,8 +101,7 @@ export class Client {
   async #resolve(id: string, decision: "approve" | "deny", reason?: string): Promise<Approval> {
     const params = { path: { approval_id: id } };
     const body = reason === undefined ? { decision } : { decision, reason };
-    const fetch = this.#connection.sendRepeatable;
-    const result = await this.api.POST("/v1/approvals/{approval_id}", { params, body, fetch });
+    const result = await this.api.POST("/v1/approvals/{approval_id}", { params, body });
     if (result.response.status !== 409) return unwrap(result);
     // The first attempt may have counted, and its answer was lost.
     const approval = unwrap(await this.api.GET("/v1/approvals/{approval_id}", { params }));

@@ -5,19 +5,16 @@ import type { Connection } from "./connection.js";
 import { ChecksumError, unwrap } from "./errors.js";
 import type { Asset } from "./types.js";
 
-/** The content of an asset, if its SHA-256 is right. */
-export async function downloadBlob(connection: Connection, asset: Asset, signal?: AbortSignal): Promise<Blob> {
+/** Saves an asset under a temporary name, and renames it if its SHA-256 is right; or returns its content. */
+export async function download(connection: Connection, asset: Asset, to?: string, signal?: AbortSignal) {
+  const content = chunks(connection, asset, signal);
+  if (to !== undefined) return saveFile(to, asset.name, content, (sha256) => check(asset, sha256));
   const parts: Uint8Array<ArrayBuffer>[] = [];
-  for await (const chunk of chunks(connection, asset, signal)) parts.push(chunk);
+  for await (const chunk of content) parts.push(chunk);
   const blob = new Blob(parts, { type: asset.content_type });
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await blob.arrayBuffer()));
   check(asset, Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
   return blob;
-}
-
-/** Saves an asset under a temporary name, and renames it if its SHA-256 is right; returns its path. */
-export function downloadFile(connection: Connection, asset: Asset, to: string, signal?: AbortSignal): Promise<string> {
-  return saveFile(to, asset.name, chunks(connection, asset, signal), (sha256) => check(asset, sha256));
 }
 
 async function* chunks({ api }: Connection, asset: Asset, signal?: AbortSignal) {

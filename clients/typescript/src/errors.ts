@@ -15,7 +15,8 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(response: Response, body: unknown) {
-    const problem = isProblem(body) ? body : undefined;
+    const isProblem = typeof body === "object" && body !== null && "code" in body && "detail" in body;
+    const problem = isProblem ? (body as Problem) : undefined;
     const fields = problem?.errors?.map(({ pointer, detail }) => `\n  ${pointer}: ${detail}`) ?? [];
     super((problem?.detail ?? `the service answered with status ${response.status}`) + fields.join(""));
     this.status = response.status;
@@ -39,6 +40,16 @@ export class ChecksumError extends Error {
   override readonly name = "ChecksumError";
 }
 
+/** The answer to a request for an event stream is something else, such as the page of a proxy. */
+export class StreamError extends Error {
+  override readonly name = "StreamError";
+
+  constructor(contentType: string) {
+    const remedy = "check the URL, and that no proxy answers instead of the service";
+    super(`the answer is not an event stream but ${contentType}: ${remedy}`);
+  }
+}
+
 /** A webhook is not signed with the secret, or its time is too far from now. Answer it with status 400. */
 export class WebhookError extends Error {
   override readonly name = "WebhookError";
@@ -48,8 +59,4 @@ export class WebhookError extends Error {
 export function unwrap<T>(result: { data?: T; error?: unknown; response: Response }): T {
   if (!result.response.ok) throw new ApiError(result.response, result.error);
   return result.data as T;
-}
-
-function isProblem(body: unknown): body is Problem {
-  return typeof body === "object" && body !== null && "code" in body && "detail" in body;
 }

@@ -2,10 +2,11 @@
 
 export { Client, type NewJob, type RunOptions, type SubmitOptions } from "./client.js";
 export type { ConnectionOptions } from "./connection.js";
-export { ApiError, ChecksumError, JobFailed, WebhookError } from "./errors.js";
+export { ApiError, ChecksumError, JobFailed, StreamError, WebhookError } from "./errors.js";
+export type { EventsOptions, TenantEvent } from "./events.js";
 export type { FollowOptions } from "./follow.js";
 export type { Timing } from "./retry.js";
 export type { components, operations, paths } from "./schema.js";
 export * from "./types.js";
 export type { Progress, UploadOptions } from "./upload.js";
-export { verifyWebhook, type VerifyOptions } from "./webhook.js";
+export { verifyWebhook } from "./webhook.js";

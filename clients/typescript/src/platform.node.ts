@@ -2,8 +2,9 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
-import { access, open, rename, rm, stat } from "node:fs/promises";
+import { access, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { Send } from "./connection.js";
 
 /** The service and the key of this process. */
 export const defaults = { url: process.env.SKILLET_URL, apiKey: process.env.SKILLET_API_KEY };
@@ -26,31 +27,26 @@ export async function saveFile(
   // The service says that the name has no folders.
   const path = isFolder ? join(to, basename(name)) : to;
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}`);
-  const file = await open(temporary, "wx");
+  const hash = createHash("sha256");
+  async function* hashed() {
+    for await (const chunk of chunks) yield (hash.update(chunk), chunk);
+  }
   try {
-    const hash = createHash("sha256");
-    for await (const chunk of chunks) {
-      hash.update(chunk);
-      await file.writeFile(chunk);
-    }
+    await writeFile(temporary, hashed(), { flag: "wx" });
     check(hash.digest("hex"));
     await rename(temporary, path);
     return path;
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
-  } finally {
-    await file.close();
   }
 }
 
+/** Receives the number of bytes that have been sent. */
+type Report = (sent: number) => void;
+
 /** Sends a form, and reports how many bytes of it have been sent. */
-export function sendForm(
-  request: Request,
-  _form: FormData,
-  report: (sent: number) => void,
-  send: (request: Request) => Promise<Response>,
-): Promise<Response> {
+export function sendForm(request: Request, _form: FormData, report: Report, send: Send): Promise<Response> {
   let sent = 0;
   const counter = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {

@@ -15,10 +15,8 @@ const MAX_ATTEMPTS = 6;
 /** A request is given up when the service asks for a longer pause. A stream waits as long as it is told. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Whether the same request may succeed later. */
-export function isTransient(status: number): boolean {
-  return [408, 425, 429, 500, 502, 503, 504].includes(status);
-}
+/** Statuses of answers that may change. */
+export const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** The pause after that many failures in a row. */
 export function backoffMs(timing: Timing, failures: number): number {
@@ -34,13 +32,11 @@ export function retryAfterMs({ headers }: Response): number | undefined {
 
 export async function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
   signal?.throwIfAborted();
-  let stop = () => {};
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    stop = () => (clearTimeout(timer), resolve());
+    const stop = () => (clearTimeout(timer), signal?.removeEventListener("abort", stop), resolve());
+    const timer = setTimeout(stop, ms);
     signal?.addEventListener("abort", stop);
   });
-  signal?.removeEventListener("abort", stop);
   signal?.throwIfAborted();
 }
 
@@ -60,7 +56,7 @@ export async function withRetries<T extends { response: Response }>(
       const result = await attempt();
       const { response } = result;
       delay = retryAfterMs(response) ?? delay;
-      const mayChange = response.status === 429 || (isRepeatable && isTransient(response.status));
+      const mayChange = response.status === 429 || (isRepeatable && TRANSIENT.has(response.status));
       if (!mayChange || failures === MAX_ATTEMPTS || delay > MAX_RETRY_AFTER_MS) return result;
       if (!response.bodyUsed) await response.body?.cancel();
     } catch (error) {

@@ -6,6 +6,8 @@ type Schemas = components["schemas"];
 export type Approval = Schemas["Approval"];
 export type Asset = Schemas["Asset"];
 export type CreateJob = Schemas["CreateJob"];
+/** A milestone of a job. New types may appear. */
+export type FeedEvent = Schemas["FeedEvent"];
 export type Job = Schemas["Job"];
 export type Output = Schemas["Output"];
 export type Problem = Schemas["Problem"];

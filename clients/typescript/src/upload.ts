@@ -4,7 +4,6 @@ import { openFile, sendForm } from "#platform";
 import type { Connection } from "./connection.js";
 import { unwrap } from "./errors.js";
 import { withRetries } from "./retry.js";
-import type { Asset } from "./types.js";
 
 /** How much of a file has been sent, in bytes. */
 export interface Progress {
@@ -19,11 +18,8 @@ export interface UploadOptions {
 }
 
 /** Uploads a `File`, a `Blob`, or in Node.js the file at a path. It is read as it is sent. */
-export async function upload(
-  { api, send, timing }: Connection,
-  file: string | Blob,
-  { onProgress, signal }: UploadOptions = {},
-): Promise<Asset> {
+export async function upload({ api, send, timing }: Connection, file: string | Blob, options: UploadOptions = {}) {
+  const { onProgress, signal } = options;
   const named = { name: file instanceof File ? file.name : "file", content: file as Blob };
   const { name, content } = typeof file === "string" ? await openFile(file) : named;
   const form = new FormData();

@@ -2,22 +2,16 @@
 
 import { WebhookError } from "./errors.js";
 
-export interface VerifyOptions {
-  /** How far the time of the webhook may be from now; 300 seconds if not given. */
-  toleranceSeconds?: number;
-  /** Now, in place of the clock. */
-  now?: Date;
-}
-
 /**
- * Returns the content of a webhook that was signed with the secret (`whsec_…`) a short time ago. Any other is a
- * `WebhookError`. `body` is what arrived, byte for byte, and not JSON that was parsed and written again.
+ * Returns the content of a webhook that was signed with a secret (`whsec_…`) a short time ago. Any other is a
+ * `WebhookError`. `body` is what arrived, byte for byte, and not JSON that was parsed and written again. One of
+ * several secrets is enough. The time may be `toleranceSeconds` from `now`, which replaces the clock.
  */
 export async function verifyWebhook(
   body: string | Uint8Array,
   headers: Headers | Record<string, string | string[] | undefined>,
-  secret: string,
-  { toleranceSeconds = 300, now = new Date() }: VerifyOptions = {},
+  secrets: string | readonly string[],
+  { toleranceSeconds = 300, now = new Date() }: { toleranceSeconds?: number; now?: Date } = {},
 ): Promise<unknown> {
   const all = new Headers(headers as HeadersInit);
   const header = (name: string) => {
@@ -25,25 +19,30 @@ export async function verifyWebhook(
     if (value === null) throw new WebhookError(`the webhook has no header webhook-${name}`);
     return value;
   };
-  const age = now.getTime() / 1000 - Number(header("timestamp"));
-  if (!(Math.abs(age) <= toleranceSeconds)) throw new WebhookError("the time of the webhook is too far from now");
+  const sentAt = /^\d+$/.test(header("timestamp")) ? Number(header("timestamp")) : NaN;
+  if (!(Math.abs(now.getTime() / 1000 - sentAt) <= toleranceSeconds))
+    throw new WebhookError("the time of the webhook is too far from now");
   const content = typeof body === "string" ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${header("id")}.${header("timestamp")}.${content}`);
-  const keyBytes = decodeBase64(secret.replace(/^whsec_/, ""));
-  if (!keyBytes?.length) throw new TypeError("secret: it must be whsec_ and Base64");
-  const key = await crypto.subtle.importKey("raw", keyBytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
-  for (const signature of header("signature").split(" ")) {
-    const bytes = signature.startsWith("v1,") && decodeBase64(signature.slice(3));
+  const keys = await Promise.all([secrets].flat().map(importKey));
+  // The others have another version, or are not the 32 bytes of a SHA-256.
+  for (const [signature] of header("signature").matchAll(/(?<=^v1,| v1,)[A-Za-z0-9+/]{43}=(?= |$)/g)) {
     // This takes the same time whichever byte is wrong.
-    if (bytes && (await crypto.subtle.verify("HMAC", key, bytes, signed))) return JSON.parse(content);
+    const isRight = (key: CryptoKey) => crypto.subtle.verify("HMAC", key, decode(signature), signed);
+    if ((await Promise.all(keys.map(isRight))).includes(true)) return JSON.parse(content);
   }
   throw new WebhookError("no signature of the webhook is right");
 }
 
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+async function importKey(secret: string): Promise<CryptoKey> {
   try {
-    return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  } catch {
-    return undefined;
+    const algorithm = { name: "HMAC", hash: "SHA-256" };
+    return await crypto.subtle.importKey("raw", decode(secret.replace(/^whsec_/, "")), algorithm, false, ["verify"]);
+  } catch (cause) {
+    throw new TypeError("secret: it must be whsec_ and Base64", { cause });
   }
+}
+
+function decode(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
 }

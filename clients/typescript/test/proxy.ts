@@ -68,7 +68,8 @@ function forward(
   upstream.on("response", (answer) => {
     answer.on("error", () => response.destroy());
     if (fault?.kind === "lost") return void response.socket?.resetAndDestroy();
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    // Another request would meet the end of this connection.
+    response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: "close" });
     response.flushHeaders();
     if (fault === undefined) answer.pipe(response);
     else if (fault.kind === "edit") edit(answer, response, fault.edit);

@@ -1,7 +1,7 @@
 /** The scenario of `clients/scenario.md`. */
 
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,11 +16,19 @@ test("the transcript is that of every client", async () => {
     if (!scenario.omit.includes(event.type)) lines.push(`event ${event.type}`);
   };
 
+  const metadata = { scenario: randomUUID() };
+  const filters = { metadata, types: scenario.milestones };
+  let start = "";
+  for await (const { cursor } of skillet.events(filters)) {
+    start = cursor;
+    break;
+  }
+
   const { name, content } = scenario.upload;
   const asset = await skillet.upload(new File([content], name));
   lines.push(`uploaded ${asset.name} ${asset.size} ${asset.sha256}`);
 
-  const { id } = await skillet.submit({ ...scenario.report, inputs: [{ asset_id: asset.id }] });
+  const { id } = await skillet.submit({ ...scenario.report, metadata, inputs: [{ asset_id: asset.id }] });
   for await (const event of skillet.follow(id)) {
     write(event);
     if (event.type !== "approval.requested") continue;
@@ -47,13 +55,19 @@ test("the transcript is that of every client", async () => {
     lines.push(`deny ${event.data.tool}`);
     await skillet.deny(event.data.approval_id, scenario.denial);
   };
-  const denied = await skillet.run(scenario.denied, { onEvent });
+  const denied = await skillet.run({ ...scenario.denied, metadata }, { onEvent });
   lines.push(`ended ${denied.status} ${denied.text?.split("\n")[0]}`);
 
-  await assert.rejects(skillet.run(scenario.failed), (error) => {
+  await assert.rejects(skillet.run({ ...scenario.failed, metadata }), (error) => {
     assert(error instanceof JobFailed);
     lines.push(`raised ${error.job.status} ${error.job.error?.code}`);
     return true;
   });
+
+  for await (const { event } of skillet.events({ ...filters, after: start })) {
+    if (event === undefined) continue;
+    lines.push(`milestone ${event.type} ${event.status}`);
+    if (event.type === "job.failed") break;
+  }
   assert.deepEqual(lines, scenario.transcript);
 });

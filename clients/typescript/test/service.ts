@@ -13,6 +13,7 @@ interface Scenario {
   denied: CreateJob;
   denial: string;
   failed: CreateJob;
+  milestones: string[];
   transcript: string[];
 }
 

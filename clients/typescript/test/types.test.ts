@@ -23,6 +23,7 @@ function describe(event: JobEvent): string {
     case "budget.settled":
     case "tool.started":
     case "tool.output":
+    case "images.dropped":
     case "approval.requested":
     case "approval.resolved":
     case "asset.created":

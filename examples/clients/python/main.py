@@ -14,7 +14,7 @@ PROMPT = """
 ```bash
 { echo "<!doctype html><h1>Sold</h1><pre>"; sort -t, -k2 -nr rolls.csv; echo "</pre>"; } > sold.html && echo done
 ```
-output html: sold.html
+output: sold.html
 """
 
 

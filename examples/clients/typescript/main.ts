@@ -35,7 +35,7 @@ const PROMPT = `
 \`\`\`bash
 { echo "<!doctype html><h1>Sold</h1><pre>"; sort -t, -k2 -nr rolls.csv; echo "</pre>"; } > sold.html && echo done
 \`\`\`
-output html: sold.html
+output: sold.html
 `;
 
 const asset = await upload("rolls.csv", "rye,3\nspelt,4\n");

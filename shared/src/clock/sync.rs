@@ -22,7 +22,7 @@ pub async fn read(pool: &Pool) -> sqlx::Result<()> {
     let read = answer.map_err(|_| sqlx::Error::PoolTimedOut)??;
     // The answer is from somewhere between.
     let read_at = asked_at + asked_at.elapsed() / 2;
-    super::set(read, read_at);
+    skillet_wire::clock::set(read, read_at);
     Ok(())
 }
 

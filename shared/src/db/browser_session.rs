@@ -11,6 +11,8 @@ use crate::key::{Scope, hash};
 
 /// The longest life of a session.
 pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The life of a one-time code.
+pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Stores a session of the key, and removes up to 100 that are over.
 pub async fn insert(db: &mut Connection, key: KeyId, cookie: &str) -> sqlx::Result<()> {
@@ -72,4 +74,29 @@ pub async fn delete(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<()> {
         .execute(db)
         .await?;
     Ok(())
+}
+
+/// Stores a one-time code, with which a browser begins a session of the key.
+pub async fn insert_code(db: &mut Connection, key: KeyId, code: &str) -> sqlx::Result<()> {
+    insert(db, key, &code_secret(code)).await
+}
+
+/// The key of a code that has not been used, within its lifetime. It cannot be used again.
+pub async fn take_code(db: impl PgExecutor<'_>, code: &str) -> sqlx::Result<Option<KeyId>> {
+    sqlx::query_scalar!(
+        r#"with taken as (delete from session where hash = $1 returning key_id, created_at)
+           select presented_key.id as "id!: KeyId"
+           from presented_key
+           join taken on taken.key_id = presented_key.id
+           where taken.created_at > now() - make_interval(secs => $2)"#,
+        &hash(&code_secret(code)),
+        CODE_LIFETIME.as_secs_f64(),
+    )
+    .fetch_optional(db)
+    .await
+}
+
+/// A text that no cookie can be, for a header has no line breaks. So a code is no session by itself.
+fn code_secret(code: &str) -> String {
+    format!("code\n{code}")
 }

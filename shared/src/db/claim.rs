@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use super::log::Lease;
 use crate::conversation::ConversationPosition;
-use crate::id::{ConversationId, JobId, TenantId, WorkerId};
-use crate::job::{Job, JobRequest, JobResult, Status};
+use crate::id::{ConversationId, JobId, ScheduleId, TenantId, WorkerId};
+use crate::job::{Job, JobRequest, JobResult, Status, with_durations};
 use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
@@ -108,7 +108,7 @@ pub async fn claim(
                   and (budget.max_total_tokens is not null or budget.max_cost is not null)
             ) as "has_tenant_budget!",
             (job).skill, (job).skill_version, encode((job).skill_digest, 'hex') as skill_digest, (job).agent,
-            (job).agent_version, (job).conversation_id, (job).position, (job).model as "model!", (job).retry_of,
+            (job).agent_version, (job).conversation_id, (job).position, (job).model as "model!", (job).retry_of, (job).schedule_id,
             (job).created_at as "created_at!",
             (job).request as "request!: Json<Box<RawValue>>",
             (job).metadata as "metadata!: Json<Box<RawValue>>",
@@ -150,6 +150,7 @@ struct ClaimRow {
     position: Option<i32>,
     model: String,
     retry_of: Option<Uuid>,
+    schedule_id: Option<Uuid>,
     created_at: DateTime<Utc>,
     request: Json<Box<RawValue>>,
     metadata: Json<Box<RawValue>>,
@@ -168,7 +169,7 @@ impl ClaimRow {
         };
         let conversation = self.conversation_id.map(ConversationId);
         let position = conversation.zip(self.position);
-        let job = Job {
+        let job = with_durations(Job {
             id: lease.job,
             status: Status::Running,
             title: self.title,
@@ -183,6 +184,7 @@ impl ClaimRow {
             model: ModelName::from_stored(self.model),
             attempt: self.attempt,
             retry_of: self.retry_of.map(JobId),
+            schedule_id: self.schedule_id.map(ScheduleId),
             created_at: self.created_at,
             started_at: self.started_at,
             finished_at: None,
@@ -191,8 +193,7 @@ impl ClaimRow {
             result: JobResult::default(),
             metadata: read_or_else(METADATA, lease.job, &self.metadata, Map::new),
             queue: None,
-        }
-        .with_durations();
+        });
         let request = match request {
             Ok(request) => request,
             Err(error) => {

@@ -2,10 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::encode::IsNull;
-use sqlx::error::BoxDynError;
-use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo};
-use sqlx::{Encode, PgExecutor, Postgres, Type};
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::Connection;
@@ -178,23 +175,5 @@ impl From<StoredEventRow> for JobEvent {
             job_id: JobId(row.job_id),
             event,
         }
-    }
-}
-
-impl Type<Postgres> for EventKind {
-    fn type_info() -> PgTypeInfo {
-        <&str as Type<Postgres>>::type_info()
-    }
-}
-
-impl Encode<'_, Postgres> for EventKind {
-    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        <&str as Encode<Postgres>>::encode(self.as_str(), buffer)
-    }
-}
-
-impl PgHasArrayType for EventKind {
-    fn array_type_info() -> PgTypeInfo {
-        <&str as PgHasArrayType>::array_type_info()
     }
 }

@@ -1,4 +1,4 @@
-//! Weekly partitions of the logs: created ahead of time, and dropped when their retention ends.
+//! Weekly partitions of the logs and of the feed: created ahead of time, and dropped when their retention ends.
 //!
 //! Dropping a partition is quick, however much is in it.
 
@@ -9,9 +9,10 @@ use uuid::Uuid;
 use super::{Connection, Pool};
 use crate::id::JobId;
 
-/// The logs of the jobs whose ids were made in one week.
+/// The logs, or the milestones in the feed, of the jobs whose ids were made in one week.
 #[derive(Clone, Debug)]
 pub struct Week {
+    table: String,
     partition: String,
     first_id: Uuid,
     end_id: Uuid,
@@ -27,16 +28,19 @@ const WEEKS_AHEAD: i32 = 2;
 pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
     let mut failed = None;
     for weeks_ahead in 0..=WEEKS_AHEAD {
-        let made = sqlx::query!("select ensure_event_week($1)", weeks_ahead)
-            .fetch_one(db)
-            .await;
-        if is_too_late(&made) {
-            tracing::info!(
-                weeks_ahead,
-                "the log is in use; its partition is made later"
-            );
-        } else if let Err(error) = made {
-            failed.get_or_insert(error);
+        let logs = sqlx::query_scalar!("select ensure_event_week($1)", weeks_ahead);
+        let logs = logs.fetch_one(db).await;
+        let feed = sqlx::query_scalar!("select ensure_feed_week($1)", weeks_ahead);
+        for (table, made) in [("job_event", logs), ("feed", feed.fetch_one(db).await)] {
+            if is_too_late(&made) {
+                tracing::info!(
+                    table,
+                    weeks_ahead,
+                    "it is in use; its partition is made later"
+                );
+            } else if let Err(error) = made {
+                failed.get_or_insert(error);
+            }
         }
     }
     failed.map_or(Ok(()), Err)
@@ -46,8 +50,12 @@ pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
 pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<Vec<Week>> {
     sqlx::query_as!(
         Week,
-        r#"select partition as "partition!", first_id as "first_id!", end_id as "end_id!"
-           from event_week
+        r#"select "table" as "table!", partition as "partition!", first_id as "first_id!", end_id as "end_id!"
+           from (
+               select 'job_event' as "table", * from event_week
+               union all
+               select 'feed', * from feed_week
+           ) as week
            where end_id <= first_job_id($1)
            order by first_id"#,
         cutoff,
@@ -56,8 +64,8 @@ pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::
     .await
 }
 
-/// Drops a week's logs if none of its jobs is there any more; `false` if one is, or if someone uses the table for too
-/// long now.
+/// Drops a week's partition if none of its jobs is there any more; `false` if one is, or if someone uses the table for
+/// too long now.
 pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     if has_jobs(db, week).await? {
         return Ok(false);
@@ -68,9 +76,10 @@ pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     sqlx::query("set local lock_timeout = '100ms'")
         .execute(&mut *transaction)
         .await?;
-    let locked = sqlx::query("lock table only job_event in access exclusive mode")
-        .execute(&mut *transaction)
-        .await;
+    // An identifier cannot be a parameter; these are ours.
+    let lock = format!("lock table only {} in access exclusive mode", week.table);
+    let locked = sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction);
+    let locked = locked.await;
     if is_too_late(&locked) {
         return Ok(false);
     }
@@ -79,7 +88,6 @@ pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     if has_jobs(&mut *transaction, week).await? {
         return Ok(false);
     }
-    // An identifier cannot be a parameter; this one is ours.
     let drop = AssertSqlSafe(format!("drop table \"{}\"", week.partition));
     let dropped = sqlx::query(drop).execute(&mut *transaction).await;
     if is_too_late(&dropped) {
@@ -87,6 +95,9 @@ pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     }
     dropped?;
     transaction.commit().await?;
+    if week.table != "job_event" {
+        return Ok(true);
+    }
     sqlx::query!(
         "delete from expired_log where job_id >= $1 and job_id < $2",
         week.first_id,

@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use sqlx::types::Json;
 
-use crate::id::{ConversationId, JobId, TenantId};
-use crate::job::{Job, JobRequest, JobResult, Outcome, Status};
+use crate::id::{ConversationId, JobId, ScheduleId, TenantId};
+use crate::job::{Job, JobRequest, JobResult, Outcome, Status, with_durations};
 use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
 pub use delete::{EndedJob, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
-pub use insert::{Needs, NewJob, insert, is_of_another_time};
-pub use update::{JobChange, update_queued};
+pub use insert::{Needs, NewJobRow, insert, is_of_another_time};
+pub use update::{JobChange, update_metadata, update_queued};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {
@@ -26,7 +26,7 @@ macro_rules! select_jobs {
             JobRow,
             r#"
             select
-                job.id, job.title, job.prompt_preview, job.external_id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.created_at,
+                job.id, job.title, job.prompt_preview, job.external_id, job.skill, job.skill_version, encode(coalesce(job_end.skill_digest, job.skill_digest), 'hex') as skill_digest, job.agent, job.agent_version, job.conversation_id, job.model, job.retry_of, job.schedule_id, job.created_at,
                 coalesce(job_end.started_at, run.started_at) as started_at,
                 job_end.finished_at as "finished_at?",
                 job.metadata as "metadata: Json<Box<RawValue>>",
@@ -133,6 +133,7 @@ struct JobRow {
     conversation_id: Option<uuid::Uuid>,
     model: String,
     retry_of: Option<uuid::Uuid>,
+    schedule_id: Option<uuid::Uuid>,
     created_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
@@ -162,7 +163,7 @@ impl From<JobRow> for Job {
         };
         let result = row.result.as_deref();
         let result = result.map(|it| read_or_else("the job's result", row.id, it, unreadable));
-        Self {
+        with_durations(Self {
             id: JobId(row.id),
             status,
             title: row.title,
@@ -177,6 +178,7 @@ impl From<JobRow> for Job {
             model: ModelName::from_stored(row.model),
             attempt: row.attempt,
             retry_of: row.retry_of.map(JobId),
+            schedule_id: row.schedule_id.map(ScheduleId),
             created_at: row.created_at,
             started_at: row.started_at,
             finished_at: row.finished_at,
@@ -185,7 +187,6 @@ impl From<JobRow> for Job {
             result: result.unwrap_or_default(),
             metadata: read_or_else("the job's metadata", row.id, &row.metadata, Map::new),
             queue: None,
-        }
-        .with_durations()
+        })
     }
 }

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use columns::Columns;
 use sqlx::PgExecutor;
 
-use super::{EVENTS_CHANNEL, JsonText, WORK_CHANNEL};
+use super::{EVENTS_CHANNEL, FEED_CHANNEL, JsonText, WORK_CHANNEL};
 use crate::event::{ApprovalStatus, EventData, EventKind, RetryCause};
 use crate::id::JobId;
 use crate::job::Outcome;
@@ -68,7 +68,8 @@ pub enum RunTransition {
 
 /// Appends for many jobs at once, and returns the leases that were still valid. For each of those everything has
 /// happened: events numbered and inserted, announced assets visible, approvals requested and resolved, the run moved or
-/// deleted, the result stored, the next job of its conversation admitted. For the others nothing has.
+/// deleted, the result stored, milestones in the feed, the next job of its conversation admitted. For the others
+/// nothing has.
 ///
 /// Of two leases of one job at most one is valid; the append of the other is left out. There is one notification a
 /// call, however many jobs it has.
@@ -83,6 +84,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         assets,
         requested,
         resolved,
+        milestones,
     } = Columns::of(batch);
     let valid = sqlx::query!(
         r#"
@@ -116,18 +118,21 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 unreadable = run.unreadable + (append.transition is not distinct from 'unreadable')::int::smallint
             from append
             where run.job_id = append.job_id and run.lease = append.lease and run.last_seq = append.base and append.outcome is null
-            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, append.transition, run.state
+            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, append.transition, run.state, run.fed
         ),
         ended as (
             delete from run
             using append
             where run.job_id = append.job_id and run.lease = append.lease and run.last_seq = append.base and append.outcome is not null
-            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, run.started_at, run.conversation_id, run.state,
+            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, run.started_at, run.conversation_id, run.state, run.fed,
                 append.outcome, append.at, append.result, append.skill_digest
         ),
         finished as (
             insert into job_end (job_id, outcome, started_at, finished_at, result, skill_digest)
             select job_id, outcome, started_at, at, result, decode(skill_digest, 'hex') from ended
+        ),
+        uncounted as (
+            insert into uncounted_end (job_id) select job_id from ended
         ),
         next as (
             select head.job_id
@@ -166,9 +171,12 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             select pg_notify($21, '') from admitted limit 1
         ),
         valid as (
-            select number, job_id, lease, base, attempt from continued
+            select
+                number, job_id, lease, base, attempt, tenant_id, fed,
+                case state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end as status
+            from continued
             union all
-            select number, job_id, lease, base, attempt from ended
+            select number, job_id, lease, base, attempt, tenant_id, fed, outcome::text from ended
         ),
         announced as (
             update asset set visible = true
@@ -194,11 +202,21 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             from unnest($10::bigint[], $11::int[], $12::text[], $13::json[]) as event (append, position, type, data)
             join valid on valid.number = event.append
         ),
+        fed as (
+            insert into feed (tenant_id, job_id, seq, type, at, status)
+            select valid.tenant_id, valid.job_id, valid.base + milestone.position, milestone.type, now(), valid.status
+            from unnest($26::bigint[], $27::int[], $28::text[]) as milestone (append, position, type)
+            join valid on valid.number = milestone.append and valid.fed
+            returning 1
+        ),
+        notified_feed as (
+            select pg_notify($29, '') from fed limit 1
+        ),
         notified_followers as (
             select pg_notify($20, string_agg(job_id::text, ',')) from valid
         )
         select valid.job_id as "job_id!", valid.lease as "lease!"
-        from valid, notified_followers left join notified_workers on true left join marked on true
+        from valid, notified_followers left join notified_workers on true left join marked on true left join notified_feed on true
         "#,
         &appends.job_id,
         &appends.lease,
@@ -225,6 +243,10 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &resolved.position,
         &resolved.approval_id,
         &resolved.status as &[ApprovalStatus],
+        &milestones.append,
+        &milestones.position,
+        &milestones.kind as &[EventKind],
+        FEED_CHANNEL,
     )
     .fetch_all(db)
     .await?;

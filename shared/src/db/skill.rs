@@ -8,7 +8,7 @@ use super::job::Needs;
 use super::{Connection, Pool};
 use crate::asset::AssetStore;
 use crate::id::TenantId;
-use crate::skill::{Network, Skill, SkillError};
+use crate::skill::{Need, Network, Skill, SkillError};
 
 /// Skills of one tenant. They are listed on one page.
 pub const MAX_SKILLS: i64 = 200;
@@ -25,12 +25,19 @@ pub struct StoredSkill {
     /// When this version came.
     pub created_at: DateTime<Utc>,
     document: String,
+    /// What it needs; `?` marks what it can do without, of which its files say a part.
+    needs: Vec<String>,
 }
 
 impl StoredSkill {
     /// The skill, without its files. An earlier release of ours may have taken what this one does not know.
     pub fn read(&self) -> Result<Skill, SkillError> {
-        Skill::parse(&self.name, &self.document, self.digest.clone())
+        let skill = Skill::parse(&self.name, &self.document, self.digest.clone())?;
+        let optional = self.needs.iter().filter_map(|need| need.strip_suffix('?'));
+        Ok(Skill {
+            optional: optional.flat_map(Need::parse).collect(),
+            ..skill
+        })
     }
 }
 
@@ -84,6 +91,9 @@ pub async fn put(
     sqlx::query!("select pg_advisory_xact_lock(hashtext('skill_version'))")
         .execute(&mut *db)
         .await?;
+    let optional = skill.optional_needs();
+    let optional = optional.into_iter().map(|need| format!("{need}?"));
+    let needs: Vec<_> = skill.needs().into_iter().chain(optional).collect();
     let row = sqlx::query!(
         r#"with added as (
                insert into skill_version (tenant_id, name, version, digest, document, needs, needs_network)
@@ -100,7 +110,7 @@ pub async fn put(
         before.version + 1,
         digest,
         document,
-        &skill.needs(),
+        &needs,
         skill.network != Network::None,
     )
     .fetch_one(db)
@@ -111,6 +121,7 @@ pub async fn put(
         digest: digest.to_owned(),
         created_at: row.created_at,
         document: document.to_owned(),
+        needs,
     }))
 }
 
@@ -122,7 +133,7 @@ pub async fn get(
 ) -> sqlx::Result<Option<StoredSkill>> {
     sqlx::query_as!(
         StoredSkill,
-        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document
+        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document, needs
            from skill
            join skill_version using (tenant_id, name, version)
            where tenant_id = $1 and name = $2 and deleted_at is null"#,
@@ -152,7 +163,8 @@ pub async fn get_needs(
 ) -> sqlx::Result<Option<Needs>> {
     sqlx::query_as!(
         Needs,
-        r#"select needs as "programs?", needs_network as network
+        r#"select array(select need from unnest(needs) as need where need not like '%?') as "programs?",
+                  needs_network as network
            from skill_version
            where tenant_id = $1 and name = $2 and version = $3"#,
         tenant.0,
@@ -171,7 +183,7 @@ pub async fn list_by_name(
 ) -> sqlx::Result<Vec<StoredSkill>> {
     sqlx::query_as!(
         StoredSkill,
-        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document
+        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document, needs
            from skill
            join skill_version using (tenant_id, name, version)
            where tenant_id = $1 and name = any($2) and deleted_at is null"#,
@@ -186,7 +198,7 @@ pub async fn list_by_name(
 pub async fn list(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Vec<StoredSkill>> {
     sqlx::query_as!(
         StoredSkill,
-        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document
+        r#"select name, version, encode(digest, 'hex') as "digest!", skill_version.created_at, document, needs
            from skill
            join skill_version using (tenant_id, name, version)
            where tenant_id = $1 and deleted_at is null
@@ -209,8 +221,8 @@ pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sq
     Ok(done.rows_affected() > 0)
 }
 
-/// What versions that came after that number need, and the number of the last of them. At most 1,000 at once, so
-/// ask again while it is not `None`.
+/// What versions that came after that number need, also what they can do without (`?`), and the number of the last of
+/// them. At most 1,000 at once, so ask again while it is not `None`.
 pub async fn list_needs(
     db: impl PgExecutor<'_>,
     after: i64,

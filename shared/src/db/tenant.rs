@@ -157,6 +157,7 @@ pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<TenantDel
         "with
              keys as (delete from api_key where tenant_id = $1),
              idempotency_keys as (delete from idempotency_key where tenant_id = $1),
+             schedules as (delete from schedule where tenant_id = $1),
              secrets as (delete from secret where tenant_id = $1),
              conversations as (delete from conversation where tenant_id = $1),
              reservations as (delete from budget_reservation where tenant_id = $1),

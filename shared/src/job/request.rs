@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Origin;
+use super::{Origin, OutputSchema};
 use crate::agent::AgentSnapshot;
 use crate::hook::Hooks;
 use crate::id::AssetId;
 use crate::limits::Limits;
+use crate::webhook::JobWebhook;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
 /// that is added later needs a default.
@@ -24,6 +25,9 @@ pub struct JobRequest {
     pub hooks: Hooks,
     /// The limits of the job.
     pub limits: Limits,
+    /// The schema of its structured result; none if it needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<OutputSchema>,
     /// How many attempts may end with an internal error before the job fails.
     pub max_attempts: i16,
     /// Higher goes first within a tenant.
@@ -31,6 +35,9 @@ pub struct JobRequest {
     /// The agent as it was when the job was accepted; none for a skill's job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSnapshot>,
+    /// The job's own webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<JobWebhook>,
     /// The trace that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,

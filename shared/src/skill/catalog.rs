@@ -116,7 +116,7 @@ impl Catalog {
     /// Every program that some skill asks for.
     pub fn programs(&self) -> BTreeSet<&Program> {
         self.iter()
-            .flat_map(|skill| &skill.programs)
+            .flat_map(|skill| skill.programs.iter().chain(&skill.optional))
             .flat_map(|Need(any)| any)
             .collect()
     }
@@ -132,21 +132,21 @@ mod tests {
         let catalog = Catalog::load(None).unwrap();
         assert!(catalog.get("shell").is_some());
         for skill in catalog.iter() {
-            for output in &skill.outputs {
-                let tool = ToolName::SetOutput(*output);
-                assert!(
-                    skill.tools.contains(&tool),
-                    "{} makes {} without {tool}",
-                    skill.name,
-                    output.as_str()
-                );
-            }
+            assert_eq!(skill.warnings, [""; 0], "{}", skill.name);
+            assert!(!skill.is_portable, "{}", skill.name);
+            assert!(
+                skill.outputs.is_empty() || skill.tools.contains(&ToolName::SetOutput),
+                "{} makes files without {}",
+                skill.name,
+                ToolName::SetOutput
+            );
             // The name of this one is a word of its own.
             let instructions = skill.instructions.replace("`browser`", "dom_search");
+            // Names of other agents are words of English: "Read it again".
             for word in instructions
                 .split(|char: char| !char.is_ascii_alphanumeric() && !matches!(char, '_' | '.'))
                 .map(|word| word.trim_end_matches('.'))
-                .filter(|word| *word != "browser")
+                .filter(|word| *word != "browser" && !ToolName::is_portable(word))
             {
                 let tool = ToolName::parse(word);
                 assert!(
@@ -167,7 +167,7 @@ mod tests {
         };
         write(
             "shell",
-            "---\nname: shell\ndescription: Mine.\nallowed-tools: execute_bash\n---\nDo it.\n",
+            "---\nname: shell\ndescription: Mine.\nallowed-tools: shell.exec\n---\nDo it.\n",
         );
         let catalog = Catalog::load(Some(folder.path())).unwrap();
         assert_eq!(catalog.get("shell").unwrap().instructions, "Do it.");

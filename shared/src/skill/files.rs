@@ -41,6 +41,11 @@ impl Files {
         self.0.get(SKILL_FILE).map(|file| &file.content)
     }
 
+    /// All of them, by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&FilePath, &SkillFile)> {
+        self.0.iter()
+    }
+
     /// All but the `SKILL.md`, by path.
     pub fn beside(&self) -> impl Iterator<Item = (&FilePath, &SkillFile)> {
         self.0

@@ -1,20 +1,19 @@
-//! Debian and Python packages that skills need.
+//! The packages that bring the programs of skills.
 
 use std::fmt;
 
 /// What brings a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Package {
+enum Package<'a> {
     Debian(&'static str),
     /// Where Debian's is missing or too old.
-    Python(&'static str),
-    Node(&'static str),
+    Python(&'a str),
 }
 
-use Package::{Debian, Node, Python};
+use Package::{Debian, Python};
 
 /// Programs and the packages that bring them. `scripts/install-programs` installs these.
-const PACKAGES: [(&str, Package); 29] = [
+const PACKAGES: [(&str, Package<'static>); 32] = [
     ("bash", Debian("bash")),
     ("chromium", Debian("chromium")),
     ("convert", Debian("imagemagick")),
@@ -22,8 +21,6 @@ const PACKAGES: [(&str, Package); 29] = [
     ("ffprobe", Debian("ffmpeg")),
     ("git", Debian("git")),
     ("node", Debian("nodejs")),
-    ("node:docx", Node("docx")),
-    ("node:pptxgenjs", Node("pptxgenjs")),
     ("pandoc", Debian("pandoc")),
     ("pdfinfo", Debian("poppler-utils")),
     ("pdftoppm", Debian("poppler-utils")),
@@ -35,30 +32,41 @@ const PACKAGES: [(&str, Package); 29] = [
     ("python3:numpy", Debian("python3-numpy")),
     ("python3:openpyxl", Debian("python3-openpyxl")),
     ("python3:pandas", Debian("python3-pandas")),
+    ("python3:pdfplumber", Python("pdfplumber")),
     ("python3:pptx", Python("python-pptx")),
     ("python3:pypdf", Debian("python3-pypdf")),
     ("python3:reportlab", Debian("python3-reportlab")),
     ("python3:sklearn", Debian("python3-sklearn")),
     ("qpdf", Debian("qpdf")),
+    ("rsvg-convert", Debian("librsvg2-bin")),
     ("soffice", Debian("libreoffice-writer-nogui")),
     ("sqlite3", Debian("sqlite3")),
+    ("tesseract", Debian("tesseract-ocr")),
     ("unzip", Debian("unzip")),
+    ("xz", Debian("xz-utils")),
     ("yt-dlp", Python("yt-dlp")),
+    ("zip", Debian("zip")),
 ];
 
 /// The package that brings a program, if it is known.
-pub(super) fn of(program: &impl ToString) -> Option<Package> {
+pub(super) fn of(program: &impl ToString) -> Option<String> {
     let name = program.to_string();
+    // These are packages themselves.
+    if let Some(package) = name.strip_prefix("pip:") {
+        return Some(Python(package).to_string());
+    }
+    if let Some(package) = name.strip_prefix("node:") {
+        return Some(format!("Node package {package}"));
+    }
     let found = PACKAGES.iter().find(|(known, _)| *known == name);
-    found.map(|(_, package)| *package)
+    found.map(|(_, package)| package.to_string())
 }
 
-impl fmt::Display for Package {
+impl fmt::Display for Package<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Debian(name) => write!(f, "Debian package {name}"),
             Python(name) => write!(f, "Python package {name}"),
-            Node(name) => write!(f, "Node package {name}"),
         }
     }
 }

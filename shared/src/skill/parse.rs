@@ -1,23 +1,37 @@
 //! Parsing `SKILL.md`.
 
+mod allowed_tools;
 mod front_matter;
 mod parameters;
+mod programs;
+mod warnings;
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::{Files, Inputs, Need, Network, Skill};
+use super::{Files, Inputs, Network, Skill};
 use crate::asset::OutputKind;
 use crate::hook::{Hooks, ToolPattern};
+use crate::job::OutputSchema;
 use crate::limits::Limits;
 use crate::secret::SecretNeed;
-use crate::tool::ToolName;
+use allowed_tools::allowed_tools;
 use parameters::parameters;
+use programs::programs;
+use warnings::warnings;
 
 /// What a job may ask for, too.
 const MAX_TIMEOUT_SECONDS: u32 = 86_400;
+/// The most replies that the model may give.
+const MAX_ITERATIONS: u32 = 1000;
+/// The most tokens that a reply may have.
+const MAX_TOKENS: u32 = 200_000;
+/// How long a command may run unless its skill says otherwise.
+const DEFAULT_COMMAND_SECONDS: u32 = 120;
+/// The longest that a command may run.
+const MAX_COMMAND_SECONDS: u32 = 3600;
 /// More than the models read at once.
 const MAX_OUTPUT_CHARS: usize = 1_000_000;
 
@@ -68,8 +82,10 @@ impl Skill {
     ) -> Result<Self, SkillError> {
         let (front, instructions) = front_matter::read(text)?;
         check_name(folder, &front.name)?;
-        if front.description.is_empty() || front.description.chars().count() > 1024 {
-            return Err(field("description", "must have 1 to 1024 characters"));
+        let length = front.description.chars().count();
+        if !(1..=1024).contains(&length) {
+            let problem = format!("must have 1 to 1024 characters and has {length}");
+            return Err(field("description", &problem));
         }
         let ours = |key: &str| {
             front
@@ -79,13 +95,17 @@ impl Skill {
         };
         let parameters = parameters(ours("parameters"))?;
         let secrets = secrets(ours("secrets"))?;
+        let allowed = allowed_tools(front.allowed_tools.as_deref())?;
+        let (programs, optional) = programs(ours("programs"))?;
         Ok(Self {
+            warnings: warnings(&allowed.unknown, front.metadata.keys()),
             title: ours("title").unwrap_or(&front.name).to_owned(),
             inputs: inputs(ours("inputs"))?,
             outputs: words(ours("outputs"))
                 .map(|word| kind("skillet.outputs", word))
                 .collect::<Result<_, _>>()?,
-            tools: tools(&front.allowed_tools)?,
+            tools: allowed.tools,
+            is_portable: allowed.is_portable,
             hooks: Hooks {
                 confirm: patterns("skillet.confirm", ours("confirm"))?,
                 log: patterns("skillet.log", ours("log"))?,
@@ -93,11 +113,13 @@ impl Skill {
             },
             network: network(ours("network"), parameters.as_value(), &secrets)?,
             parameters,
-            timeout_seconds: number(
-                "skillet.timeout_seconds",
-                ours("timeout_seconds"),
-                Limits::DEFAULT.timeout_seconds,
-                MAX_TIMEOUT_SECONDS,
+            output_schema: output_schema(ours("output_schema"))?,
+            limits: limits(ours)?,
+            command_seconds: number(
+                "skillet.command_seconds",
+                ours("command_seconds"),
+                DEFAULT_COMMAND_SECONDS,
+                MAX_COMMAND_SECONDS,
             )?,
             max_output_chars: number(
                 "skillet.max_output_chars",
@@ -105,10 +127,8 @@ impl Skill {
                 200_000,
                 MAX_OUTPUT_CHARS,
             )?,
-            programs: words(ours("programs"))
-                .map(Need::parse)
-                .collect::<Result<_, _>>()
-                .map_err(|error| field("skillet.programs", &error.to_string()))?,
+            programs,
+            optional,
             secrets,
             name: front.name,
             description: front.description,
@@ -176,6 +196,31 @@ fn number<T: FromStr + PartialOrd + Default + Display>(
         })
 }
 
+fn limits<'a>(ours: impl Fn(&str) -> Option<&'a str>) -> Result<Limits, SkillError> {
+    let default = Limits::DEFAULT;
+    Ok(Limits {
+        timeout_seconds: number(
+            "skillet.timeout_seconds",
+            ours("timeout_seconds"),
+            default.timeout_seconds,
+            MAX_TIMEOUT_SECONDS,
+        )?,
+        max_iterations: number(
+            "skillet.max_iterations",
+            ours("max_iterations"),
+            default.max_iterations,
+            MAX_ITERATIONS,
+        )?,
+        max_tokens: number(
+            "skillet.max_tokens",
+            ours("max_tokens"),
+            default.max_tokens,
+            MAX_TOKENS,
+        )?,
+        ..default
+    })
+}
+
 fn check_name(folder: Option<&str>, name: &str) -> Result<(), SkillError> {
     match folder {
         Some(folder) if name != folder || !is_name(name) => Err(SkillError::Name {
@@ -201,19 +246,6 @@ fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
         }
     }
     Ok(secrets)
-}
-
-fn tools(words: &str) -> Result<Vec<ToolName>, SkillError> {
-    const NAME: &str = "allowed-tools";
-    let mut tools: Vec<ToolName> = Vec::new();
-    for word in words.split_whitespace() {
-        let tool = ToolName::parse(word).map_err(|error| field(NAME, &error.to_string()))?;
-        if tools.contains(&tool) {
-            return Err(field(NAME, &format!("names {tool} twice")));
-        }
-        tools.push(tool);
-    }
-    Ok(tools)
 }
 
 fn patterns(name: &'static str, value: Option<&str>) -> Result<Vec<ToolPattern>, SkillError> {
@@ -244,6 +276,17 @@ fn network(
         return Err(field(NAME, &problem));
     }
     Ok(network)
+}
+
+fn output_schema(value: Option<&str>) -> Result<Option<OutputSchema>, SkillError> {
+    const NAME: &str = "skillet.output_schema";
+    let Some(text) = value else {
+        return Ok(None);
+    };
+    let schema: Value =
+        serde_json::from_str(text).map_err(|error| field(NAME, &error.to_string()))?;
+    let schema = OutputSchema::try_from(schema).map_err(|error| field(NAME, &error.to_string()))?;
+    Ok(Some(schema))
 }
 
 fn field(field: &'static str, problem: &str) -> SkillError {
@@ -300,26 +343,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_not_there_or_is_named_twice_is_an_error() {
-        let skill = |tools: &str| {
-            let text = format!("---\nname: a\ndescription: A.\nallowed-tools: {tools}\n---\n");
-            Skill::parse("a", &text, String::new())
-        };
-        let tools = skill("shell.exec  file.read").unwrap().tools;
-        assert_eq!(tools, [ToolName::ShellExec, ToolName::FileRead]);
-        let error = skill("file.read Bash").unwrap_err().to_string();
-        assert!(
-            error.starts_with("`allowed-tools`: there is no tool `Bash`; there are: "),
-            "{error}"
-        );
-        let error = skill("file.read shell.exec file.read").unwrap_err();
-        assert_eq!(error.to_string(), "`allowed-tools`: names file.read twice");
-    }
-
-    #[test]
     fn a_skill_says_which_of_its_calls_wait_for_a_person() {
         assert_eq!(skill("").unwrap().hooks, Hooks::default());
-        let hooks = skill("  skillet.confirm: execute_bash set_*\n").unwrap();
+        let hooks = skill("  skillet.confirm: shell.exec set_*\n").unwrap();
         assert_eq!(hooks.hooks.confirm.len(), 2);
         let error = skill("  skillet.log: bash\n").unwrap_err().to_string();
         assert!(

@@ -5,13 +5,15 @@ use std::fmt;
 
 use super::package;
 
-/// Something that commands may need: `pdftotext`, `python3:docx`, `node:docx`.
+/// Something that commands may need: `pdftotext`, `python3:docx`, `pip:python-docx`, `node:docx`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
     /// A program on the `PATH`.
     Command(String),
     /// A module that `python3` can import.
     PythonModule(String),
+    /// A distribution package of Python, as a `requirements.txt` names it.
+    PythonPackage(String),
     /// A package that `node` can require.
     NodePackage(String),
 }
@@ -39,6 +41,7 @@ impl Program {
         let program = match text.split_once(':') {
             None => plain(text, "_-.+").map(Self::Command),
             Some(("python3", module)) => plain(module, "_.").map(Self::PythonModule),
+            Some(("pip", name)) => plain(name, "_-.").map(Self::PythonPackage),
             Some(("node", name)) => plain(name, "_-.@/").map(Self::NodePackage),
             Some(_) => None,
         };
@@ -51,6 +54,7 @@ impl fmt::Display for Program {
         match self {
             Self::Command(name) => f.write_str(name),
             Self::PythonModule(module) => write!(f, "python3:{module}"),
+            Self::PythonPackage(name) => write!(f, "pip:{name}"),
             Self::NodePackage(name) => write!(f, "node:{name}"),
         }
     }
@@ -63,6 +67,12 @@ impl Need {
             .map(Program::parse)
             .collect::<Result<_, _>>()
             .map(Self)
+    }
+
+    /// Its alternatives as skills write them: `magick|convert`.
+    pub fn as_text(&self) -> String {
+        let names: Vec<_> = self.0.iter().map(Program::to_string).collect();
+        names.join("|")
     }
 
     /// Whether one of them is installed.
@@ -89,7 +99,13 @@ mod tests {
 
     #[test]
     fn a_program_is_shown_as_it_was_written() {
-        for text in ["pdftotext", "yt-dlp", "python3:docx", "node:@scope/name"] {
+        for text in [
+            "pdftotext",
+            "yt-dlp",
+            "python3:docx",
+            "pip:python-docx",
+            "node:@scope/name",
+        ] {
             assert_eq!(Program::parse(text).unwrap().to_string(), text);
         }
     }

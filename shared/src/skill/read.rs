@@ -1,6 +1,7 @@
 //! Reading a skill from its files.
 
 use super::files::{Files, FilesError, FilesRefusal};
+use super::requirements::requirements;
 use super::{Skill, SkillError};
 
 /// The most needs and the most secrets of a skill: each is looked for.
@@ -30,9 +31,17 @@ impl Skill {
         if text.contains('\0') {
             return Err(SkillError::NotText.into());
         }
-        let skill = Self::parse_as(folder, text, files.digest())?;
+        let mut skill = Self::parse_as(folder, text, files.digest())?;
+        for need in requirements(&files) {
+            if !skill.optional.contains(&need) {
+                skill.optional.push(need);
+            }
+        }
         for (field, count) in [
-            ("skillet.programs", skill.programs.len()),
+            (
+                "skillet.programs",
+                skill.programs.len() + skill.optional.len(),
+            ),
             ("skillet.secrets", skill.secrets.len()),
         ] {
             if count > MAX_NEEDS {

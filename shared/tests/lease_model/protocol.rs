@@ -43,7 +43,7 @@ pub(crate) type Entry = (u8, Say);
 
 /// What a worker sends: the entry under its lease, to follow so many others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Append {
+pub(crate) struct SentAppend {
     worker: usize,
     entry: Entry,
     base: usize,
@@ -78,7 +78,7 @@ pub(crate) struct World {
     /// Who wakes up does not know at once what it has missed.
     pub(crate) has_slept: [bool; WORKERS],
     pub(crate) work: [Option<Work>; WORKERS],
-    pub(crate) wire: Vec<Append>,
+    pub(crate) wire: Vec<SentAppend>,
     pub(crate) troubles: u8,
     /// Someone wrote who did not hold the job.
     pub(crate) stranger: bool,
@@ -91,7 +91,7 @@ pub(crate) enum Act {
     Claim { worker: usize, heard: bool },
     Send(usize),
     Again(usize),
-    Arrive { append: Append, heard: bool },
+    Arrive { append: SentAppend, heard: bool },
     Ail(usize, Health),
     Recover(usize),
     Surrender(usize),
@@ -116,7 +116,7 @@ impl World {
 }
 
 impl Protocol {
-    fn accepts(self, world: &World, append: &Append) -> bool {
+    fn accepts(self, world: &World, append: &SentAppend) -> bool {
         let is_held = world.holder.is_some() || self == Self::ReapWithoutTrace;
         let is_fenced = is_held && append.entry.0 == world.lease;
         let follows = self == Self::AppendWithoutBase || append.base == world.log.len();
@@ -124,7 +124,7 @@ impl Protocol {
         is_free || is_fenced && follows && !world.is_over()
     }
 
-    fn is_written(self, world: &World, append: &Append) -> bool {
+    fn is_written(self, world: &World, append: &SentAppend) -> bool {
         match world.log.get(append.base) {
             Some((attempt, _)) if self == Self::WrittenByNumber => *attempt == append.entry.0,
             Some(entry) => *entry == append.entry,
@@ -143,7 +143,7 @@ impl Protocol {
         }
     }
 
-    fn answer(self, world: &mut World, append: &Append, is_good: bool) {
+    fn answer(self, world: &mut World, append: &SentAppend, is_good: bool) {
         let Some(work) = &mut world.work[append.worker].filter(|work| {
             world.health[append.worker] == Health::Well
                 && work.lease == append.entry.0
@@ -275,7 +275,7 @@ impl Model for Protocol {
                 };
                 work.sent = Some(say);
                 let (entry, base) = ((work.lease, say), work.base);
-                world.wire.push(Append {
+                world.wire.push(SentAppend {
                     worker,
                     entry,
                     base,
@@ -283,7 +283,7 @@ impl Model for Protocol {
             }
             Act::Again(worker) => {
                 let work = world.work[worker]?;
-                let append = Append {
+                let append = SentAppend {
                     worker,
                     entry: (work.lease, work.sent?),
                     base: work.base,

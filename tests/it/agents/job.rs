@@ -77,6 +77,7 @@ async fn the_default_agent_works_with_the_general_tools() {
             "file_write",
             "file_edit",
             "file_list",
+            "look_at",
             "web_fetch",
         ];
         assert_eq!(tools(&requests[0]), expected);
@@ -87,7 +88,7 @@ async fn the_default_agent_works_with_the_general_tools() {
             "{system}"
         );
         assert!(
-            system.ends_with("these files were there:\n\n- in.csv (4 bytes)"),
+            system.contains("these files were there:\n\n- in.csv (4 bytes)\n\n# Limits\n\n"),
             "{system}"
         );
     }
@@ -99,7 +100,7 @@ async fn an_agent_has_the_tools_it_was_given_and_the_prompt_names_no_other() {
     let service = Service::start().await;
     let body = json!({
         "soul": "# You are brief.",
-        "tools": ["file.read", "set_output_document"],
+        "tools": ["file.read", "set_output"],
         "instructions": "# Manners\n\nSay please.",
         "model": CLAUDE
     });
@@ -114,7 +115,7 @@ async fn an_agent_has_the_tools_it_was_given_and_the_prompt_names_no_other() {
         "{job:#}"
     );
     let request = &service.model.requests("brief")[0];
-    assert_eq!(tools(request), ["file_read", "set_output_document"]);
+    assert_eq!(tools(request), ["file_read", "set_output"]);
     let system = system(request);
     assert!(
         system.starts_with("# You are brief.\n\n# Tools\n\n- `file.read` "),
@@ -129,8 +130,9 @@ async fn an_agent_has_the_tools_it_was_given_and_the_prompt_names_no_other() {
         "file.write",
         "file.edit",
         "file.list",
+        "look_at",
         "web.fetch",
-        "execute_bash",
+        "shell.exec",
         "http_request",
         "ommands",
     ] {
@@ -189,7 +191,7 @@ async fn an_agent_is_handed_its_secrets_and_no_others() {
         assert_eq!(set.send().await.unwrap().status(), 204);
     }
     let body =
-        json!({"soul": "I am.", "tools": ["execute_bash"], "secrets": ["MINE_KEY", "ABSENT_KEY?"]});
+        json!({"soul": "I am.", "tools": ["shell.exec"], "secrets": ["MINE_KEY", "ABSENT_KEY?"]});
     put(&service, "keeper", &body).await;
     let command = r#"echo "${MINE_KEY:+mine} ${OTHER_KEY:+other} $MINE_KEY""#;
     let job = service
@@ -209,7 +211,7 @@ async fn an_agent_that_needs_a_network_waits_for_a_worker_that_has_one() {
     put(
         &service,
         "online",
-        &json!({"soul": "I am.", "tools": ["execute_bash"], "network": "example.com"}),
+        &json!({"soul": "I am.", "tools": ["shell.exec"], "network": "example.com"}),
     )
     .await;
     service.add_worker(&[("SKILLET_SANDBOX", "off")]).await;

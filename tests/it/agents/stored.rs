@@ -59,6 +59,7 @@ async fn an_agent_is_given_back_as_it_was_put_with_what_it_did_not_say() {
         "API_URL",
         "API_KEY?"
       ],
+      "skills": [],
       "mcp_servers": [],
       "created_at": "[time]",
       "updated_at": "[time]"
@@ -77,6 +78,7 @@ async fn an_agent_is_given_back_as_it_was_put_with_what_it_did_not_say() {
         "file.write",
         "file.edit",
         "file.list",
+        "look_at",
         "web.fetch",
     ];
     assert_eq!(least["tools"], json!(general));

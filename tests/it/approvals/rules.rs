@@ -113,7 +113,7 @@ async fn a_skill_and_a_script_can_be_asked_about_too() {
     let service = Service::start().await;
     let body = json!({
         "skill": "shell", "model": "script/bash", "prompt": crate::support::bash("echo ran"),
-        "hooks": {"confirm": ["execute_bash"]},
+        "hooks": {"confirm": ["shell.exec"]},
     });
     let job = service.create(&body).await;
     let asked = waiting(&service, &job).await;

@@ -113,10 +113,13 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
     assert!(shown.out.ends_with(question), "{shown:?}");
     let ran = terminal.run(&["approvals", "approve", first]).await;
     assert_eq!(ran.out, format!("approved {first}\n"), "{ran:?}");
+    // The same answer again changes nothing, another one is refused.
     let again = terminal.run(&["approvals", "approve", first]).await;
+    assert_eq!(again.out, format!("approved {first}\n"), "{again:?}");
+    let other = terminal.run(&["approvals", "deny", first]).await;
     assert!(
-        again.code == Some(1) && again.err.contains("it was approved before"),
-        "{again:?}"
+        other.code == Some(1) && other.err.contains("it was approved before"),
+        "{other:?}"
     );
     let ran = terminal
         .run(&["approvals", "deny", second, "--reason", "Enough."])

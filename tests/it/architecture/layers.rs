@@ -1,11 +1,18 @@
 //! The layers: which crate may depend on which, and where SQL may be.
 
+use std::collections::BTreeSet;
+
 use super::source::{CRATES, Source, code, read, sources};
 
 /// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know
 /// about the layer above.
-const ALLOWED: [(&str, &[&str]); 11] = [
-    ("shared", &[]),
+const ALLOWED: [(&str, &[&str]); 14] = [
+    ("shared/wire", &[]),
+    // Programs of others depend on it: it knows the types of the API and nothing of the service.
+    ("clients/rust", &["skillet-wire"]),
+    // A client like any other.
+    ("telegram", &["skillet-client"]),
+    ("shared", &["skillet-wire"]),
     ("worker/sandbox", &["shared"]),
     ("worker/model", &["shared"]),
     ("worker/egress", &["shared", "worker-sandbox"]),
@@ -31,9 +38,15 @@ const ALLOWED: [(&str, &[&str]); 11] = [
             "worker-workspace",
         ],
     ),
-    ("api", &["shared"]),
-    ("cli", &["api", "shared", "worker"]),
-    ("tests", &["api", "cli", "shared", "worker"]),
+    ("api", &["shared", "skillet-wire"]),
+    (
+        "cli",
+        &["api", "shared", "skillet-client", "telegram", "worker"],
+    ),
+    (
+        "tests",
+        &["api", "cli", "shared", "skillet-client", "worker"],
+    ),
     ("bench", &["api", "cli", "shared", "tests", "worker"]),
 ];
 
@@ -111,17 +124,19 @@ fn sql_is_in_the_module_of_the_database_only() {
 
 #[test]
 fn only_the_module_of_the_database_and_tests_use_the_database_driver() {
-    let folders = CRATES.iter().map(|(folder, _)| *folder);
-    let users = folders.filter(|folder| {
+    let crates = CRATES.iter();
+    let users = crates.filter(|(folder, _)| {
         let manifest = read(&format!("{folder}/Cargo.toml"));
         manifest.lines().any(|line| line.starts_with("sqlx"))
     });
-    let users: Vec<_> = users.collect();
-    let mut allowed = vec!["shared"];
+    let users: BTreeSet<_> = users.map(|(_, package)| *package).collect();
+    // The types of the API are columns, too, if the service asks for it.
+    let mut allowed = vec!["shared", "skillet-wire"];
     allowed.extend(SQL_FOR_TESTS);
     allowed.sort_unstable();
     assert_eq!(
-        users, allowed,
+        users.into_iter().collect::<Vec<_>>(),
+        allowed,
         "use `shared::db` instead of sqlx: it has `Error`, `Result`, `Pool`, `Connection` and `Transaction`"
     );
     let wrappers = format!("{{ crate = \"sqlx\", wrappers = {allowed:?} }}");
@@ -143,4 +158,18 @@ fn unsafe_code_is_forbidden_outside_of_the_sandbox() {
             "{folder}/Cargo.toml: all crates but worker/sandbox have `[lints] workspace = true`"
         );
     }
+}
+
+#[test]
+fn the_types_of_the_api_have_no_part_of_the_service_unless_it_asks_for_them() {
+    let manifest = read("shared/wire/Cargo.toml");
+    for dependency in ["sqlx", "utoipa"] {
+        assert!(
+            manifest.contains(&format!(
+                "{dependency} = {{ workspace = true, optional = true }}"
+            )),
+            "shared/wire/Cargo.toml: `{dependency}` must be optional, so that clients do not depend on it"
+        );
+    }
+    assert!(!manifest.contains("default = ["));
 }

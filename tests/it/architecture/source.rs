@@ -5,11 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of all crates, with their packages.
-pub(super) const CRATES: [(&str, &str); 11] = [
+pub(super) const CRATES: [(&str, &str); 14] = [
     ("api", "api"),
     ("bench", "bench"),
     ("cli", "cli"),
+    ("clients/rust", "skillet-client"),
     ("shared", "shared"),
+    ("shared/wire", "skillet-wire"),
+    ("telegram", "telegram"),
     ("tests", "tests"),
     ("worker", "worker"),
     ("worker/egress", "worker-egress"),

@@ -9,15 +9,14 @@ use crate::support::{Service, until};
 #[tokio::test]
 async fn a_refused_output_leaves_no_bytes() {
     let service = Service::with_maker().await;
-    // Larger than what is written in one piece.
-    let make =
-        "head -c 6000000 /dev/urandom > a.bin; head -c 6000000 /dev/zero | tr '\\0' a > a.txt";
-    let give = |kind: &str, path: &str| (format!("set_output_{kind}"), json!({"path": path}));
+    // Larger than what is written in one piece, larger than an output may be, and without any bytes.
+    let make = "head -c 6000000 /dev/zero > a.bin; truncate -s 101M large.bin; touch empty.txt";
+    let give = |path: &str| ("set_output".to_owned(), json!({"path": path}));
     let calls = [
-        ("execute_bash".to_owned(), json!({"command": make})),
-        give("image", "a.bin"),
-        give("html", "a.txt"),
-        give("document", "a.txt"),
+        ("shell.exec".to_owned(), json!({"command": make})),
+        give("empty.txt"),
+        give("large.bin"),
+        give("a.bin"),
     ];
     let reply = calls
         .into_iter()

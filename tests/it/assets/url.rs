@@ -70,7 +70,7 @@ async fn what_was_fetched_once_is_there_for_a_later_attempt_although_the_site_is
     let body = json!({
         "skill": "shell", "model": "script/bash", "prompt": bash("cat one.csv b.csv; rm -f one.csv"),
         "inputs": [{"url": site.url("/data/a.csv"), "name": "one.csv"}, {"url": site.url("/data/b.csv")}],
-        "hooks": {"confirm": ["execute_bash"]},
+        "hooks": {"confirm": ["shell.exec"]},
     });
     let job = service.create(&body).await;
     service.until_status(&job, &["waiting"]).await;

@@ -20,7 +20,7 @@ async fn a_call_that_died_with_its_worker_counts_in_full() {
     service.model.script(
         "died",
         [
-            Reply::call("execute_bash", json!({"command": "echo one"})).usage(2_000, 100),
+            Reply::call("shell.exec", json!({"command": "echo one"})).usage(2_000, 100),
             Reply::stall(),
             Reply::text("Done.").usage(2_200, 50),
         ],
@@ -90,7 +90,7 @@ async fn a_worker_that_leaves_waits_for_a_reply_that_a_budget_pays_for() {
     service.model.script(
         "leaving",
         [
-            Reply::stall().then_call("execute_bash", json!({"command": "echo one"})),
+            Reply::stall().then_call("shell.exec", json!({"command": "echo one"})),
             Reply::text("Done."),
         ],
     );

@@ -107,7 +107,7 @@ async fn a_provider_that_does_not_count_has_used_what_was_reserved() {
     ] {
         service.model.script_with(marker, move |request| {
             let command = format!("echo {}", request.turn());
-            let reply = Reply::call("execute_bash", json!({ "command": command }));
+            let reply = Reply::call("shell.exec", json!({ "command": command }));
             if marker == "silent" {
                 reply.as_simple_server()
             } else {
@@ -194,7 +194,7 @@ async fn a_summary_counts_and_is_left_out_when_there_is_no_budget_for_it() {
             return Reply::text("They count.").usage(read(request), cap(request));
         }
         let command = format!("echo {}; seq 400", request["messages"].to_string().len());
-        let reply = Reply::call("execute_bash", json!({ "command": command }));
+        let reply = Reply::call("shell.exec", json!({ "command": command }));
         reply.usage(read(request), 50)
     });
     let limits = json!({"max_total_tokens": 120_000, "max_iterations": 200});
@@ -224,7 +224,7 @@ async fn a_summary_counts_and_is_left_out_when_there_is_no_budget_for_it() {
 async fn jobs_of_an_agent_keep_to_its_limits_unless_they_say_otherwise() {
     let service = service().await;
     let agent = json!({
-        "soul": "I am.", "model": CLAUDE, "tools": ["execute_bash"],
+        "soul": "I am.", "model": CLAUDE, "tools": ["shell.exec"],
         "limits": {"max_total_tokens": 15_000, "max_cost_usd": 100},
     });
     let put = service

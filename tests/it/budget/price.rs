@@ -10,7 +10,7 @@ use crate::support::{Service, scripted, until};
 #[tokio::test]
 async fn a_job_says_what_it_cost_with_cached_tokens_at_their_own_price() {
     let service = service().await;
-    let call = || Reply::call("execute_bash", json!({"command": "true"}));
+    let call = || Reply::call("shell.exec", json!({"command": "true"}));
     for (number, (model, expected)) in [
         // 1,000 plain, 3,000 out of the cache, 2,000 into it, 100 said; then 10 and 5.
         (
@@ -68,7 +68,7 @@ async fn what_a_reply_has_cost_stays_when_another_worker_knows_other_prices() {
     service.model.script(
         "moved",
         [
-            Reply::call("execute_bash", json!({"command": "sleep 60"})).usage(100, 100),
+            Reply::call("shell.exec", json!({"command": "sleep 60"})).usage(100, 100),
             Reply::text("Done.").usage(10, 10),
         ],
     );
@@ -88,7 +88,7 @@ async fn a_job_that_ends_otherwise_says_what_it_cost_until_then() {
     let service = service().await;
     service.model.script(
         "ended",
-        [Reply::call("execute_bash", json!({"command": "sleep 60"})).usage(1_000, 100)],
+        [Reply::call("shell.exec", json!({"command": "sleep 60"})).usage(1_000, 100)],
     );
     let job = service.create(&scripted(CLAUDE, "ended")).await;
     service.until_event(&job, "tool.started").await;

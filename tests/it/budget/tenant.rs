@@ -188,7 +188,7 @@ async fn a_job_that_runs_already_keeps_to_a_new_budget() {
     service.model.script(
         "surprised",
         [
-            Reply::stall().then_call("execute_bash", json!({"command": "sleep 2.5"})),
+            Reply::stall().then_call("shell.exec", json!({"command": "sleep 2.5"})),
             Reply::text("Never said."),
         ],
     );

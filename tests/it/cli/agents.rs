@@ -11,7 +11,7 @@ use crate::support::{Service, bash, has_program};
 async fn an_agent_is_put_shown_run_and_deleted() {
     let service = Service::start().await;
     let terminal = at(&service);
-    let agent = json!({"soul": "I am.", "tools": ["execute_bash"], "model": "script/bash"});
+    let agent = json!({"soul": "I am.", "tools": ["shell.exec"], "model": "script/bash"});
     std::fs::write(terminal.folder.path().join("sh.json"), agent.to_string()).unwrap();
     let ran = terminal
         .run(&["agents", "apply", "sh", "-f", "sh.json"])
@@ -22,7 +22,7 @@ async fn an_agent_is_put_shown_run_and_deleted() {
         "{ran:?}"
     );
     let changed =
-        r#"{"name": "sh", "soul": "I am new.", "tools": ["execute_bash"], "model": "script/bash"}"#;
+        r#"{"name": "sh", "soul": "I am new.", "tools": ["shell.exec"], "model": "script/bash"}"#;
     let ran = terminal
         .run_with_input(&["agents", "apply", "-f", "-"], changed)
         .await;
@@ -35,7 +35,7 @@ async fn an_agent_is_put_shown_run_and_deleted() {
     let lines: Vec<_> = ran.out.lines().collect();
     assert_eq!(lines.len(), 2, "{ran:?}");
     assert!(lines[0].starts_with("default\tbuilt in\t"), "{ran:?}");
-    assert!(lines[1] == "sh\t2\tscript/bash\texecute_bash", "{ran:?}");
+    assert!(lines[1] == "sh\t2\tscript/bash\tshell.exec", "{ran:?}");
 
     let (_, conversation) = service
         .post("/v1/conversations", &json!({"agent": "sh"}))

@@ -83,7 +83,7 @@ async fn a_detached_job_says_why_it_waits_is_changed_watched_downloaded_retried_
     assert_eq!(lines[0], "● job.queued", "{logs:?}");
     assert_eq!(lines.last(), Some(&"● job.completed"), "{logs:?}");
     assert!(
-        lines.contains(&"⚡ execute_bash: echo '<!doctype html>x' > a.html; echo made"),
+        lines.contains(&"⚡ shell.exec: echo '<!doctype html>x' > a.html; echo made"),
         "{logs:?}"
     );
     let followed = terminal.run(&["jobs", "logs", "-f", job]).await;

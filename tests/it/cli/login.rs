@@ -1,6 +1,10 @@
 //! Profiles, and values that are typed without being shown.
 
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+
+use reqwest::Method;
+use serde_json::json;
 
 use super::at;
 use crate::support::{Service, Terminal, Tty};
@@ -60,6 +64,45 @@ async fn a_profile_is_checked_kept_private_and_used() {
     let deleted = terminal.run(&["profiles", "delete", "prod"]).await;
     assert_eq!(deleted.out, "deleted prod\n");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("sk_"));
+}
+
+#[tokio::test]
+async fn open_gives_a_browser_an_address_that_signs_in_once() {
+    let service = Service::without_worker().await;
+    let folder = tempfile::tempdir().unwrap();
+    let opened = folder.path().join("opened");
+    let browser = folder.path().join("browser");
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display());
+    std::fs::write(&browser, script).unwrap();
+    std::fs::set_permissions(&browser, Permissions::from_mode(0o755)).unwrap();
+    let open = ["open", "--url", &service.url, "--api-key", &service.key];
+
+    let terminal = Terminal::new(&[("BROWSER", browser.to_str().unwrap())]);
+    let run = terminal.run(&open).await;
+    assert_eq!(
+        run.out,
+        format!("Opened {}/console/\n", service.url),
+        "{run:?}"
+    );
+    let address = std::fs::read_to_string(&opened).unwrap();
+    let code = address.trim().split_once("/console/#code=").unwrap().1;
+    let begin = || {
+        let request = service.anonymous(Method::POST, "/v1/session");
+        request.json(&json!({"code": code})).send()
+    };
+    assert_eq!(begin().await.unwrap().status(), 204);
+    assert_eq!(begin().await.unwrap().status(), 401);
+
+    // Without a desktop it prints the address.
+    let bare = Terminal::new(&[("BROWSER", ""), ("DISPLAY", "")]);
+    let printed = bare.run(&[&open[..], &["--print"]].concat()).await;
+    assert!(printed.out.contains("/console/#code="), "{printed:?}");
+    let home = folder.path().join("home");
+    let nothing = bare
+        .run(&["open", "--data-dir", home.to_str().unwrap()])
+        .await;
+    assert_eq!(nothing.code, Some(1));
+    assert!(nothing.err.contains("`skillet up`"), "{nothing:?}");
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ async fn a_conversation_is_created_once_and_shows_what_was_said() {
     let service = Service::start().await;
     let terminal = at(&service);
     let agent =
-        json!({"name": "sh", "soul": "I am.", "tools": ["execute_bash"], "model": "script/bash"});
+        json!({"name": "sh", "soul": "I am.", "tools": ["shell.exec"], "model": "script/bash"});
     std::fs::write(terminal.folder.path().join("sh.json"), agent.to_string()).unwrap();
     terminal.run(&["agents", "apply", "-f", "sh.json"]).await;
     let create = [
@@ -129,7 +129,7 @@ async fn a_skill_that_no_worker_can_run_is_told_when_it_is_pushed() {
     let terminal = at(&service);
     let folder = terminal.folder.path().join("rare");
     std::fs::create_dir(&folder).unwrap();
-    let text = "---\nname: rare\ndescription: Uses a rare program.\nallowed-tools: execute_bash\nmetadata:\n  \
+    let text = "---\nname: rare\ndescription: Uses a rare program.\nallowed-tools: shell.exec\nmetadata:\n  \
                 skillet.programs: no-such-program-4711\n---\n\nRun it.\n";
     std::fs::write(folder.join("SKILL.md"), text).unwrap();
     let pushed = terminal.run(&["skills", "push", "rare"]).await;

@@ -183,9 +183,9 @@ async fn run_shows_the_same_in_a_pipe_and_at_a_terminal() {
     let id = ran.err.split(' ').next().unwrap().to_owned();
     insta::assert_snapshot!(redacted(&ran.err, &[&id]), @r"
     job_0                                queued
-    ⚡ execute_bash: echo '<!doctype html><p>hello' > a.html; echo made
+    ⚡ shell.exec: echo '<!doctype html><p>hello' > a.html; echo made
       ✓ N.N s, 1 line
-    ⚡ set_output_html: a.html
+    ⚡ set_output: a.html
       ⬇ a.html (text/html, 24 bytes)
       ✓ N.N s
     ✓ job_0                                completed (N.N s, $0)
@@ -194,7 +194,7 @@ async fn run_shows_the_same_in_a_pipe_and_at_a_terminal() {
     assert_eq!(ran.out, "made\n");
     let shown = Tty::show_all(&terminal, &run).await;
     for line in [
-        "⚡ execute_bash: echo '<!doctype",
+        "⚡ shell.exec: echo '<!doctype",
         "  ⬇ a.html",
         "made\n",
         "saved ./a-2.html\n",

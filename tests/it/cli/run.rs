@@ -34,7 +34,7 @@ async fn run_shows_what_happens_and_prints_the_text() {
         summary.starts_with(&format!("✓ {id} completed (")),
         "{summary}"
     );
-    assert_eq!(started, "⚡ execute_bash: echo hello; echo there");
+    assert_eq!(started, "⚡ shell.exec: echo hello; echo there");
     assert!(
         completed.starts_with("  ✓ ") && completed.ends_with(" s, 2 lines"),
         "{completed}"

@@ -184,7 +184,7 @@ async fn what_was_done_with_tools_is_known_to_an_agent_that_has_none() {
         let put = service.request(Method::PUT, "/v1/agents/own").json(&body);
         assert!(put.send().await.unwrap().status().is_success());
     };
-    put(json!(["execute_bash"])).await;
+    put(json!(["shell.exec"])).await;
     let conversation = begin(&service, "own").await;
     let job = |model: &str, prompt: &str| {
         let mut body = next(&conversation, model, prompt);
@@ -195,7 +195,7 @@ async fn what_was_done_with_tools_is_known_to_an_agent_that_has_none() {
         .model
         .script_with("tools", |request| match request.turn() {
             0 if request["tools"].is_array() => {
-                Reply::text("Hm.").then_call("execute_bash", json!({"command": "echo one"}))
+                Reply::text("Hm.").then_call("shell.exec", json!({"command": "echo one"}))
             }
             _ => Reply::text("One."),
         });
@@ -209,7 +209,7 @@ async fn what_was_done_with_tools_is_known_to_an_agent_that_has_none() {
         panic!("{shown:#?}")
     };
     assert!(
-        all.contains("ASSISTANT CALLS execute_bash: ") && all.ends_with("Sure?"),
+        all.contains("ASSISTANT CALLS shell.exec: ") && all.ends_with("Sure?"),
         "{all}"
     );
     assert_eq!(service.model.violations(), [""; 0]);

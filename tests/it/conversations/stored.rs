@@ -181,7 +181,7 @@ async fn what_makes_no_sense_is_refused() {
 #[tokio::test]
 async fn a_deleted_conversation_leaves_its_jobs_and_takes_its_files() {
     let mut service = Service::without_worker().await;
-    let agent = json!({"soul": "I am.", "tools": ["execute_bash"]});
+    let agent = json!({"soul": "I am.", "tools": ["shell.exec"]});
     let put = service.request(Method::PUT, "/v1/agents/sh").json(&agent);
     assert_eq!(put.send().await.unwrap().status(), 201);
     let conversation = begin(&service, "sh").await;

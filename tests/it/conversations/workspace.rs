@@ -7,7 +7,8 @@ use super::begin;
 use crate::support::{Service, bash, until};
 
 async fn agent(service: &Service) {
-    let body = json!({"soul": "I am.", "tools": ["execute_bash", "set_output_document"], "model": "script/bash"});
+    let body =
+        json!({"soul": "I am.", "tools": ["shell.exec", "set_output"], "model": "script/bash"});
     let put = service.request(Method::PUT, "/v1/agents/sh").json(&body);
     assert_eq!(put.send().await.unwrap().status(), 201);
 }

@@ -7,7 +7,14 @@ use super::{path, read};
 #[test]
 fn every_message_in_troubleshooting_is_in_the_code() {
     let mut code = String::new();
-    for folder in ["api/src", "cli/src", "shared/src", "worker"] {
+    for folder in [
+        "api/src",
+        "cli/src",
+        "clients/rust/src",
+        "shared",
+        "telegram/src",
+        "worker",
+    ] {
         read_code(&path(folder), &mut code);
     }
     // A text may go on in the next line, and has values where the page has an ellipsis or backticks.

@@ -10,8 +10,8 @@ pub(super) fn start() -> ModelServer {
     model.script(
         "c0392b",
         [
-            Reply::text("I write the page.").then_call("execute_bash", json!({"command": command})),
-            Reply::call("set_output_html", json!({"path": "bread.html"})),
+            Reply::text("I write the page.").then_call("shell.exec", json!({"command": command})),
+            Reply::call("set_output", json!({"path": "bread.html"})),
             Reply::text("The page has a table of all months."),
         ],
     );

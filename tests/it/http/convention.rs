@@ -51,11 +51,11 @@ async fn every_code_of_a_problem_has_a_page() {
 }
 
 #[tokio::test]
-async fn the_root_leads_to_the_documentation() {
+async fn the_root_leads_to_the_console() {
     let service = Service::without_worker().await;
     let response = service.anonymous(Method::GET, "/").send().await.unwrap();
     assert_eq!(response.status(), 200);
-    assert_eq!(response.url().path(), "/docs/");
+    assert_eq!(response.url().path(), "/console/");
 }
 
 #[tokio::test]

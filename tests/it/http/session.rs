@@ -35,6 +35,12 @@ async fn log_in(service: &Service) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
+/// A request that a page of the service sends to begin a session.
+fn begin(service: &Service, body: &serde_json::Value) -> RequestBuilder {
+    let request = service.anonymous(Method::POST, "/v1/session");
+    request.json(body)
+}
+
 async fn status(request: RequestBuilder) -> u16 {
     request.send().await.unwrap().status().as_u16()
 }
@@ -156,7 +162,10 @@ async fn a_session_ends_with_its_key_and_with_time() {
     let empty = service.anonymous(Method::POST, "/v1/session");
     let refused = Problem::of(empty.json(&json!({}))).await;
     assert_eq!(refused.kind(), (422, "invalid_request"));
-    assert_eq!(refused.errors(), [("/key", "is required")]);
+    assert_eq!(
+        refused.errors(),
+        [("", "send exactly one of `key` and `code`")]
+    );
 }
 
 #[tokio::test]
@@ -195,4 +204,68 @@ async fn a_session_has_no_other_methods_for_anybody() {
     }
     let end = service.anonymous(Method::DELETE, "/v1/session");
     assert_eq!(status(end).await, 401);
+}
+
+#[tokio::test]
+async fn a_code_begins_one_session_within_a_minute() {
+    let service = Service::without_worker().await;
+    let create = || service.request(Method::POST, "/v1/session/codes");
+    let (created, answer) = send(create()).await;
+    assert_eq!((created.as_u16(), &answer["expires_in"]), (201, &json!(60)));
+    let body = json!({"code": answer["code"]});
+    let code = answer["code"].as_str().unwrap();
+    assert!(
+        !service.dump().await.contains(code),
+        "it is stored as a hash"
+    );
+    // The code is no cookie, whatever is put before it.
+    let port = service.url.rsplit(':').next().unwrap();
+    for value in [
+        code.to_owned(),
+        format!("code{code}"),
+        format!("code%0A{code}"),
+    ] {
+        let cookie = format!("skillet_session_{port}={value}");
+        let request = service
+            .anonymous(Method::GET, "/v1/me")
+            .header("Cookie", cookie);
+        assert_eq!(status(request).await, 401);
+    }
+    let begun = begin(&service, &body).send().await.unwrap();
+    assert_eq!(begun.status(), 204);
+    let cookie = begun.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let cookie = cookie.split(';').next().unwrap();
+    let as_page = |method: Method, path: &str| {
+        let request = service.anonymous(method, path).header("Cookie", cookie);
+        request.header("Sec-Fetch-Site", "same-origin")
+    };
+    let (_, me) = send(as_page(Method::GET, "/v1/me")).await;
+    assert_eq!(me["key"]["name"], "test");
+
+    let again = Problem::of(begin(&service, &body)).await;
+    assert_eq!(again.kind(), (401, "unauthorized"));
+    assert!(
+        again.detail().contains("`skillet open`"),
+        "{}",
+        again.detail()
+    );
+    // A session does not prolong itself by codes.
+    let (refused, _) = send(as_page(Method::POST, "/v1/session/codes")).await;
+    assert_eq!(refused.as_u16(), 401);
+
+    let (_, late) = send(create()).await;
+    let age = "update session set created_at = created_at - interval '61 seconds'";
+    sqlx::query(age).execute(&service.pool).await.unwrap();
+
+    let late = Problem::of(begin(&service, &json!({"code": late["code"]}))).await;
+    assert_eq!(late.kind(), (401, "unauthorized"));
+}
+
+#[tokio::test]
+async fn a_session_begins_with_a_key_or_a_code() {
+    let service = Service::without_worker().await;
+    for body in [json!({}), json!({"key": service.key, "code": "x"})] {
+        let refused = Problem::of(begin(&service, &body)).await;
+        assert_eq!(refused.kind(), (422, "invalid_request"), "{body}");
+    }
 }

@@ -41,6 +41,7 @@ async fn an_accepted_job_says_where_it_is_and_how_it_stands() {
       "model": "anthropic/claude-test",
       "attempt": 0,
       "retry_of": null,
+      "schedule_id": null,
       "created_at": "[time]",
       "started_at": null,
       "finished_at": null,
@@ -81,8 +82,7 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
     service.model.script(
         "sum",
         [
-            Reply::text("I compute.")
-                .then_call("execute_bash", json!({"command": "echo $((1+1))"})),
+            Reply::text("I compute.").then_call("shell.exec", json!({"command": "echo $((1+1))"})),
             Reply::text("It is 2.").usage(100, 7).cached(60, 30),
         ],
     );
@@ -106,6 +106,7 @@ async fn what_a_job_came_to_is_there_when_it_has_ended() {
       "model": "anthropic/claude-test",
       "attempt": 1,
       "retry_of": null,
+      "schedule_id": null,
       "created_at": "[time]",
       "started_at": "[time]",
       "finished_at": "[time]",
@@ -181,12 +182,13 @@ async fn a_job_that_reaches_its_iterations_completes_with_a_warning() {
     let service = Service::start().await;
     service.model.script_with("again", |request| {
         let command = format!("echo {}", request.turn());
-        Reply::text("Once more.").then_call("execute_bash", json!({"command": command}))
+        Reply::text("Once more.").then_call("shell.exec", json!({"command": command}))
     });
     let mut body = scripted(CLAUDE, "again");
     body["limits"] = json!({"max_iterations": 2});
     let job = service.run(&body).await;
-    let warning = "stopped after limits.max_iterations (2) replies; the work may not be finished";
+    let warning = "stopped after limits.max_iterations (2) replies; the work may not be finished: run the job again with a \
+         higher limit";
     assert_eq!(job["status"], "completed");
     assert_eq!(job["stop_reason"], "max_iterations");
     assert_eq!(job["usage"]["iterations"], 2);

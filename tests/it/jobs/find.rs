@@ -30,7 +30,7 @@ async fn a_job_says_what_it_was_asked() {
         "inputs": [{"asset_id": asset["id"]}, {"url": "https://example.com/b.txt", "name": "b.txt"}],
         "parameters": {}, "hooks": {"confirm": ["shell.*"], "log": [], "silent": []},
         "limits": {
-            "timeout_seconds": 60, "max_iterations": 10, "max_tokens": 4096, "approval_timeout_seconds": 86_400,
+            "timeout_seconds": 60, "max_iterations": 40, "max_tokens": 16_000, "approval_timeout_seconds": 86_400,
         },
         "priority": 3, "max_attempts": 2, "metadata": {"order": 7},
     });

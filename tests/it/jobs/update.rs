@@ -67,8 +67,48 @@ async fn a_job_that_is_not_queued_or_another_tenants_cannot_be_changed() {
     let absent = Problem::of(as_other.json(&json!({"priority": 1}))).await;
     assert_eq!(absent.kind(), (404, "not_found"));
     service.post(&format!("{path}/cancel"), &Value::Null).await;
-    let ended = Problem::of(patch(json!({"priority": 1}))).await;
-    assert_eq!(ended.kind(), (409, "job_not_queued"));
+    for body in [
+        json!({"priority": 1}),
+        json!({"priority": 1, "metadata": {}}),
+        json!({}),
+    ] {
+        let ended = Problem::of(patch(body)).await;
+        assert_eq!(ended.kind(), (409, "job_not_queued"));
+    }
+}
+
+#[tokio::test]
+async fn the_metadata_of_a_job_can_be_changed_in_any_state() {
+    let service = Service::start().await;
+    let body = json!({
+        "skill": "shell", "model": "script/bash", "prompt": bash("echo hi"), "metadata": {"order": 1},
+    });
+    let job = service.create(&body).await;
+    service.finished(&job).await;
+    let path = format!("/v1/jobs/{job}");
+    let (status, changed) = service
+        .patch(&path, &json!({"metadata": {"order": 2}}))
+        .await;
+    assert_eq!(
+        (status, &changed["status"]),
+        (StatusCode::OK, &json!("completed"))
+    );
+    assert_eq!(changed["metadata"], json!({"order": 2}));
+    assert_eq!(changed["text"], "hi");
+    for (order, count) in [(1, 0), (2, 1)] {
+        let (_, found) = service
+            .get(&format!("/v1/jobs?metadata.order={order}"))
+            .await;
+        assert_eq!(found["data"].as_array().unwrap().len(), count);
+    }
+    let waiting = Service::without_worker().await;
+    let job = waiting.create(&body).await;
+    let path = format!("/v1/jobs/{job}");
+    let (_, changed) = waiting.patch(&path, &json!({"metadata": {}})).await;
+    assert_eq!(
+        (&changed["status"], &changed["metadata"]),
+        (&json!("queued"), &json!({}))
+    );
 }
 
 #[tokio::test]

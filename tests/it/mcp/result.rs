@@ -65,6 +65,22 @@ async fn its_tools_are_called_like_any_other() {
 }
 
 #[tokio::test]
+async fn the_model_sees_images() {
+    let Some(bench) = Bench::start().await else {
+        return;
+    };
+    bench.serve(&[program("good")], json!({})).await;
+    let ran = bench.run(&[("mcp_srv_drawing", json!({}))]).await;
+    ran[0].assert(
+        "ok",
+        "[an image is in the workspace file .skillet/1-1.png: ",
+    );
+    let asked = &bench.service.model.requests("mcp-0")[1];
+    let result = asked["messages"][2]["content"][0]["content"].clone();
+    assert_eq!(result[1]["type"], "image", "{result:#}");
+}
+
+#[tokio::test]
 async fn a_server_that_knows_only_the_new_handshake_is_understood() {
     let Some(bench) = Bench::start().await else {
         return;
@@ -98,7 +114,7 @@ async fn names_that_no_provider_takes_are_made_so_and_what_cannot_be_called_is_l
     assert_eq!(started[1]["tool"], canonical("b"));
     let warnings = crate::support::log::data(&events, "log");
     let warning = warnings[0]["message"].as_str().unwrap();
-    assert!(warning.starts_with("the MCP server `srv`: 97 of its tools are left out: `echo` is there twice; `no name` has a name"), "{warning}");
+    assert!(warning.starts_with("the MCP server `srv`: 98 of its tools are left out: `echo` is there twice; `no name` has a name"), "{warning}");
 
     let tools = offered(&bench, "mcp-0");
     assert_eq!(tools.len(), 128);

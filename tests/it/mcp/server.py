@@ -9,6 +9,8 @@ import time
 import urllib.request
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").decode()
+# 4 × 2 grey pixels.
+DRAWING = "iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAAAAABawyK/AAAAD0lEQVR4nGMQUDBwYAARAAWqAUGEUL/DAAAAAElFTkSuQmCC"
 BEHAVIOUR = sys.argv[1] if len(sys.argv) > 1 else "good"
 OBJECT = {"type": "object"}
 cancelled = []
@@ -77,6 +79,8 @@ def call(name, arguments):
                     {"type": "resource_link", "uri": "file:///b", "name": "b"},
                 ]
             }
+        case "drawing":
+            return {"content": [{"type": "image", "data": DRAWING, "mimeType": "image/png"}]}
         case "environment":
             return text(json.dumps(dict(os.environ)))
         case "where":
@@ -133,7 +137,7 @@ def tools():
     number = {"type": "number"}
     texts = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": False}
     numbers = {"type": "object", "properties": {"a": number, "b": number}, "required": ["a", "b"]}
-    named = ["fail", "structured", "nothing", "picture", "environment", "where", "get", "long", "sleep", "cancelled", "ask", "babble",
+    named = ["fail", "structured", "nothing", "picture", "drawing", "environment", "where", "get", "long", "sleep", "cancelled", "ask", "babble",
              "endless", "heavy", "nag", "flood", "unreadable", "die"]
     yield {"name": "echo", "description": "Says it again.", "inputSchema": texts, "annotations": {"readOnlyHint": True}}
     yield {"name": "add/two.numbers", "description": "Adds.", "inputSchema": numbers}

@@ -38,6 +38,24 @@ async fn the_pages_come_whole_and_from_here() {
     assert_eq!(missing.status(), StatusCode::NOT_FOUND);
 }
 
+#[tokio::test]
+async fn the_guides_are_pages_that_link_to_each_other() {
+    let service = Service::without_worker().await;
+    let list = get(&service, "/docs/guides").await;
+    let names: Vec<_> = list.split("href=\"/docs/guides/").skip(1).collect();
+    assert!(names.len() > 10, "{list}");
+    for name in names {
+        let name = name.split('"').next().unwrap();
+        let page = get(&service, &format!("/docs/guides/{name}")).await;
+        assert!(page.contains("<h1 id=") && page.contains("<nav>"), "{page}");
+    }
+    let missing = service.anonymous(Method::GET, "/docs/guides/none");
+    assert_eq!(
+        missing.send().await.unwrap().status(),
+        StatusCode::NOT_FOUND
+    );
+}
+
 async fn get(service: &Service, path: &str) -> String {
     let response = service.anonymous(Method::GET, path).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK, "{path}");

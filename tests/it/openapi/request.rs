@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use shared::id::ScheduleId;
 use shared::key::Scope;
 use tests::model_server::Reply;
 
@@ -107,8 +108,16 @@ fn base(path: &str) -> Value {
         "example" => {
             json!({"soul": "I am.", "limits": {}, "mcp_servers": [{"name": "a", "command": ["true"]}]})
         }
+        "schedules" => schedule(&job),
+        "preview" => json!({}),
+        _ if path.contains("/schedules/") => json!({"job": job}),
         _ => json!({}),
     }
+}
+
+/// A schedule under a name of its own.
+fn schedule(job: &Value) -> Value {
+    json!({"name": ScheduleId::new().to_string(), "interval_seconds": 3600, "job": job})
 }
 
 fn with(mut body: Value, pointer: &str, value: Value) -> Value {
@@ -124,6 +133,21 @@ async fn fill(service: &Service, key: &str, path: &str) -> String {
         let create = service.anonymous(Method::POST, "/v1/jobs").bearer_auth(key);
         let (_, job) = send(create.json(&later)).await;
         return path.replace("{job_id}", job["id"].as_str().unwrap());
+    }
+    if path.contains("{schedule_id}") {
+        let job = json!({"skill": "shell", "model": "script/bash", "prompt": "x"});
+        let create = service
+            .anonymous(Method::POST, "/v1/schedules")
+            .bearer_auth(key);
+        let (_, created) = send(create.json(&schedule(&job))).await;
+        return path.replace("{schedule_id}", created["id"].as_str().unwrap());
+    }
+    if path.contains("{webhook_id}") {
+        let create = service
+            .anonymous(Method::POST, "/v1/webhooks")
+            .bearer_auth(key);
+        let (_, created) = send(create.json(&json!({"url": "https://example.com/hook"}))).await;
+        return path.replace("{webhook_id}", created["id"].as_str().unwrap());
     }
     let (_, tenants) = service.get("/v1/tenants").await;
     let tenant = tenants["data"][0]["id"].as_str().unwrap();

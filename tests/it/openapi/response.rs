@@ -145,6 +145,7 @@ async fn every_type_of_event_is_as_the_document_says() {
         summed_up(&service).await,
         allowed(&service, &schemas).await,
         paid(&service).await,
+        looked(&service).await,
     ];
     let unreachable = json!([{"url": "http://10.0.0.1/"}]);
     let mut failing = scripted(CLAUDE, "none");
@@ -213,9 +214,9 @@ async fn made(service: &Service) -> String {
     let script = [
         Reply::thinking("I need a file.")
             .then_text("I make it.")
-            .then_call("execute_bash", json!({"command": "echo hello | tee a.txt"})),
-        Reply::call("set_output_document", json!({"path": "a.txt"}))
-            .then_call("set_output_image", json!({"path": "a.txt"})),
+            .then_call("shell.exec", json!({"command": "echo hello | tee a.txt"})),
+        Reply::call("set_output", json!({"path": "a.txt"}))
+            .then_call("set_output", json!({"path": "b.txt"})),
         Reply::text("Here it is."),
     ];
     service.model.script("made", script);
@@ -233,6 +234,25 @@ async fn paid(service: &Service) -> String {
     service.model.script("paid", script);
     let mut body = scripted(CLAUDE, "paid");
     body["limits"] = json!({"max_total_tokens": 100_000});
+    service.create(&body).await
+}
+
+/// A job that looks at more images than stay in view.
+async fn looked(service: &Service) -> String {
+    service
+        .model
+        .script_with("looked", |request| match request.turn() {
+            0 => Reply::call(
+                "shell.exec",
+                json!({"command": "convert -size 20x10 xc:grey grey.png"}),
+            ),
+            turn @ 1..=9 => {
+                Reply::call("look_at", json!({"path": "grey.png", "width": 300 + turn}))
+            }
+            _ => Reply::text("Seen."),
+        });
+    let mut body = scripted(CLAUDE, "looked");
+    body["skill"] = json!("looker");
     service.create(&body).await
 }
 

@@ -27,9 +27,7 @@ async fn an_orphan_whose_log_cannot_be_read_does_not_keep_the_others_from_being_
         service
             .model
             .script_with(marker, move |request| match request.turn() {
-                0 => {
-                    Reply::text("First.").then_call("execute_bash", json!({"command": "echo one"}))
-                }
+                0 => Reply::text("First.").then_call("shell.exec", json!({"command": "echo one"})),
                 _ if asked.fetch_add(1, Ordering::Relaxed) == 0 => Reply::stall(),
                 _ => Reply::text("finished"),
             });

@@ -77,14 +77,16 @@ struct Traces {
 }
 
 impl Traces {
-    /// Those that stay: a job's end is told before the last of it is gone.
+    /// Those that stay: a job's end is told before the last of it is gone, and a worker may still ask its programs for
+    /// their versions in a workspace of its own.
     async fn at_rest(service: &Service, name: &str) -> Self {
         let mut before = Self::of(service, name).await;
         let mut unchanged = 0;
         for _ in 0..MOST_LOOKS {
             sleep(Duration::from_millis(200)).await;
             let now = Self::of(service, name).await;
-            unchanged = if now == before { unchanged + 1 } else { 0 };
+            let is_at_rest = now == before && now.workspaces.is_empty();
+            unchanged = if is_at_rest { unchanged + 1 } else { 0 };
             before = now;
             if unchanged == EQUAL_LOOKS {
                 return before;

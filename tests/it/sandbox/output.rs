@@ -46,8 +46,8 @@ ln /usr/bin/id hard 2>/dev/null; echo mine > mine; ln mine again; ls -A | wc -l"
         ("hole", "too_large"),
     ];
     let calls = paths.iter().fold(
-        Reply::call("execute_bash", json!({"command": make})),
-        |reply, (path, _)| reply.then_call("set_output_document", json!({"path": path})),
+        Reply::call("shell.exec", json!({"command": make})),
+        |reply, (path, _)| reply.then_call("set_output", json!({"path": path})),
     );
     service.model.script("tricks", [calls, Reply::stall()]);
     let job = service

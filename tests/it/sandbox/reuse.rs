@@ -214,7 +214,7 @@ async fn a_kept_sandbox_that_is_killed_is_replaced_and_nobody_notices() {
         return;
     }
     let service = Service::start().await;
-    let call = || Reply::call("execute_bash", json!({"command": "echo $$"}));
+    let call = || Reply::call("shell.exec", json!({"command": "echo $$"}));
     // Long enough to kill something.
     let later = call().delay(Duration::from_secs(2));
     let replies_of_model = [call(), later, Reply::text("Done.")];
@@ -238,7 +238,7 @@ async fn a_kept_sandbox_outlives_neither_its_job_nor_its_worker() {
     }
     let mut service = Service::start().await;
     let kept_of = async |marker: &str| {
-        let call = Reply::call("execute_bash", json!({"command": "true"}));
+        let call = Reply::call("shell.exec", json!({"command": "true"}));
         service.model.script(marker, [call, Reply::stall()]);
         let job = service.create(&scripted(CLAUDE, marker)).await;
         service.model.stalled(marker).await;

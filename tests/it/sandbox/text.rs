@@ -43,7 +43,7 @@ async fn a_command_that_bash_cannot_be_given_is_told_to_the_model_and_harms_noth
         "echo last",
     ];
     let calls = commands.iter().fold(Reply::text("All."), |reply, command| {
-        reply.then_call("execute_bash", json!({"command": command}))
+        reply.then_call("shell.exec", json!({"command": command}))
     });
     service.model.script("odd", [calls, Reply::text("done")]);
     let job = service

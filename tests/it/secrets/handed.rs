@@ -163,7 +163,7 @@ async fn whoever_takes_a_job_over_has_its_secrets_too() {
     let mut vault = Vault::start().await;
     let service = &mut vault.service;
     put(service, "KEEPER_KEY", VALUE).await;
-    let echo = Reply::call("execute_bash", json!({"command": "echo \"$KEEPER_KEY\""}));
+    let echo = Reply::call("shell.exec", json!({"command": "echo \"$KEEPER_KEY\""}));
     let said = Reply::text(format!("It is {VALUE}."));
     let script = [echo.clone(), Reply::stall(), echo, said];
     service.model.script("taken", script);

@@ -70,8 +70,8 @@ async fn what_a_tool_is_given_and_gives_is_cleaned_for_the_log_and_the_model() {
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("tool-{number}");
         let command = format!("cat <<'END'\n{VALUE}\nEND\ncat <<'END' >&2\n{VALUE}\nEND\nexit 3");
-        let call = Reply::text("I look.").then_call("execute_bash", json!({"command": command}));
-        let unknown = Reply::call("execute_bash", json!({"command": "true", VALUE: 1}));
+        let call = Reply::text("I look.").then_call("shell.exec", json!({"command": command}));
+        let unknown = Reply::call("shell.exec", json!({"command": "true", VALUE: 1}));
         let done = Reply::text("done");
         service.model.script(&marker, [call, unknown, done]);
         let (job, events) = run(service, model, &marker).await;
@@ -114,12 +114,9 @@ async fn a_file_named_like_a_secret_has_another_name_outside() {
     put(service, "KEEPER_KEY", VALUE).await;
     let make = "mkdir -p \"$(dirname \"$KEEPER_KEY\")\"; echo content > \"$KEEPER_KEY.txt\"";
     let name = format!("{VALUE}.txt");
-    let give = Reply::call("execute_bash", json!({"command": make}))
-        .then_call("set_output_document", json!({"path": name}))
-        .then_call(
-            "set_output_document",
-            json!({"path": format!("none-{VALUE}")}),
-        );
+    let give = Reply::call("shell.exec", json!({"command": make}))
+        .then_call("set_output", json!({"path": name}))
+        .then_call("set_output", json!({"path": format!("none-{VALUE}")}));
     service.model.script("asset", [give, Reply::text("done")]);
     let (job, events) = run(service, BOTH[0], "asset").await;
     let clean = format!("{LABEL}.txt");

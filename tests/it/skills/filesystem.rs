@@ -57,7 +57,7 @@ async fn no_tool_reads_writes_or_lists_outside_the_workspace() {
             json!({"path": "root/tmp/made-by-skillet.txt", "content": "x"}),
         ),
         ("file_list", json!({"path": "root/etc"})),
-        ("set_output_document", json!({"path": "link.txt"})),
+        ("set_output", json!({"path": "link.txt"})),
     ];
     let outward = calls
         .into_iter()
@@ -65,7 +65,7 @@ async fn no_tool_reads_writes_or_lists_outside_the_workspace() {
             reply.then_call(tool, input)
         });
     let script = [
-        Reply::call("execute_bash", json!({"command": links})),
+        Reply::call("shell.exec", json!({"command": links})),
         outward,
         Reply::text("Done."),
     ];

@@ -77,7 +77,7 @@ async fn it_has_no_shell_and_asks_no_other_host() {
     origin.write("orders.json", "never asked for");
     let service = service_that_reaches_it().await;
     let calls = [
-        ("execute_bash", json!({"command": "id"})),
+        ("shell.exec", json!({"command": "id"})),
         ("shell_exec", json!({"command": "id"})),
         (
             "http_request",

@@ -16,11 +16,8 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
-use super::database;
 use super::process::{self, PROGRAM, Process};
-
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(180);
+use super::{PATIENCE, database};
 
 /// An API process, its workers, their database and their model, for one test.
 pub(crate) struct Service {
@@ -220,7 +217,7 @@ pub(crate) fn bash(command: &str) -> String {
 /// Makes an agent `runner` that can do what prompts of `script/bash` say.
 pub(crate) async fn put_runner(service: &Service) {
     let agent = service.request(Method::PUT, "/v1/agents/runner");
-    let agent = agent.json(&json!({"soul": "I run.", "tools": ["execute_bash"]}));
+    let agent = agent.json(&json!({"soul": "I run.", "tools": ["shell.exec"]}));
     assert_eq!(agent.send().await.unwrap().status(), 201);
 }
 

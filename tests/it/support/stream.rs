@@ -6,8 +6,7 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// How long a stream may be silent in a test.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::PATIENCE;
 
 /// A job's log as a client receives it: the bytes of each event.
 pub(crate) struct Stream {

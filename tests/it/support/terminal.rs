@@ -1,7 +1,6 @@
 //! The command line in a folder of its own.
 
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -9,10 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::PROGRAM;
-
-/// How long a command may take in a test.
-const PATIENCE: Duration = Duration::from_secs(180);
+use super::{PATIENCE, PROGRAM};
 
 /// Someone at a terminal, in a folder of their own.
 pub(crate) struct Terminal {

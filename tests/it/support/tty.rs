@@ -3,14 +3,13 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use super::{Terminal, until};
+use super::{PATIENCE, Terminal, until};
 
 /// The size of the terminal.
 const SIZE: Winsize = Winsize {
@@ -92,7 +91,7 @@ impl Tty {
 
     /// The exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
-        let ended = timeout(Duration::from_secs(180), self.child.wait()).await;
+        let ended = timeout(PATIENCE, self.child.wait()).await;
         ended.expect("the command does not end").unwrap().code()
     }
 }

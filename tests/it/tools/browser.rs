@@ -89,7 +89,7 @@ async fn a_page_is_seen_after_its_scripts_have_run() {
             "take_screenshot",
             json!({"path": "note.png", "selector": "#note"}),
         ),
-        ("set_output_image", json!({"path": "shots/all.png"})),
+        ("set_output", json!({"path": "shots/all.png"})),
     ];
     let ran = look(&url, &calls).await;
     let page = read(&ran[0]);

@@ -56,7 +56,7 @@ async fn calls_that_change_nothing_run_at_once_and_answer_in_order() {
             "page 1", "A", "page 2", "page 3", "page 4", "a", "page 5", "B"
         ]
     );
-    ran[4].assert_error("there is no tool `no_such_tool`; there are: execute_bash, shell.exec,");
+    ran[4].assert_error("there is no tool `no_such_tool`; there are: shell.exec, file.read,");
 }
 
 #[tokio::test]

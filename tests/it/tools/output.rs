@@ -15,7 +15,7 @@ async fn a_large_output_is_whole_in_a_file_that_the_result_names() {
                 sh("head -c 3000000 /dev/zero | tr '\\0' e >&2; echo end >&2"),
                 sh("seq 1 5000 | cmp - .skillet/1-stdout.txt && ls .skillet; wc -c < .skillet/2-stderr.txt; tail -c 6 .skillet/2-stderr.txt"),
                 ("file_read", json!({"path": ".skillet/1-stdout.txt", "offset": 4998})),
-                ("execute_bash", json!({"command": "head -c 1001 /dev/zero"})),
+                ("shell.exec", json!({"command": "head -c 1001 /dev/zero"})),
                 sh("wc -c .skillet/5-stdout.txt"),
             ],
         )

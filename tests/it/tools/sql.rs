@@ -15,7 +15,7 @@ fn query(sql: &str) -> (&'static str, Value) {
 
 /// What the queries gave, in a job with these parameters whose workspace has two databases.
 async fn ask(bench: &Bench, parameters: Value, queries: &[(&'static str, Value)]) -> Vec<Ran> {
-    let make = [("execute_bash", json!({ "command": MAKE }))];
+    let make = [("shell.exec", json!({ "command": MAKE }))];
     let calls = [&make, queries].concat();
     let mut ran = bench.run_with("sqlite", &calls, parameters).await;
     ran.remove(0);
@@ -118,7 +118,7 @@ async fn what_leads_out_of_the_database_is_refused_even_where_changes_are_allowe
         other("../../etc/passwd"),
         other("-version"),
     ]);
-    queries.push(("execute_bash", json!({"command": "ls"})));
+    queries.push(("shell.exec", json!({"command": "ls"})));
     for parameters in [json!({}), json!({"allow_mutation": true})] {
         let ran = ask(&bench, parameters.clone(), &queries).await;
         for ((sql, why), ran) in refused.iter().zip(&ran) {
@@ -145,7 +145,7 @@ async fn of_many_rows_the_first_are_shown_and_all_are_in_a_file() {
     let many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9000) \
                 select i, 'abcdefghijklmnopqrstuvwxyz' as text from n";
     let read = "python3 -c 'import json; print(len(json.load(open(\".skillet/2-rows.json\"))))'";
-    let queries = [query(many), ("execute_bash", json!({"command": read}))];
+    let queries = [query(many), ("shell.exec", json!({"command": read}))];
     let ran = ask(&bench, json!({}), &queries).await;
     assert!(ran[0].truncated && ran[0].output.len() <= 200_500);
     let shown: Value = serde_json::from_str(&ran[0].output).unwrap();

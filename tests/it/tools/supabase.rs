@@ -61,7 +61,7 @@ async fn run(service: &Service, marker: &str, queries: &[Value]) -> Vec<(String,
     for query in queries {
         reply = reply.then_call("read_table", query.clone());
     }
-    reply = reply.then_call("execute_bash", json!({"command": "env"}));
+    reply = reply.then_call("shell.exec", json!({"command": "env"}));
     service.model.script(marker, [reply, Reply::text("Done.")]);
     let job = service
         .run(&json!({
@@ -137,7 +137,7 @@ async fn a_project_is_read_and_never_written() {
         );
     }
     assert!(
-        results[6].1.contains("there is no tool `execute_bash`"),
+        results[6].1.contains("there is no tool `shell_exec`"),
         "{:?}",
         results[6]
     );

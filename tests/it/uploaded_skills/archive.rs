@@ -7,10 +7,10 @@ use flate2::{Compression, Crc};
 
 /// A tar archive (POSIX ustar).
 #[derive(Clone, Default)]
-pub(super) struct Tar(Vec<u8>);
+pub(crate) struct Tar(Vec<u8>);
 
 impl Tar {
-    pub(super) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         self.entry(b'0', name.as_bytes(), 0o644, "", content.as_ref())
     }
 
@@ -52,7 +52,7 @@ impl Tar {
     }
 
     /// The end, and all of it compressed.
-    pub(super) fn gzip(mut self) -> Vec<u8> {
+    pub(crate) fn gzip(mut self) -> Vec<u8> {
         self.0.extend([0; 1024]);
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(&self.0).unwrap();
@@ -79,7 +79,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// A file, compressed.
-    pub(super) fn file(name: &str, content: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> Self {
         let content = content.as_ref();
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(content).unwrap();

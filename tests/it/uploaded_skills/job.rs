@@ -43,7 +43,7 @@ async fn the_model_is_told_which_files_there_are_and_where() {
     service.model.script(
         "told",
         [
-            Reply::text("Look.").then_call("execute_bash", json!({"command": "ls -lR skill; ls"})),
+            Reply::text("Look.").then_call("shell.exec", json!({"command": "ls -lR skill; ls"})),
             Reply::text("Done."),
         ],
     );
@@ -104,7 +104,7 @@ async fn a_skill_has_the_tools_and_secrets_that_it_declares_and_no_others() {
     let put = put.json(&json!({"value": "not for you 123"}));
     assert!(put.send().await.unwrap().status().is_success());
     let more = "metadata:\n  skillet.secrets: TOKEN\n";
-    let text = greet(more, "Greet.").replace("execute_bash", "execute_bash file.read");
+    let text = greet(more, "Greet.").replace("shell.exec", "shell.exec file.read");
     uploaded(&service, Tar::default().file("SKILL.md", text).gzip()).await;
     let refused = Problem::of(
         service
@@ -122,7 +122,7 @@ async fn a_skill_has_the_tools_and_secrets_that_it_declares_and_no_others() {
     let reply = Reply::text("Write.").then_call("file.write", write);
     service.model.script("other-tool", [reply]);
     let command = "echo ${#TOKEN} ${#OTHER}; curl -sm 5 http://example.com || echo no network";
-    let look = Reply::text("Look.").then_call("execute_bash", json!({ "command": command }));
+    let look = Reply::text("Look.").then_call("shell.exec", json!({ "command": command }));
     let replies = [look, Reply::text("Done.")];
     service.model.script("look", replies);
     let run = async |marker: &str| {
@@ -138,7 +138,7 @@ async fn a_skill_has_the_tools_and_secrets_that_it_declares_and_no_others() {
         (&refused["outcome"], &refused["output"]),
         (
             &json!("error"),
-            &json!("there is no tool `file.write`; there are: execute_bash, file.read")
+            &json!("there is no tool `file_write`; there are: shell.exec, file.read")
         )
     );
     let looked = run("look").await;

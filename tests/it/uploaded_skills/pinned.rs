@@ -93,12 +93,12 @@ async fn after_a_crash_another_worker_has_the_same_version_and_the_same_files() 
         "crash",
         [
             Reply::text("First.").then_call(
-                "execute_bash",
+                "shell.exec",
                 command("rm skill/assets/who.txt; echo me > skill/assets/me.txt; chmod -x skill/scripts/greet.sh"),
             ),
-            Reply::text("Then.").then_call("execute_bash", command("sleep 60")),
+            Reply::text("Then.").then_call("shell.exec", command("sleep 60")),
             Reply::text("Again.").then_call(
-                "execute_bash",
+                "shell.exec",
                 command("ls skill/assets; test -x skill/scripts/greet.sh || grep -o Hello skill/scripts/greet.sh"),
             ),
             Reply::text("Done."),

@@ -344,11 +344,11 @@ async fn what_is_no_skill_is_refused_in_the_words_of_the_format() {
             "SKILL.md: it must begin with front matter: YAML between two lines `---`",
         )
         .await;
-    let tool = text.replace("execute_bash", "execute_bash Bash(git:*)");
+    let tool = text.replace("shell.exec", "shell.exec shell.exec");
     service
-        .begins(
+        .is(
             skill(&tool),
-            "SKILL.md: `allowed-tools`: there is no tool `Bash(git:*)`; there are: ",
+            "SKILL.md: `allowed-tools`: names shell.exec twice",
         )
         .await;
     let yaml = text.replace("description: Greets.", "description: [");

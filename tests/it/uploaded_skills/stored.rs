@@ -57,16 +57,21 @@ async fn an_upload_is_a_skill_with_all_that_it_declares() {
           "required": false
         }
       ],
-      "timeout_seconds": 180,
+      "timeout_seconds": 600,
+      "max_iterations": 40,
+      "max_tokens": 16000,
+      "command_seconds": 120,
       "origin": "uploaded",
       "version": 1,
       "created_at": "[time]",
-      "digest": "4db2a28df93eb3df05a664d0432617da39cdab806ec338aee2e6dacd6d5178db",
+      "digest": "19a51d8765599dc9e55a50a2939bd2bd525ad5eac7f086c98cb2edc7e9281b3e",
       "available": false,
       "paused": false,
       "missing": [
         "no-such-program"
-      ]
+      ],
+      "missing_optional": [],
+      "warnings": []
     }
     "#);
     assert_eq!(settled(service.get("/v1/skills/greet").await.1), skill);
@@ -148,7 +153,7 @@ async fn of_many_uploads_at_once_each_is_a_version() {
 async fn a_skill_is_its_tenants_and_stands_before_the_services() {
     let service = Service::start().await;
     let other = create_key(&service.pool, "other", &[Scope::Jobs]).await;
-    let shell = "---\nname: shell\ndescription: Ours.\nallowed-tools: execute_bash\n---\nOurs.\n";
+    let shell = "---\nname: shell\ndescription: Ours.\nallowed-tools: shell.exec\n---\nOurs.\n";
     let archive = Tar::default().file("SKILL.md", shell).gzip();
     let own = uploaded(&service, archive).await;
     uploaded(&service, greeting("Hello")).await;

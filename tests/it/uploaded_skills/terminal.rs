@@ -35,7 +35,7 @@ async fn check_says_what_a_folder_or_an_archive_is_or_what_is_wrong_with_it() {
     assert_eq!(
         lines[1..],
         [
-            "  tools: execute_bash",
+            "  tools: shell.exec",
             "  network: none",
             "! the instructions name scripts/more.py, which does not exist"
         ]
@@ -70,14 +70,15 @@ async fn check_says_what_a_folder_or_an_archive_is_or_what_is_wrong_with_it() {
     write(
         &terminal,
         "greet/SKILL.md",
-        &greet("", "x").replace("execute_bash", "Bash"),
+        &greet("", "x").replace("description: Greets.", "description: ''"),
     );
     let bad = check("greet").await;
-    assert!(
-        bad.out.starts_with(
-            "✗ greet: SKILL.md: `allowed-tools`: there is no tool `Bash`; there are: "
-        ),
-        "{bad:?}"
+    assert_eq!(
+        result(&bad),
+        (
+            Some(1),
+            "✗ greet: SKILL.md: `description`: must have 1 to 1024 characters and has 0\n"
+        )
     );
     symlink("/etc/passwd", terminal.folder.path().join("greet/link")).unwrap();
     assert_eq!(

@@ -4,6 +4,7 @@
 
 mod cap;
 mod ending;
+mod feed;
 mod file;
 mod log;
 mod model;
@@ -30,7 +31,7 @@ type Rule = fn(&JobHistory, &mut Vec<String>);
 /// A rule about one job beside all that happened in its run.
 type RuleInRun = fn(&History, &JobHistory, &mut Vec<String>);
 
-const RULES: [Rule; 17] = [
+const RULES: [Rule; 18] = [
     ending::what_was_accepted_is_there,
     ending::a_key_makes_one_job,
     ending::it_ends_as_it_should,
@@ -44,6 +45,7 @@ const RULES: [Rule; 17] = [
     stream::every_replay_is_the_same,
     stream::followers_saw_the_log,
     model::no_reply_is_asked_for_again,
+    feed::it_has_each_milestone_once,
     file::what_was_saved_is_there,
     time::its_log_never_goes_back_in_time,
     time::it_is_accepted_begins_and_ends_in_that_order,

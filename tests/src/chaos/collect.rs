@@ -10,7 +10,9 @@ use shared::db;
 use shared::id::{JobId, WorkerId};
 
 use super::client::{Client, read_stream, send_surely};
+use super::feed::read_on;
 use super::history::{Asked, Download, History, JobHistory, Replay};
+use super::schedule::TENANTS;
 use super::workload::{marked, turn};
 use super::world::{CAPS, World};
 
@@ -54,7 +56,28 @@ pub(crate) async fn collect(
         job.key.clone_from(&client.key);
         history.jobs.push(job);
     }
+    read_feeds(world, &mut history.jobs).await?;
     Ok(history)
+}
+
+/// Gives each job what the feed of its tenant has of it.
+async fn read_feeds(world: &mut World, jobs: &mut [JobHistory]) -> anyhow::Result<()> {
+    for tenant in 0..TENANTS {
+        let of_tenant = || jobs.iter().filter(|job| job.tenant == tenant);
+        let ended = of_tenant().filter(|job| job.has_ended());
+        let ended: Vec<_> = ended
+            .filter_map(|job| Some(job.accepted.first()?.as_str()))
+            .collect();
+        let feed = read_on(world, tenant, &ended).await?;
+        for job in jobs.iter_mut().filter(|job| job.tenant == tenant) {
+            let id = job.accepted.first();
+            let own = feed
+                .iter()
+                .filter(|entry| entry["job_id"].as_str() == id.map(String::as_str));
+            job.feed = own.cloned().collect();
+        }
+    }
+    Ok(())
 }
 
 async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::Result<()> {

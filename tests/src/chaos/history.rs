@@ -52,6 +52,8 @@ pub struct JobHistory {
     pub replays: Vec<Replay>,
     /// What those saw who followed it.
     pub followed: Vec<String>,
+    /// What the feed of its tenant has of it.
+    pub feed: Vec<Value>,
     /// Which processes began its attempts, by the number of the attempt.
     pub starters: HashMap<i64, usize>,
     /// What the model was asked, in order.

@@ -70,7 +70,7 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
         let is_first = is_first.swap(false, std::sync::atomic::Ordering::Relaxed);
         match interruption {
             Interruption::DrainInCommand if request.turn() == 0 => {
-                Reply::call("execute_bash", json!({"command": "echo begun; sleep 1"}))
+                Reply::call("shell.exec", json!({"command": "echo begun; sleep 1"}))
             }
             Interruption::Kill | Interruption::DrainInReply if is_first => Reply::stall(),
             _ => Reply::text("Done."),

@@ -80,7 +80,7 @@ pub(crate) fn script(model: &ModelServer, run: &str, jobs: &[(String, Planned)])
 
 fn reply(key: &str, kind: Kind, turn: usize) -> Reply {
     let (tool, adding, shows) = match kind {
-        Kind::Loop { turns } => ("execute_bash", turns, true),
+        Kind::Loop { turns } => ("shell.exec", turns, true),
         Kind::Conversation => ("shell_exec", 2, true),
         _ => ("shell_exec", 2, false),
     };

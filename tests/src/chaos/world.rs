@@ -61,6 +61,8 @@ pub struct World {
     pub model: ModelServer,
     /// The database, from beside the service.
     pub pool: Pool,
+    /// Where the feeds of the tenants were read to.
+    pub(crate) feed_cursors: [Option<String>; TENANTS],
     setup: Setup,
     /// A key of each tenant.
     keys: Vec<String>,
@@ -108,6 +110,7 @@ impl World {
         let mut world = Self {
             model,
             pool,
+            feed_cursors: Default::default(),
             setup,
             keys: Vec::new(),
             http: Client::new(),
@@ -137,6 +140,8 @@ impl World {
             let scopes = [Scope::Jobs, Scope::Admin];
             db::key::insert(&self.pool, tenant, "chaos", &scopes, &key).await?;
             self.keys.push(key.reveal().to_owned());
+            // From its first job on, so that every milestone is in its feed.
+            db::feed::enable(&self.pool, tenant).await?;
             tenants.push(tenant);
         }
         for (tenant, cap) in CAPS {

@@ -174,10 +174,11 @@ impl Reply {
         self.then_broken_call(name, input.to_string())
     }
 
-    /// Adds a call whose arguments are this text, JSON or not.
+    /// Adds a call whose arguments are this text, JSON or not. Of a tool's name, a model knows what providers take:
+    /// `shell_exec` for `shell.exec`.
     pub fn then_broken_call(self, name: &str, arguments: impl Into<String>) -> Self {
         self.part(Part::Call {
-            name: name.to_owned(),
+            name: name.replace('.', "_"),
             arguments: arguments.into(),
         })
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::given;
 use super::provider::Provider;
+use super::result_image;
 
 /// One request of a client. `request["messages"]` looks into its body.
 #[derive(Clone, Debug)]
@@ -44,7 +45,8 @@ impl Request {
 
     /// The messages in one spelling, without what may change from request to request.
     pub(super) fn canonical_messages(&self) -> Vec<Value> {
-        self.messages().cloned().map(canonical).collect()
+        let messages = self.messages().cloned().map(canonical);
+        messages.filter_map(result_image::without).collect()
     }
 }
 

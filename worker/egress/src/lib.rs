@@ -33,9 +33,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::net::AddressPolicy;
 use forward::Forward;
 use policy::{Policy, ProxyLimits};
+use shared::address::AddressPolicy;
 
 pub use source::EgressError;
 

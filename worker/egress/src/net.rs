@@ -1,9 +1,7 @@
-//! Outgoing HTTP of the worker itself: the address policy, and clients that keep to it.
+//! Outgoing HTTP of the worker itself: clients that keep to the address policy.
 
-mod address;
 mod client;
 mod fetch;
 
-pub use address::{AddressError, AddressPolicy};
 pub use client::{WebClient, WebClients, explain};
 pub use fetch::{FetchClient, FetchError, Fetched, get};

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::host_rule::Rules;
-use crate::net::AddressPolicy;
+use shared::address::AddressPolicy;
 
 /// Addresses of a name that are tried; a name has one or two of each kind as a rule.
 const MAX_ADDRESSES: usize = 4;

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::policy::{Policy, ProxyLimits, Resolve};
 use super::{Egress, source};
-use crate::net::AddressPolicy;
+use shared::address::AddressPolicy;
 
 /// How long anything may take that is expected to happen.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,6 +4,7 @@ mod event;
 mod reply;
 mod request;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::stream::BoxStream;
@@ -14,10 +15,14 @@ use self::reply::AnthropicReply;
 use crate::http::{self, Events, Patience};
 use crate::media::AcceptedMedia;
 use crate::name::ToolNames;
-use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest, RenderContext};
+use crate::strict_schema;
+use crate::{LanguageModel, LearnedLimits, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// The files that the API has blocks for.
 const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
+
+/// The hosts of the vendor.
+const VENDORS: [&str; 1] = ["anthropic.com"];
 
 /// A model behind Anthropic's Messages API. It has no `Debug`, as it holds the key.
 pub struct Anthropic {
@@ -27,8 +32,11 @@ pub struct Anthropic {
     model_id: String,
     name: String,
     patience: Patience,
+    learned: LearnedLimits,
     /// Less after a file was refused.
     takes: Mutex<AcceptedMedia>,
+    /// Whether the last message can be given a schema; older models refuse it.
+    has_structured_output: AtomicBool,
 }
 
 impl Anthropic {
@@ -51,7 +59,19 @@ impl Anthropic {
             name,
             // Pings come while the model thinks.
             patience: Patience::with_pings(provider.stall_seconds),
+            learned: LearnedLimits::default(),
             takes: Mutex::new(AcceptedMedia::of(&TAKES, provider.takes.as_deref())),
+            has_structured_output: strict_schema::is_offered(provider, &VENDORS).into(),
+        }
+    }
+
+    /// The same, sharing what is learned of models.
+    pub(crate) fn learning(self, learned: LearnedLimits) -> Self {
+        let takes = learned.takes(&self.name).unwrap_or_else(|| self.takes());
+        Self {
+            learned,
+            takes: Mutex::new(takes),
+            ..self
         }
     }
 
@@ -63,15 +83,21 @@ impl Anthropic {
             names: &ToolNames::of(request.tools),
             takes: self.takes(),
         };
-        request::render(request, &addressee)
+        let constrained = self.has_structured_output.load(Ordering::Relaxed);
+        let request = ModelRequest {
+            output_schema: request.output_schema.filter(|_| constrained),
+            ..*request
+        };
+        request::render(&request, &addressee)
     }
 
     fn takes(&self) -> AcceptedMedia {
         *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and if the model cannot take a file, once more without it.
-    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
+    /// Asks, and if the model cannot take a schema, a file or the cap, once more without it.
+    async fn ask(&self, mut request: ModelRequest<'_>) -> Result<Events, ModelError> {
+        request.max_tokens = self.learned.cap(&self.name, request.max_tokens);
         loop {
             let takes = self.takes();
             let call = self
@@ -84,10 +110,19 @@ impl Anthropic {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
+            if let Some(cap) = self.learned.learn(&self.name, &error, request.max_tokens) {
+                request.max_tokens = cap;
+                continue;
+            }
+            if is_about_schema(&error) && self.has_structured_output.swap(false, Ordering::Relaxed)
+            {
+                continue;
+            }
             let Some(corrected) = takes.corrected(&error, request.messages) else {
                 return Err(error);
             };
             tracing::info!(model = self.name, "asked again without what was refused");
+            self.learned.learn_takes(&self.name, &error, corrected);
             *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
@@ -102,6 +137,18 @@ impl LanguageModel for Anthropic {
         let fold = AnthropicReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)
     }
+
+    fn takes_images(&self) -> bool {
+        self.takes().includes(MediaKind::Image)
+    }
+
+    fn constrains_output(&self, schema: &Value) -> bool {
+        self.has_structured_output.load(Ordering::Relaxed) && strict_schema::is_strict(schema)
+    }
+}
+
+fn is_about_schema(error: &ModelError) -> bool {
+    matches!(error, ModelError::Refused { status: 400, message } if message.contains("output_config"))
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ pub(super) fn parse(text: String, cut: bool) -> (Value, Option<String>) {
         Ok(Value::String(quoted)) if is_object(&quoted) => parse(quoted, cut),
         Ok(_) => (none(), Some("the arguments are not a JSON object".into())),
         Err(_) if cut => {
-            let reason = "the reply was cut at its token limit before the arguments were complete";
+            let reason = "the reply was cut at its token limit before the arguments were complete; write long texts \
+                          to files in several calls";
             (none(), Some(reason.into()))
         }
         Err(error) => (none(), Some(format!("the arguments are not JSON: {error}"))),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::learned::window_in;
 use crate::{ModelError, surrogate};
 
 /// The most of a provider's words that we pass on.
@@ -15,6 +16,16 @@ const TELLTALE_CHARS: usize = 8;
 
 /// The prefixes of keys, ours or not.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "gsk_", "xai-", "AIza"];
+
+/// The words with which providers say that a request is larger than the context window.
+const CONTEXT_WORDS: [&str; 6] = [
+    "prompt is too long",
+    "input is too long",
+    "maximum context length",
+    "context length exceeded",
+    "exceeds the context window",
+    "exceeds the available context size",
+];
 
 /// The failure that an answer with this status and body tells of.
 pub(super) fn of_response(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
@@ -50,6 +61,10 @@ pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
             status,
             message: words(message),
         },
+        ModelError::ContextExceeded { window, message } => ModelError::ContextExceeded {
+            window,
+            message: words(message),
+        },
         ModelError::Protocol(message) => ModelError::Protocol(words(message)),
         // A base URL may carry a password.
         ModelError::Transport(error) => ModelError::Transport(error.without_url()),
@@ -70,8 +85,19 @@ fn classify(status: u16, retry_after: Option<Duration>, error: &Value) -> ModelE
             retry_after,
             message,
         },
+        _ if exceeds_context(error, &message) => ModelError::ContextExceeded {
+            window: window_in(&message.to_lowercase()),
+            message,
+        },
         _ => ModelError::Refused { status, message },
     }
+}
+
+/// Whether the provider says that the request is larger than the context window.
+fn exceeds_context(error: &Value, message: &str) -> bool {
+    let message = message.to_lowercase();
+    kinds(error).any(|kind| kind.contains("context_length"))
+        || CONTEXT_WORDS.iter().any(|words| message.contains(words))
 }
 
 fn kinds(error: &Value) -> impl Iterator<Item = &str> {

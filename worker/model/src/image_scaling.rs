@@ -7,6 +7,8 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use tokio::sync::Semaphore;
 
+use crate::PixelSize;
+
 /// The largest file that is looked at; of a larger one the model is only told.
 pub const MAX_FILE_BYTES: u64 = 24 * 1024 * 1024;
 
@@ -40,6 +42,8 @@ pub struct Picture {
     pub content_type: &'static str,
     /// The encoded image.
     pub data: Bytes,
+    /// Its size.
+    pub pixels: PixelSize,
 }
 
 /// The reason why there is none.
@@ -62,33 +66,22 @@ pub enum NoPicture {
 /// The image as it can be shown among so many files.
 pub async fn fit(data: Bytes, files: usize) -> Result<Picture, NoPicture> {
     let max_edge = if files > FEW { SCALED_EDGE } else { MAX_EDGE };
-    let permit = SCALING.acquire().await;
-    let fitting = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        within(data, max_edge)
-    });
-    fitting.await.map_err(|_| NoPicture::Failed)?
+    scaling(move || within(data, max_edge)).await
 }
 
 fn within(data: Bytes, max_edge: u32) -> Result<Picture, NoPicture> {
-    let reader = ImageReader::new(Cursor::new(data.clone())).with_guessed_format();
-    let mut reader = reader.map_err(image::ImageError::from)?;
-    let format = reader.format().ok_or(NoPicture::OtherFormat)?;
-    let content_type = content_type(format).ok_or(NoPicture::OtherFormat)?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder()?;
+    let (mut decoder, content_type) = open(data.clone())?;
     let (width, height) = decoder.dimensions();
     if width.max(height) <= max_edge && data.len() <= MAX_BYTES {
-        return Ok(Picture { content_type, data });
-    }
-    // The limits of the reader are those of its own buffers.
-    if decoder.total_bytes() > MAX_DECODED_BYTES {
-        return Err(NoPicture::TooManyPixels);
+        let pixels = PixelSize { width, height };
+        return Ok(Picture {
+            content_type,
+            data,
+            pixels,
+        });
     }
     let orientation = decoder.orientation()?;
-    let image = DynamicImage::from_decoder(decoder)?;
+    let image = decoded(decoder)?;
     let mut edge = SCALED_EDGE.min(width.max(height));
     let mut image = image.thumbnail(edge, edge);
     image.apply_orientation(orientation);
@@ -101,22 +94,76 @@ fn within(data: Bytes, max_edge: u32) -> Result<Picture, NoPicture> {
     Ok(picture)
 }
 
+/// The decoder of a file, with the media type. It has read the header alone.
+pub(crate) fn open(data: Bytes) -> Result<(impl ImageDecoder, &'static str), NoPicture> {
+    let reader = ImageReader::new(Cursor::new(data)).with_guessed_format();
+    let mut reader = reader.map_err(image::ImageError::from)?;
+    let format = reader.format().ok_or(NoPicture::OtherFormat)?;
+    let content_type = content_type(format).ok_or(NoPicture::OtherFormat)?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    reader.limits(limits);
+    Ok((reader.into_decoder()?, content_type))
+}
+
+/// The image itself, unless it needs too much memory.
+pub(crate) fn decoded(decoder: impl ImageDecoder) -> Result<DynamicImage, NoPicture> {
+    // The limits of the reader are those of its own buffers.
+    if decoder.total_bytes() > MAX_DECODED_BYTES {
+        return Err(NoPicture::TooManyPixels);
+    }
+    Ok(DynamicImage::from_decoder(decoder)?)
+}
+
+/// Runs work on an image on a thread for that, when few others run.
+pub(crate) async fn scaling<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NoPicture> + Send + 'static,
+) -> Result<T, NoPicture> {
+    let permit = SCALING.acquire().await;
+    let working = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        work()
+    });
+    working.await.map_err(|_| NoPicture::Failed)?
+}
+
 /// As PNG if something may be seen through and that is not too large, or else as JPEG.
 fn encoded(image: &DynamicImage) -> Result<Picture, NoPicture> {
-    let mut data = Cursor::new(Vec::new());
     if image.color().has_alpha() {
-        image.write_to(&mut data, ImageFormat::Png)?;
-        if data.get_ref().len() <= MAX_BYTES {
-            let data = data.into_inner().into();
-            let content_type = "image/png";
-            return Ok(Picture { content_type, data });
+        let picture = png(image)?;
+        if picture.data.len() <= MAX_BYTES {
+            return Ok(picture);
         }
     }
+    jpeg(image)
+}
+
+pub(crate) fn png(image: &DynamicImage) -> Result<Picture, NoPicture> {
+    let mut data = Cursor::new(Vec::new());
+    image.write_to(&mut data, ImageFormat::Png)?;
+    Ok(Picture {
+        content_type: "image/png",
+        data: data.into_inner().into(),
+        pixels: size_of(image),
+    })
+}
+
+pub(crate) fn jpeg(image: &DynamicImage) -> Result<Picture, NoPicture> {
     let mut data = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut data, JPEG_QUALITY);
     image.to_rgb8().write_with_encoder(encoder)?;
-    let (content_type, data) = ("image/jpeg", data.into());
-    Ok(Picture { content_type, data })
+    Ok(Picture {
+        content_type: "image/jpeg",
+        data: data.into(),
+        pixels: size_of(image),
+    })
+}
+
+fn size_of(image: &DynamicImage) -> PixelSize {
+    PixelSize {
+        width: image.width(),
+        height: image.height(),
+    }
 }
 
 /// The media type, if providers take the format.

@@ -8,6 +8,7 @@ mod failure;
 mod fake_server;
 mod http;
 pub mod image_scaling;
+mod learned;
 mod media;
 mod name;
 mod open;
@@ -17,7 +18,10 @@ mod replay;
 mod reply;
 pub mod retry;
 mod script;
+pub mod shown_image;
+mod strict_schema;
 mod surrogate;
+mod vendor;
 #[cfg(any(test, feature = "test-support"))]
 pub mod wire_rules;
 
@@ -27,6 +31,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+pub use learned::LearnedLimits;
 pub use open::open;
 use serde_json::Value;
 use shared::message::AssistantMessage;
@@ -47,6 +52,14 @@ pub trait LanguageModel: Send + Sync {
     fn follows_a_script(&self) -> bool {
         false
     }
+
+    /// Whether it looks at images, as far as is known. One whose provider has refused images does not.
+    fn takes_images(&self) -> bool {
+        false
+    }
+
+    /// Whether its last message can be constrained to this JSON Schema.
+    fn constrains_output(&self, schema: &Value) -> bool;
 }
 
 /// A request to a model.
@@ -60,6 +73,8 @@ pub struct ModelRequest<'a> {
     pub messages: &'a [ModelMessage],
     /// The most tokens of the reply.
     pub max_tokens: u32,
+    /// The JSON Schema of its last message, where [`LanguageModel::constrains_output`] says that it can be given one.
+    pub output_schema: Option<&'a Value>,
 }
 
 /// The model and provider that a request is rendered for.
@@ -114,6 +129,17 @@ pub struct Media {
     pub content_type: String,
     /// The content.
     pub data: Bytes,
+    /// The size of an image, if it is known.
+    pub pixels: Option<PixelSize>,
+}
+
+/// The size of an image in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PixelSize {
+    /// From left to right.
+    pub width: u32,
+    /// From top to bottom.
+    pub height: u32,
 }
 
 /// The result of a call.
@@ -123,8 +149,10 @@ pub struct ToolResult {
     pub call_id: String,
     /// The text that the model reads.
     pub text: String,
-    /// Whether the call failed.
+    /// Whether the call failed. Such a result has no images: Anthropic takes text alone.
     pub is_error: bool,
+    /// The images that the model looks at.
+    pub images: Vec<Media>,
 }
 
 /// An event of a reply.
@@ -171,6 +199,14 @@ pub enum ModelError {
         /// The provider's words, capped.
         message: String,
     },
+    /// The request is larger than the model's context window.
+    #[error("the request is larger than the context window of the model: {message}")]
+    ContextExceeded {
+        /// The window in tokens, if the provider names it.
+        window: Option<u32>,
+        /// The provider's words, capped.
+        message: String,
+    },
     /// The answer is not what the provider's documentation says: a proxy's page, or a line that was damaged.
     #[error("the provider's answer cannot be read: {0}")]
     Protocol(String),
@@ -185,6 +221,7 @@ impl ModelError {
             Self::Transport(_) => "transport",
             Self::BrokenStream => "broken_stream",
             Self::Refused { .. } => "refused",
+            Self::ContextExceeded { .. } => "context_exceeded",
             Self::Protocol(_) => "protocol",
         }
     }
@@ -198,8 +235,13 @@ impl ModelError {
             | Self::Unavailable { .. }
             | Self::BrokenStream
             | Self::Protocol(_) => true,
-            Self::Refused { .. } => false,
+            Self::Refused { .. } | Self::ContextExceeded { .. } => false,
         }
+    }
+
+    /// Whether the request is larger than the model's context window.
+    pub fn exceeds_context(&self) -> bool {
+        matches!(self, Self::ContextExceeded { .. })
     }
 
     /// The pause that the provider asked for.

@@ -28,6 +28,16 @@ const WORDS_FOR_ALL: [&str; 7] = [
     "maximum size",
 ];
 
+/// Words of a refusal that is about what the model can, and not about one file.
+const WORDS_FOR_GOOD: [&str; 6] = [
+    "support",
+    "multimodal",
+    "multi-modal",
+    "modalit",
+    "vision",
+    "must be a string",
+];
+
 /// The kinds of files that a model looks at itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AcceptedMedia {
@@ -61,7 +71,7 @@ impl AcceptedMedia {
         }
     }
 
-    fn includes(self, kind: MediaKind) -> bool {
+    pub(super) fn includes(self, kind: MediaKind) -> bool {
         match kind {
             MediaKind::Image => self.image,
             MediaKind::Pdf => self.pdf,
@@ -101,6 +111,17 @@ impl AcceptedMedia {
         Some(self.without(kind))
     }
 
+    /// Whether a refusal holds for later requests with other files, too. Otherwise it may be about a file that is
+    /// damaged or too large.
+    pub(super) fn is_refused_for_good(error: &ModelError) -> bool {
+        let (ModelError::Refused { message, .. } | ModelError::Unavailable { message, .. }) = error
+        else {
+            return false;
+        };
+        let words = message.to_lowercase();
+        WORDS_FOR_GOOD.iter().any(|word| words.contains(word))
+    }
+
     fn shows(self, kind: MediaKind, messages: &[ModelMessage]) -> bool {
         let parts = messages.iter().filter_map(|message| match message {
             ModelMessage::User(parts) => Some(parts),
@@ -109,7 +130,10 @@ impl AcceptedMedia {
         self.includes(kind)
             && parts.flatten().any(|part| match part {
                 Part::Media(file) => file.kind() == Some(kind),
-                _ => false,
+                Part::ToolResult(result) => {
+                    result.images.iter().any(|file| file.kind() == Some(kind))
+                }
+                Part::Text(_) => false,
             })
     }
 }
@@ -163,6 +187,14 @@ impl Media {
         STANDARD.encode(&self.data)
     }
 
+    /// The text that stands for an image of a result which the model cannot look at.
+    pub(super) fn image_mention(&self) -> String {
+        format!(
+            "[This model takes no images: {} is not shown. Rely on what was measured of it.]",
+            self.name
+        )
+    }
+
     /// The text that stands for a file which the provider cannot take.
     pub(super) fn mention(&self) -> String {
         format!(
@@ -186,6 +218,7 @@ mod tests {
                 name: "f".into(),
                 content_type: (*content_type).into(),
                 data: Bytes::new(),
+                pixels: None,
             })
         };
         [ModelMessage::User(content_types.iter().map(file).collect())]
@@ -263,6 +296,28 @@ mod tests {
         );
         assert_eq!(all.corrected(&failing("image worker died"), &image), None);
         assert_eq!(all.corrected(&ModelError::BrokenStream, &image), None);
+    }
+
+    #[test]
+    fn what_is_refused_for_good_is_told_from_a_file_that_is_damaged() {
+        for (words, is_for_good) in [
+            ("No endpoints found that support image input", true),
+            ("messages.0.content must be a string", true),
+            ("this is not a multimodal model", true),
+            ("Could not process image", false),
+            ("Request exceeds the maximum size", false),
+            ("The PDF specified is password protected.", false),
+        ] {
+            let error = refused(400, words);
+            assert_eq!(
+                AcceptedMedia::is_refused_for_good(&error),
+                is_for_good,
+                "{words}"
+            );
+        }
+        assert!(!AcceptedMedia::is_refused_for_good(
+            &ModelError::BrokenStream
+        ));
     }
 
     #[test]

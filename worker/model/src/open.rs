@@ -4,16 +4,17 @@ use reqwest::Client;
 use shared::model_name::ModelName;
 use shared::provider::{NotConfigured, ProviderKind, Providers};
 
-use super::LanguageModel;
 use super::anthropic::Anthropic;
 use super::openai::OpenAi;
 use super::script::Script;
+use super::{LanguageModel, LearnedLimits};
 
 /// The model of that name, with its provider's key out of the environment.
 pub fn open(
     providers: &Providers,
     http: &Client,
     name: &ModelName,
+    learned: LearnedLimits,
 ) -> Result<Box<dyn LanguageModel>, NotConfigured> {
     let Some(provider) = providers.find(name)? else {
         return Ok(Box::new(Script));
@@ -26,14 +27,12 @@ pub fn open(
     Ok(match provider.kind {
         ProviderKind::Anthropic => {
             let key = key.unwrap_or_default();
-            Box::new(Anthropic::new(http, provider, &key, name.id(), full_name))
+            let model = Anthropic::new(http, provider, &key, name.id(), full_name);
+            Box::new(model.learning(learned))
         }
-        ProviderKind::Openai => Box::new(OpenAi::new(
-            http,
-            provider,
-            key.as_deref(),
-            name.id(),
-            full_name,
-        )),
+        ProviderKind::Openai => {
+            let model = OpenAi::new(http, provider, key.as_deref(), name.id(), full_name);
+            Box::new(model.learning(learned))
+        }
     })
 }

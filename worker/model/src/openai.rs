@@ -11,13 +11,14 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::stream::BoxStream;
 use serde_json::Value;
-use shared::provider::Provider;
+use shared::provider::{MediaKind, Provider};
 
 use self::dialect::Dialect;
 use self::reply::ChatReply;
 use crate::http::{self, Events, Patience};
 use crate::name::ToolNames;
-use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest, RenderContext};
+use crate::strict_schema;
+use crate::{LanguageModel, LearnedLimits, ModelError, ModelEvent, ModelRequest, RenderContext};
 
 /// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
 pub struct OpenAi {
@@ -28,6 +29,7 @@ pub struct OpenAi {
     model_id: String,
     name: String,
     patience: Patience,
+    learned: LearnedLimits,
     /// Corrected when the server refuses it.
     dialect: Mutex<Dialect>,
 }
@@ -50,7 +52,19 @@ impl OpenAi {
             model_id: model_id.to_owned(),
             name,
             patience: Patience::with_silent_start(provider.stall_seconds),
+            learned: LearnedLimits::default(),
             dialect: Mutex::new(Dialect::of(provider)),
+        }
+    }
+
+    /// The same, sharing what is learned of models.
+    pub(crate) fn learning(self, learned: LearnedLimits) -> Self {
+        let mut dialect = self.dialect();
+        dialect.takes = learned.takes(&self.name).unwrap_or(dialect.takes);
+        Self {
+            learned,
+            dialect: Mutex::new(dialect),
+            ..self
         }
     }
 
@@ -70,8 +84,9 @@ impl OpenAi {
         *self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and if the server does not know a parameter or cannot take a file, once more without it.
-    async fn ask(&self, request: ModelRequest<'_>) -> Result<Events, ModelError> {
+    /// Asks, and if the server does not know a parameter or cannot take a file or the cap, once more without it.
+    async fn ask(&self, mut request: ModelRequest<'_>) -> Result<Events, ModelError> {
+        request.max_tokens = self.learned.cap(&self.name, request.max_tokens);
         loop {
             let dialect = self.dialect();
             let mut call = self.http.post(&self.url).json(&self.body(&request));
@@ -82,10 +97,18 @@ impl OpenAi {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };
+            if let Some(cap) = self.learned.learn(&self.name, &error, request.max_tokens) {
+                request.max_tokens = cap;
+                continue;
+            }
             let Some(corrected) = dialect.corrected(&error, request.messages) else {
                 return Err(error);
             };
             tracing::info!(model = self.name, "asked again without what was refused");
+            if corrected.takes != dialect.takes {
+                self.learned
+                    .learn_takes(&self.name, &error, corrected.takes);
+            }
             *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = corrected;
         }
     }
@@ -99,6 +122,14 @@ impl LanguageModel for OpenAi {
         let names = ToolNames::of(request.tools);
         let fold = ChatReply::new(names, self.name.clone(), request.messages);
         super::reply::stream(&self.key, self.ask(request), fold)
+    }
+
+    fn takes_images(&self) -> bool {
+        self.dialect().takes.includes(MediaKind::Image)
+    }
+
+    fn constrains_output(&self, schema: &Value) -> bool {
+        self.dialect().structured_output && strict_schema::is_strict(schema)
     }
 }
 

@@ -37,7 +37,8 @@ impl Failed<'_> {
             || match self.error {
                 ModelError::RateLimited { .. }
                 | ModelError::Unavailable { .. }
-                | ModelError::Refused { .. } => false,
+                | ModelError::Refused { .. }
+                | ModelError::ContextExceeded { .. } => false,
                 ModelError::Transport(error) => !error.is_connect() && !error.is_builder(),
                 ModelError::BrokenStream | ModelError::Protocol(_) => true,
             }

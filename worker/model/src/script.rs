@@ -2,19 +2,26 @@
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::asset::OutputKind;
 use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
+use shared::tool::ToolName;
 
 use super::{LanguageModel, ModelError, ModelEvent, ModelMessage, ModelRequest, Part, ToolResult};
 
 /// Takes the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
-/// and the name of a tool has the arguments of that tool as JSON. Then come its lines `output image: chart.png`, and
+/// and the name of a tool has the arguments of that tool as JSON. Then come its lines `output: chart.png`, and
 /// then it answers with what the last block brought. A step that fails is the last.
 pub(super) struct Script;
 
 impl LanguageModel for Script {
     fn follows_a_script(&self) -> bool {
+        true
+    }
+
+    /// Its answer is what its last command has printed.
+    fn constrains_output(&self, _: &Value) -> bool {
         true
     }
 
@@ -123,7 +130,7 @@ fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
     let mut blocks = steps
         .iter()
         .zip(results)
-        .filter(|((tool, _), _)| !tool.starts_with("set_output_"));
+        .filter(|((tool, _), _)| tool != ToolName::SetOutput.as_str());
     match blocks.next_back() {
         Some((_, result)) => printed(&result.text),
         None => "script/bash runs the fenced `bash` blocks of the prompt, and this one has none."
@@ -131,7 +138,7 @@ fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
     }
 }
 
-/// The output of a command, out of the result of `execute_bash`; other results as they are.
+/// The output of a command, out of the result of `shell.exec`; other results as they are.
 fn printed(result: &str) -> String {
     let reply = match serde_json::from_str::<Value>(result) {
         Ok(reply) if reply.get("stdout").is_some() => reply,
@@ -164,8 +171,9 @@ fn steps(prompt: &str) -> Vec<(String, Value)> {
                 .take_while(|line| line.trim() != fence)
                 .collect();
             blocks.extend(step(line.trim_start_matches('`'), block.join("\n")));
-        } else if let Some((kind, path)) = output_line(line) {
-            outputs.push((format!("set_output_{kind}"), json!({"path": path})));
+        } else if let Some(path) = output_line(line) {
+            let tool = ToolName::SetOutput.as_str().to_owned();
+            outputs.push((tool, json!({"path": path})));
         }
     }
     blocks.into_iter().chain(outputs).collect()
@@ -175,7 +183,10 @@ fn steps(prompt: &str) -> Vec<(String, Value)> {
 fn step(info: &str, block: String) -> Option<(String, Value)> {
     let mut words = info.split_whitespace();
     match (words.next()?, words.next()) {
-        ("bash", None) => Some(("execute_bash".to_owned(), json!({"command": block}))),
+        ("bash", None) => {
+            let tool = ToolName::ShellExec.as_str().to_owned();
+            Some((tool, json!({"command": block})))
+        }
         // What is no JSON is refused by the tool, with words for it.
         ("call", Some(tool)) => {
             let input = serde_json::from_str(&block).unwrap_or(Value::String(block));
@@ -190,13 +201,13 @@ fn opening_fence(line: &str) -> Option<&str> {
     (ticks >= 3).then(|| &line[..ticks])
 }
 
-fn output_line(line: &str) -> Option<(&str, &str)> {
-    let (kind, path) = line.trim().strip_prefix("output ")?.split_once(':')?;
-    let kind = serde_json::from_value::<OutputKind>(Value::from(kind.trim()))
-        .ok()?
-        .as_str();
+/// The path of a line `output: chart.png`. The kind may be named, as in `output image: chart.png`.
+fn output_line(line: &str) -> Option<&str> {
+    let (kind, path) = line.trim().strip_prefix("output")?.split_once(':')?;
+    let kind = kind.trim();
+    let is_output = kind.is_empty() || OutputKind::deserialize(Value::from(kind)).is_ok();
     let path = path.trim();
-    (!path.is_empty()).then_some((kind, path))
+    (is_output && !path.is_empty()).then_some(path)
 }
 
 #[cfg(test)]
@@ -204,7 +215,7 @@ mod tests {
     use super::*;
 
     const PROMPT: &str = "Draw.\n\n```bash\necho a\necho b\n```\n```python\nnot this\noutput image: no.png\n```\n\
-                          output image: a b.png\noutput noise: x\n````bash\necho '```'\n````\noutput html: r.html\n";
+                          output image: a b.png\noutput noise: x\n````bash\necho '```'\n````\noutput: r.html\n";
 
     fn user(text: &str) -> ModelMessage {
         ModelMessage::User(vec![Part::Text(text.to_owned())])
@@ -215,6 +226,7 @@ mod tests {
             call_id: "c".into(),
             text: text.to_owned(),
             is_error,
+            images: Vec::new(),
         })])
     }
 
@@ -236,10 +248,10 @@ mod tests {
     fn commands_come_one_by_one_then_outputs_then_what_the_last_command_printed() {
         let mut messages = vec![user(PROMPT)];
         let expected = [
-            ("execute_bash", json!({"command": "echo a\necho b"})),
-            ("execute_bash", json!({"command": "echo '```'"})),
-            ("set_output_image", json!({"path": "a b.png"})),
-            ("set_output_html", json!({"path": "r.html"})),
+            ("shell.exec", json!({"command": "echo a\necho b"})),
+            ("shell.exec", json!({"command": "echo '```'"})),
+            ("set_output", json!({"path": "a b.png"})),
+            ("set_output", json!({"path": "r.html"})),
         ];
         let replies = [
             r#"{"stdout":"1\n"}"#,
@@ -265,7 +277,7 @@ mod tests {
         let input = json!("no json");
         assert_eq!(call_of(&messages), ("file.read".to_owned(), input));
         messages.push(result(r#"{"status":201}"#, false));
-        assert_eq!(call_of(&messages).0, "set_output_image");
+        assert_eq!(call_of(&messages).0, "set_output");
         messages.push(result("a.png is an output now", false));
         assert_eq!(answer_of(&messages), r#"{"status":201}"#);
     }

@@ -53,6 +53,7 @@ impl Wire {
             tools: &tools,
             messages,
             max_tokens: 1,
+            output_schema: None,
         };
         let (body, mut faults) = match self {
             Self::Anthropic(model) => {

@@ -6,6 +6,7 @@ mod tests;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 use shared::asset::StoreError;
 use shared::db::claim::Claimed;
 use shared::db::log::{RunTransition, finish};
@@ -39,11 +40,13 @@ pub(super) struct AttemptState<'a> {
     pub(super) model_outages: i16,
     /// Earlier attempts of workers whose release could not read the job.
     pub(super) unreadable: i16,
+    /// Whether the job should have outputs.
+    pub(super) declares_outputs: bool,
     pub(super) now: DateTime<Utc>,
 }
 
 impl<'a> AttemptState<'a> {
-    pub(super) fn new(claimed: &'a Claimed, now: DateTime<Utc>) -> Self {
+    pub(super) fn new(claimed: &'a Claimed, now: DateTime<Utc>, declares_outputs: bool) -> Self {
         Self {
             job: &claimed.job,
             limits: claimed.request.limits,
@@ -51,6 +54,7 @@ impl<'a> AttemptState<'a> {
             failures: claimed.failures,
             model_outages: claimed.model_outages,
             unreadable: claimed.unreadable,
+            declares_outputs,
             now,
         }
     }
@@ -87,10 +91,14 @@ pub(super) fn decide(
     state: &AttemptState<'_>,
     partial: PartialResult,
 ) -> Option<AttemptDecision> {
-    let PartialResult { result, unanswered } = partial;
+    let PartialResult {
+        result,
+        structured,
+        unanswered,
+    } = partial;
     let mut decision = match outcome {
         AttemptOutcome::Lost => return None,
-        AttemptOutcome::Stopped(stop) => complete(state, result, stop),
+        AttemptOutcome::Stopped(stop) => complete(state, result, structured, stop),
         AttemptOutcome::Failed(error) => fail(state, result, error),
         AttemptOutcome::Cancelled => end(state, Outcome::Cancelled, result),
         AttemptOutcome::Waiting(calls) => wait(state, calls),
@@ -119,15 +127,32 @@ fn end(state: &AttemptState<'_>, outcome: Outcome, result: JobResult) -> Attempt
     }
 }
 
-fn complete(state: &AttemptState<'_>, result: JobResult, stop: LoopStop) -> AttemptDecision {
-    let warnings = warnings(stop, &state.limits);
+/// Completes the job, or fails it if it has no valid structured result and needs one.
+fn complete(
+    state: &AttemptState<'_>,
+    result: JobResult,
+    structured: Option<Result<Value, String>>,
+    stop: LoopStop,
+) -> AttemptDecision {
+    let is_empty = state.declares_outputs && result.outputs.is_empty();
+    let warnings = warnings(stop, &state.limits, is_empty);
     let lines: Vec<_> = warnings.iter().map(|it| warning_line(it)).collect();
     let result = JobResult {
         stop_reason: Some(stop),
         warnings,
         ..result
     };
-    let mut decision = end(state, Outcome::Completed, result);
+    let mut decision = match structured {
+        Some(Err(problem)) => fail(state, result, JobErrorCode::ResultInvalid.with(problem)),
+        structured => {
+            let structured = structured.and_then(Result::ok);
+            let result = JobResult {
+                result: structured,
+                ..result
+            };
+            end(state, Outcome::Completed, result)
+        }
+    };
     decision.events.splice(0..0, lines);
     decision
 }
@@ -244,11 +269,13 @@ fn outage(error: &anyhow::Error) -> Option<RetryCause> {
     })
 }
 
-fn warnings(stop: LoopStop, limits: &Limits) -> Vec<String> {
+/// What the person should know of a job that did not end by itself. `is_empty` says that it lacks the files that its
+/// skill makes.
+fn warnings(stop: LoopStop, limits: &Limits, is_empty: bool) -> Vec<String> {
     let warning = match stop {
         LoopStop::EndTurn => return Vec::new(),
         LoopStop::MaxTokens => format!(
-            "the last reply was cut at limits.max_tokens ({})",
+            "the last reply was cut at limits.max_tokens ({}); run the job again with a higher limit",
             limits.max_tokens
         ),
         LoopStop::ContextFull => {
@@ -257,7 +284,8 @@ fn warnings(stop: LoopStop, limits: &Limits) -> Vec<String> {
         LoopStop::Refusal => "the model declined to go on".to_owned(),
         LoopStop::MaxIterations => {
             format!(
-                "stopped after limits.max_iterations ({}) replies; the work may not be finished",
+                "stopped after limits.max_iterations ({}) replies; the work may not be finished: run the job again with a higher \
+                 limit",
                 limits.max_iterations
             )
         }
@@ -277,7 +305,11 @@ fn warnings(stop: LoopStop, limits: &Limits) -> Vec<String> {
                 .to_owned()
         }
     };
-    vec![warning]
+    let empty = "the job ended before it had made any file".to_owned();
+    [warning]
+        .into_iter()
+        .chain(is_empty.then_some(empty))
+        .collect()
 }
 
 /// A warning in the job's log.

@@ -8,6 +8,7 @@ use shared::job::{JobError, JobErrorCode, LoopStop};
 use shared::telemetry::trace::Span;
 use tokio::time::timeout_at;
 use worker_egress::Egress;
+use worker_model::LanguageModel;
 use worker_tool::ToolContext;
 use worker_tool::mcp::Servers;
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
@@ -26,6 +27,7 @@ use crate::run_loop::run_loop;
 use crate::toolbox::{ToolRunner, Toolbox};
 use crate::transcript::Transcript;
 use crate::worker_context::WorkerContext;
+use crate::wrap_up::WrapUp;
 
 /// An attempt that is executed.
 pub(super) struct Execution<'a> {
@@ -41,6 +43,8 @@ pub(super) struct Execution<'a> {
 pub(super) struct LoopState {
     pub(super) transcript: Transcript,
     pub(super) snapshots: Snapshots,
+    /// Whether the job should have outputs.
+    pub(super) declares_outputs: bool,
 }
 
 impl Execution<'_> {
@@ -63,9 +67,13 @@ impl Execution<'_> {
             Err(error) => AttemptOutcome::Failed(error),
         };
         remove(prepared.workspace).await;
+        if prepared.transcript.has_kept_images {
+            prepared.snapshots.note_kept();
+        }
         let state = LoopState {
             transcript: prepared.transcript,
             snapshots: prepared.snapshots,
+            declares_outputs: self.profile.declares_outputs(),
         };
         (outcome, Some(state))
     }
@@ -133,7 +141,7 @@ impl Execution<'_> {
             entries: _,
         } = prepared;
         let runner = ToolRunner {
-            context: self.tool_context(workspace.clone(), secrets, egress.as_ref()),
+            context: self.tool_context(workspace.clone(), secrets, egress.as_ref(), &**model),
             deadline,
             span: self.span,
             meters: &self.context.meters,
@@ -155,10 +163,12 @@ impl Execution<'_> {
             workspace: &mut snapshots,
             budget,
             limits: self.claimed.request.limits,
-            context_window: self
-                .context
-                .providers
-                .context_window(&self.claimed.job.model),
+            wrap_up: WrapUp::new(
+                &self.claimed.request.limits,
+                deadline,
+                self.profile.delivers_files(),
+            ),
+            context_window: self.context_window(),
             drain: &self.signals.drain,
             span: self.span,
             meters: &self.context.meters,
@@ -195,6 +205,7 @@ impl Execution<'_> {
         workspace: Arc<Workspace>,
         secrets: &'a JobSecrets,
         egress: Option<&'a Arc<Egress>>,
+        model: &'a dyn LanguageModel,
     ) -> ToolContext<'a> {
         let (context, profile) = (self.context, self.profile);
         ToolContext {
@@ -208,13 +219,22 @@ impl Execution<'_> {
             network: &profile.network,
             secrets,
             web: &context.web,
+            model,
             events: self.log,
             assets: &context.assets,
             pool: &context.pool,
             has_skill_files: profile.files().is_some(),
             has_programs: profile.has_programs(),
+            command_timeout: profile.command_timeout,
             max_output_bytes: profile.max_output_bytes,
         }
+    }
+
+    /// The context window of the model: as configured, or as a refusal has told.
+    fn context_window(&self) -> Option<u32> {
+        let (context, model) = (self.context, &self.claimed.job.model);
+        let configured = context.providers.context_window(model);
+        configured.or_else(|| context.learned_limits.context_window(&model.to_string()))
     }
 
     fn timed_out(&self) -> AttemptOutcome {

@@ -9,12 +9,19 @@ use shared::db::claim::Claimed;
 use shared::event::EventData;
 use shared::job::Input;
 
+use crate::agent_skills::AgentSkills;
 use crate::attempt_error::AttemptError;
 use crate::history::History;
 use crate::log::JobLog;
 use crate::worker_context::WorkerContext;
 use worker_tool::EventSink;
 use worker_workspace::{FileSize, Snapshots, Workspace};
+
+/// Whether the job's agent has skills, whose files each attempt stages.
+fn has_skills(claimed: &Claimed) -> bool {
+    let agent = claimed.request.agent.as_ref();
+    agent.is_some_and(|agent| !agent.settings.skills.is_empty())
+}
 
 /// The files of a job.
 pub(super) struct JobFiles {
@@ -35,7 +42,10 @@ impl JobFiles {
         history: &History,
     ) -> Result<Self, AttemptError> {
         let is_shared = claimed.position.is_some();
-        let snapshots = Snapshots::begin(&context.assets, claimed.job.id, workspace, is_shared);
+        let has_skills = has_skills(claimed);
+        let is_skill = |path: &str| has_skills && AgentSkills::contains(path);
+        let is_restaged = |path: &str| !is_shared || is_skill(path);
+        let snapshots = Snapshots::begin(&context.assets, claimed.job.id, workspace, is_restaged);
         let mut files = Self {
             snapshots: snapshots.await.map_err(AttemptError::Internal)?,
             at_first: Vec::new(),
@@ -56,6 +66,7 @@ impl JobFiles {
         };
         // What was lost is said below.
         files.at_first = first.unwrap_or_default();
+        files.at_first.retain(|file| !is_skill(&file.path));
         if let Some(manifest) = history.manifest() {
             files.restore(claimed, log, workspace, manifest).await?;
         }

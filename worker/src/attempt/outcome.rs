@@ -65,9 +65,9 @@ impl From<LoopError> for AttemptOutcome {
                 message: error.to_string(),
                 retry_after: error.retry_after(),
             },
-            LoopError::Model(error @ ModelError::Refused { .. }) => {
-                Self::Failed(JobErrorCode::ModelRefused.with(error.to_string()))
-            }
+            LoopError::Model(
+                error @ (ModelError::Refused { .. } | ModelError::ContextExceeded { .. }),
+            ) => Self::Failed(JobErrorCode::ModelRefused.with(error.to_string())),
             LoopError::Model(error) => Self::Internal(error.into()),
             LoopError::Database(error) => Self::Internal(error.into()),
             error @ LoopError::Unsaved => Self::Internal(error.into()),

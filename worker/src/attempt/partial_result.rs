@@ -1,5 +1,6 @@
 //! The result of a job so far, when an attempt ends.
 
+use serde_json::Value;
 use shared::db::{self, Pool};
 use shared::event::{EventData, ToolCompleted};
 use shared::job::{Job, JobResult};
@@ -12,6 +13,8 @@ use crate::transcript::Transcript;
 pub(super) struct PartialResult {
     /// Its outputs and usage so far.
     pub(super) result: JobResult,
+    /// The structured result, or what is wrong with it; `None` if the job needs none or its loop did not begin.
+    pub(super) structured: Option<Result<Value, String>>,
     /// A result for each call that will get no other.
     pub(super) unanswered: Vec<EventData>,
 }
@@ -40,6 +43,7 @@ impl PartialResult {
         let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
         Self {
             unanswered: results.map(EventData::ToolCompleted).collect(),
+            structured: transcript.take_result(),
             result: transcript.progress.into_result(),
         }
     }
@@ -52,6 +56,7 @@ impl PartialResult {
         let mut connection = pool.acquire().await?;
         let progress = db::event::get_progress(&mut connection, job.id).await?;
         Ok(Self {
+            structured: None,
             unanswered: db::event::list_unanswered(&mut connection, job.id).await?,
             result: progress.into_result(),
         })

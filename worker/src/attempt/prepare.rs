@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use shared::db::claim::Claimed;
 use shared::event::EventData;
+use shared::hook::Hooks;
 use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
 use worker_egress::Egress;
 use worker_model::LanguageModel;
-use worker_tool::{EventSink, SKILL_FOLDER};
+use worker_tool::{EventSink, SKILL_FOLDER, SubmitResult};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
 use super::decide::warning_line;
 use super::files::JobFiles;
+use crate::agent_skills::{AgentSkills, SKILLS_FOLDER};
 use crate::attempt_error::AttemptError;
+use crate::expected_result::{ExpectedResult, ResultForm};
 use crate::history::{History, load_earlier_jobs};
 use crate::job_profile::JobProfile;
 use crate::log::JobLog;
@@ -51,23 +54,33 @@ pub(super) async fn prepare(
     if let Some(redactor) = secrets.redactor() {
         log.hide(redactor);
     }
-    let model = worker_model::open(&context.providers, &context.http, &claimed.job.model)
-        .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))?;
+    let model = open_model(context, claimed)?;
     let egress = open_egress(context, claimed, profile, &secrets)?;
     let workspace = create_workspace(context, claimed)?;
-    let inputs = stage(context, claimed, profile, &workspace).await?;
-    let history = match claimed.job.attempt {
-        ..=1 => History::default(),
-        _ => History::read(&context.pool, claimed.job.id)
-            .await
-            .map_err(AttemptError::Internal)?,
-    };
+    let skills = AgentSkills::load(context, claimed);
+    let skills = skills.await.map_err(AttemptError::Internal)?;
+    let inputs = stage(context, claimed, profile, &skills, &workspace).await?;
+    let history = read_history(context, claimed).await;
+    let history = history.map_err(AttemptError::Internal)?;
     let files = JobFiles::prepare(context, claimed, log, &workspace, &history).await?;
     let reachable = egress.as_ref().map(Egress::allowed);
-    let system = prompt::system(profile, reachable.as_deref(), &files.at_first);
+    let mut system = prompt::system(profile, reachable.as_deref(), &files.at_first);
+    system.push_str(&skills.section(context).await);
+    if let Some(skill) = profile.skill().filter(|_| profile.has_shell()) {
+        let installed = context.installed(&skill.optional).await;
+        system.push_str(&prompt::programs_section(skill, &installed));
+        system.push_str(&prompt::tool_names_section(skill));
+    }
+    let commands = profile.has_shell().then_some(profile.command_timeout);
+    system.push_str(&prompt::limits_section(&claimed.request.limits, commands));
+    let submit = submit_result(claimed)?;
+    let form = submit.as_ref().map(|it| result_form(&*model, it));
+    if let (Some(submit), Some(form)) = (&submit, form) {
+        system.push_str(&prompt::result_section(submit.schema(), form));
+    }
     let follows_a_script = model.follows_a_script();
     let notes = &files.notes;
-    let (transcript, entries) = Box::pin(restore_transcript(
+    let (transcript, mut entries) = Box::pin(restore_transcript(
         context,
         claimed,
         profile,
@@ -77,13 +90,21 @@ pub(super) async fn prepare(
             inputs: &inputs,
             notes,
             follows_a_script,
+            expected: submit.clone().zip(form),
         },
     ))
     .await?;
+    let gone = skills.gone.iter();
+    entries.extend(gone.map(|name| warning_line(&format!("the skill `{name}` no longer exists"))));
     let secrets_to_send = profile.sent_secrets();
     let definitions = &context.tool_definitions;
-    let tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
+    let mut tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
         .map_err(AttemptError::internal)?;
+    if let Some(submit) = submit.filter(|_| form == Some(ResultForm::Call)) {
+        let arguments = submit.arguments();
+        // It hands over what the job was asked for, so no rule makes it wait for a person.
+        tools.add(Box::new(submit), arguments, &Hooks::default());
+    }
     Ok(Prepared {
         workspace,
         secrets,
@@ -99,6 +120,46 @@ pub(super) async fn prepare(
         snapshots: files.snapshots,
         entries,
     })
+}
+
+fn open_model(
+    context: &WorkerContext,
+    claimed: &Claimed,
+) -> Result<Box<dyn LanguageModel>, JobError> {
+    let (providers, http) = (&context.providers, &context.http);
+    let learned = context.learned_limits.clone();
+    worker_model::open(providers, http, &claimed.job.model, learned)
+        .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))
+}
+
+/// The events of earlier attempts, with the images that the model still sees.
+async fn read_history(context: &WorkerContext, claimed: &Claimed) -> anyhow::Result<History> {
+    if claimed.job.attempt <= 1 {
+        return Ok(History::default());
+    }
+    let job = claimed.job.id;
+    let mut history = History::read(&context.pool, job).await?;
+    history
+        .load_images(&context.assets.workspace_store(job))
+        .await?;
+    Ok(history)
+}
+
+/// The tool for the structured result, if the job needs one.
+fn submit_result(claimed: &Claimed) -> Result<Option<SubmitResult>, AttemptError> {
+    let Some(schema) = &claimed.request.output_schema else {
+        return Ok(None);
+    };
+    let schema = schema.compile().map_err(AttemptError::internal)?;
+    Ok(Some(SubmitResult::new(schema)))
+}
+
+fn result_form(model: &dyn LanguageModel, submit: &SubmitResult) -> ResultForm {
+    if model.constrains_output(submit.schema()) {
+        ResultForm::Message
+    } else {
+        ResultForm::Call
+    }
 }
 
 fn open_egress(
@@ -134,6 +195,7 @@ async fn stage(
     context: &WorkerContext,
     claimed: &Claimed,
     profile: &JobProfile,
+    skills: &AgentSkills,
     workspace: &Arc<Workspace>,
 ) -> Result<Vec<StagedInput>, AttemptError> {
     if let Some(files) = profile.files().cloned() {
@@ -142,7 +204,16 @@ async fn stage(
         let staged = staging.await.map_err(AttemptError::internal)?;
         staged.map_err(AttemptError::internal)?;
     }
-    let reserved = profile.files().map(|_| SKILL_FOLDER);
+    if !skills.is_empty() {
+        let (skills, workspace) = (skills.skills.clone(), workspace.clone());
+        let staging = tokio::task::spawn_blocking(move || AgentSkills::stage(&skills, &workspace));
+        let staged = staging.await.map_err(AttemptError::internal)?;
+        staged.map_err(AttemptError::internal)?;
+    }
+    let reserved = match profile.files() {
+        Some(_) => Some(SKILL_FOLDER),
+        None => (!skills.is_empty()).then_some(SKILLS_FOLDER),
+    };
     staging::stage(context, claimed, workspace, reserved).await
 }
 
@@ -153,6 +224,8 @@ struct Restoring<'a> {
     /// Notes for the model about missing files.
     notes: &'a [String],
     follows_a_script: bool,
+    /// The structured result to expect.
+    expected: Option<(SubmitResult, ResultForm)>,
 }
 
 /// The transcript so far, and the entries that the log still needs.
@@ -180,6 +253,9 @@ async fn restore_transcript(
     let request = &claimed.request;
     let first = prompt::first_message(&request.prompt, &request.parameters, from.inputs);
     transcript.begin(claimed.job.id, first);
+    if let Some((tool, form)) = from.expected {
+        transcript.expect(ExpectedResult::new(tool, form));
+    }
     for note in from.notes {
         transcript.note(&log.redact(note));
     }

@@ -1,15 +1,13 @@
 //! The most tokens that a request can have.
 
+use crate::image_tokens;
 use crate::transcript::Measured;
-use worker_model::{ModelMessage, ModelRequest, Part, ToolSpec};
+use worker_model::{Media, ModelMessage, ModelRequest, Part, ToolSpec};
 
 /// Tokens that a provider adds: marks of roles, explanations of tools.
 const FRAME_TOKENS: u64 = 1_024;
 /// Tokens that mark a message or a part of one.
 const MARK_TOKENS: u64 = 16;
-/// The most that an image takes anywhere: the smaller models of OpenAI count nearly as much for one of many
-/// tiles.
-const IMAGE_TOKENS: u64 = 50_000;
 /// The most tokens of a document or a recording if the context window is unknown.
 const FILE_TOKENS: u64 = 1_000_000;
 
@@ -28,7 +26,10 @@ pub(super) struct KnownCounts {
 /// byte.
 pub(super) fn input_upper_bound(request: &ModelRequest<'_>, known: KnownCounts) -> u64 {
     let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
-    let head = FRAME_TOKENS + request.system.len() as u64 + tools;
+    let schema = request
+        .output_schema
+        .map_or(0, |it| it.to_string().len() as u64);
+    let head = FRAME_TOKENS + request.system.len() as u64 + tools + schema;
     let (counted, rest) = match known.measured {
         Some(measured) => {
             let reply = &request.messages[measured.messages - 1];
@@ -63,18 +64,24 @@ fn message(message: &ModelMessage, window: Option<u32>) -> u64 {
 fn part(part: &Part, window: Option<u32>) -> u64 {
     let content = match part {
         Part::Text(text) => text.len() as u64,
-        Part::ToolResult(result) => (result.call_id.len() + result.text.len()) as u64,
-        Part::Media(file) => {
-            let name = (file.name.len() + file.content_type.len()) as u64;
-            name + if file.content_type.starts_with("image/") {
-                IMAGE_TOKENS
-            } else {
-                // How many pages or minutes it has does not show; the provider refuses what the model cannot read.
-                window.map_or(FILE_TOKENS, u64::from)
-            }
+        Part::ToolResult(result) => {
+            let images: u64 = result.images.iter().map(|it| media(it, window)).sum();
+            (result.call_id.len() + result.text.len()) as u64 + images
         }
+        Part::Media(file) => media(file, window),
     };
     MARK_TOKENS + content
+}
+
+fn media(file: &Media, window: Option<u32>) -> u64 {
+    let name = (file.name.len() + file.content_type.len()) as u64;
+    let content = if file.content_type.starts_with("image/") {
+        image_tokens::upper_bound(file.pixels)
+    } else {
+        // How many pages or minutes it has does not show; the provider refuses what the model cannot read.
+        window.map_or(FILE_TOKENS, u64::from)
+    };
+    MARK_TOKENS + name + content
 }
 
 #[cfg(test)]
@@ -86,7 +93,6 @@ mod tests {
     use shared::message::{AssistantMessage, Block, StopReason, Tokens};
 
     use super::*;
-    use worker_model::Media;
 
     fn user(text: &str) -> ModelMessage {
         ModelMessage::User(vec![Part::Text(text.to_owned())])
@@ -112,6 +118,7 @@ mod tests {
             tools: &tools,
             messages,
             max_tokens: 1,
+            output_schema: None,
         };
         input_upper_bound(&request, known)
     }
@@ -158,13 +165,14 @@ mod tests {
                 name: "f".into(),
                 content_type: content_type.into(),
                 data: Bytes::from_static(b"tiny"),
+                pixels: None,
             })])]
         };
         let known = KnownCounts {
             window: Some(200_000),
             ..KnownCounts::default()
         };
-        assert!(bound(&file("image/png"), known) > IMAGE_TOKENS);
+        assert!(bound(&file("image/png"), known) > image_tokens::upper_bound(None));
         assert!(bound(&file("image/png"), known) < 60_000);
         assert!(bound(&file("application/pdf"), known) > 200_000);
         assert!(bound(&file("audio/wav"), KnownCounts::default()) > FILE_TOKENS);

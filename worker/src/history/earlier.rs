@@ -1,11 +1,11 @@
 //! Earlier jobs of a conversation, read from their logs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use shared::conversation::ConversationPosition;
 use shared::db::conversation::Earlier;
 use shared::db::{self, Pool};
-use shared::event::{ConversationCompacted, EventData};
+use shared::event::{self, ConversationCompacted, EventData};
 use shared::id::{JobId, TenantId};
 use shared::job::Input;
 use shared::message::Block;
@@ -61,6 +61,7 @@ pub(crate) async fn load_earlier_jobs(
         let history = History {
             events: segment.events,
             restart: None,
+            images: HashMap::new(),
         };
         // What its log lacks is not ours to write; the transcript makes up for it.
         history.replay(transcript);
@@ -155,7 +156,7 @@ impl Before {
             after = last.seq;
             for event in page {
                 bytes += event.data.get().len();
-                match event.parse() {
+                match event::parse(&event) {
                     Ok(event) => events.push(event),
                     Err(error) => self.note_gap(earlier.job, &error),
                 }
@@ -225,7 +226,7 @@ mod tests {
             let call = |id: &str| {
                 Block::ToolCall(ToolCall {
                     call_id: id.to_owned(),
-                    tool: "execute_bash".to_owned(),
+                    tool: "shell.exec".to_owned(),
                     input: json!({}),
                     malformed: None,
                 })

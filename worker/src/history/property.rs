@@ -49,6 +49,7 @@ impl LoggedRun {
         let history = History {
             events,
             restart: None,
+            images: HashMap::new(),
         };
         let entries = history.replay(&mut self.transcript);
         self.log.extend(entries);
@@ -127,6 +128,7 @@ impl LoggedRun {
             exit_code: None,
             duration_ms: 1,
             truncated: false,
+            images: Vec::new(),
         }));
         self.transcript.add_result(output.to_owned(), is_error);
     }

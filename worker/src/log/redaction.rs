@@ -172,6 +172,7 @@ mod tests {
             duration_ms: 0,
             truncated: false,
             usage: None,
+            images: Vec::new(),
         })
     }
 

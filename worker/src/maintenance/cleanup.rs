@@ -11,7 +11,13 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
     run_step("event_weeks", db::event_week::ensure_coming(pool)).await;
     run_step("lanes", reopen_lanes(pool)).await;
     run_step("conversations", admit_stalled(pool)).await;
+    run_step("schedule_runs", db::schedule_run::close_ended(pool)).await;
     run_step("idempotency_keys", delete_old_keys(pool)).await;
+    run_step("feeds", db::feed::clear_unused(pool)).await;
+    run_step("webhook_secrets", db::webhook_secret::delete_expired(pool)).await;
+    run_step("webhook_origins", db::webhook::delete_unused_origins(pool)).await;
+    run_step("webhook_tests", delete_webhook_tests(pool)).await;
+    run_step("queue_history", db::queue_history::delete_old(pool)).await;
     run_step("workers", db::worker::delete_stopped(pool)).await;
     run_step("unseen_assets", delete_unseen(pool, assets)).await;
     // Left by a worker that died, or that met a job, while it removed them.
@@ -36,6 +42,12 @@ async fn reopen_lanes(pool: &Pool) -> db::Result<()> {
 async fn admit_stalled(pool: &Pool) -> db::Result<()> {
     while db::conversation::admit_stalled(pool, None).await? > 0 {
         db::run::notify_work(pool).await?;
+    }
+    Ok(())
+}
+
+async fn delete_webhook_tests(pool: &Pool) -> db::Result<()> {
+    while db::webhook_delivery::delete_old_tests(pool, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {
     }
     Ok(())
 }

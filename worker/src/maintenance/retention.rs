@@ -23,7 +23,9 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Res
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
         run_step("jobs", delete_jobs(pool, assets, cutoff)).await;
+        run_step("feed", db::feed::advance_floor(pool, cutoff)).await;
         run_step("logs", delete_logs(pool, cutoff)).await;
+        run_step("schedule_runs", delete_schedule_runs(pool, cutoff)).await;
         run_step("empty_conversations", delete_conversations(pool, cutoff)).await;
         run_step("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
     }
@@ -38,7 +40,7 @@ async fn delete_uploads(
     assets: &AssetStore,
     cutoff: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    let inputs = db::job::list_old_inputs(pool, cutoff).await?;
+    let inputs = list_inputs(pool, cutoff).await?;
     loop {
         let blobs = db::asset::delete_unused(pool, cutoff, &inputs, ROWS_AT_ONCE).await?;
         let is_last = blobs.len() < ROWS_AT_ONCE as usize;
@@ -49,12 +51,24 @@ async fn delete_uploads(
     }
 }
 
+/// The files that unfinished jobs and schedules start from.
+async fn list_inputs(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<Vec<AssetId>> {
+    let mut inputs = db::job::list_old_inputs(pool, cutoff).await?;
+    inputs.extend(db::schedule::list_inputs(pool).await?);
+    Ok(inputs)
+}
+
+async fn delete_schedule_runs(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<()> {
+    while db::schedule_run::delete_old(pool, cutoff, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
+    Ok(())
+}
+
 async fn delete_jobs(
     pool: &Pool,
     assets: &AssetStore,
     cutoff: DateTime<Utc>,
 ) -> anyhow::Result<()> {
-    let inputs: Vec<AssetId> = db::job::list_old_inputs(pool, cutoff).await?;
+    let inputs = list_inputs(pool, cutoff).await?;
     let (mut last, mut count) = (Some(JobId(Uuid::nil())), 0);
     while let Some(after) = last {
         let mut transaction = pool.begin().await?;
@@ -79,7 +93,7 @@ async fn delete_jobs(
 async fn delete_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
     for week in db::event_week::list_past(pool, cutoff).await? {
         if db::event_week::drop(pool, &week).await? {
-            tracing::info!(?week, "deleted the logs of a week");
+            tracing::info!(?week, "deleted a week of logs or of the feed");
         }
     }
     while db::event_week::delete_forgotten(pool, cutoff, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64

@@ -67,7 +67,8 @@ async fn look(
     needs: &[String],
     known: &mut BTreeSet<String>,
 ) -> db::Result<BTreeSet<Program>> {
-    let wanted = needs.iter().flat_map(|need| need.split('|'));
+    let needs = needs.iter().map(|need| need.trim_end_matches('?'));
+    let wanted = needs.flat_map(|need| need.split('|'));
     let unknown: BTreeSet<Program> = wanted
         .filter(|name| name.len() <= MAX_NAME_BYTES && !known.contains(*name))
         .filter_map(|name| Program::parse(name).ok())

@@ -54,11 +54,13 @@ async fn ask(
 
 /// Prints a line for each: its name, and words among which its version may be.
 fn script(programs: &[&Program]) -> String {
-    let (mut commands, mut python, mut node) = (String::new(), String::new(), String::new());
+    let (mut commands, mut python, mut packages, mut node) =
+        (String::new(), String::new(), String::new(), String::new());
     for program in programs {
         let (list, name) = match program {
             Program::Command(name) => (&mut commands, name),
             Program::PythonModule(name) => (&mut python, name),
+            Program::PythonPackage(name) => (&mut packages, name),
             Program::NodePackage(name) => (&mut node, name),
         };
         list.push(' ');
@@ -82,8 +84,8 @@ tell() {
             "for name in{commands}; do\n    (( ++running > 8 )) && wait -n\n    tell \"$name\" &\ndone\n"
         );
     }
-    if !python.is_empty() {
-        script += &format!("python3 -I -{python} << 'END' &\n{PYTHON}END\n");
+    if !python.is_empty() || !packages.is_empty() {
+        script += &format!("python3 -I -{python} --packages{packages} << 'END' &\n{PYTHON}END\n");
     }
     if !node.is_empty() {
         script += &format!("node - {NODE_PATH}{node} << 'END' &\n{NODE}END\n");
@@ -94,8 +96,15 @@ tell() {
 /// Modules have the version of the package that brought them; those of Python itself have none.
 const PYTHON: &str = r#"import sys
 from importlib import metadata
-owners = metadata.packages_distributions()
-for name in sys.argv[1:]:
+at = sys.argv.index("--packages")
+modules, packages = sys.argv[1:at], sys.argv[at + 1:]
+for name in packages:
+    try:
+        print("pip:" + name, metadata.version(name)[:200])
+    except metadata.PackageNotFoundError:
+        pass
+owners = metadata.packages_distributions() if modules else {}
+for name in modules:
     owner = set(owners.get(name.partition(".")[0], []))
     if len(owner) == 1:
         print("python3:" + name, metadata.version(owner.pop())[:200])

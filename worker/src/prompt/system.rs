@@ -1,7 +1,5 @@
 //! The system prompt: instructions, tools, workspace and network.
 
-use std::borrow::Cow;
-
 use shared::hook::MCP_PREFIX;
 use shared::mcp::McpServer;
 use shared::tool::ToolName;
@@ -105,9 +103,9 @@ fn mcp_tools(server: &McpServer) -> String {
 }
 
 /// When to use a tool. The text must not depend on another tool.
-fn purpose(tool: ToolName) -> Cow<'static, str> {
-    let text = match tool {
-        ToolName::ExecuteBash | ToolName::ShellExec => {
+fn purpose(tool: ToolName) -> &'static str {
+    match tool {
+        ToolName::ShellExec => {
             "runs commands: to compute, to convert, to search, and to check what you have made."
         }
         ToolName::FileRead => {
@@ -132,12 +130,11 @@ fn purpose(tool: ToolName) -> Cow<'static, str> {
         ToolName::ReadEmail => "lists and reads mails: for what others have written.",
         ToolName::SqlQuery => "asks a SQLite file: for data as rows of JSON.",
         ToolName::ReadTable => "reads a table of a Supabase project: for its rows as JSON.",
-        ToolName::SetOutput(kind) => {
-            let kind = kind.as_str();
-            return format!("gives a finished file of kind {kind} to the person who asked.").into();
+        ToolName::LookAt => {
+            "shows a file as people see it: to check what you have made before you hand it over."
         }
-    };
-    text.into()
+        ToolName::SetOutput => "gives a finished file to the person who asked.",
+    }
 }
 
 fn workspace(profile: &JobProfile, reachable: Option<&str>, files: &[FileSize]) -> String {
@@ -164,12 +161,12 @@ fn network(reachable: Option<&str>) -> String {
 }
 
 fn finish(profile: &JobProfile) -> &'static str {
-    if profile.outputs.is_empty() {
+    if !profile.delivers_files() {
         "Nobody can answer questions while you work: decide, and say what you assumed. When the work is done, answer \
          in plain text: what you did and what came of it."
     } else {
         "Nobody can answer questions while you work: decide, and say what you assumed. Files reach the person only \
-         through the set_output tools. When the work is done, answer in plain text: what you made and what they \
+         through `set_output`. When the work is done, answer in plain text: what you made and what they \
          should know about it."
     }
 }

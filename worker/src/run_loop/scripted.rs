@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 use futures_util::stream::{self, BoxStream, StreamExt};
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::db;
 use shared::event::EventData;
 use shared::id::JobId;
@@ -26,6 +27,9 @@ use crate::loop_error::LoopError;
 use crate::ports::{LoopPorts, LoopTools, ReplyIndex, WorkspaceSaver};
 use crate::telemetry::WorkerMeters;
 use crate::transcript::Transcript;
+use crate::wrap_up::WrapUp;
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// One answer of the scripted model.
 pub(super) enum Scripted {
@@ -130,6 +134,7 @@ impl ScriptedLoop {
             workspace: &mut self.workspace,
             budget: &budget,
             limits: self.limits,
+            wrap_up: WrapUp::new(&self.limits, Instant::now() + HOUR, false),
             context_window: self.context_window,
             drain: &self.tools.drain,
             span: &Span::default(),
@@ -155,6 +160,10 @@ impl ScriptedLoop {
 }
 
 impl LanguageModel for ScriptedModel {
+    fn constrains_output(&self, _: &Value) -> bool {
+        true
+    }
+
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,

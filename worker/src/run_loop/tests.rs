@@ -1,10 +1,15 @@
 //! Tests of the loop with scripted ports.
 
+use bytes::Bytes;
+use serde_json::json;
 use shared::job::LoopStop;
-use shared::message::StopReason;
-use worker_model::ModelError;
+use shared::message::{Block, StopReason, ToolCall};
+use shared::schema::Schema;
+use worker_model::{Media, ModelError, PixelSize};
+use worker_tool::SubmitResult;
 
 use super::scripted::{Scripted, ScriptedLoop, message, reply};
+use crate::expected_result::{ExpectedResult, ResultForm};
 use crate::loop_error::LoopError;
 
 #[tokio::test]
@@ -178,4 +183,80 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
     // The prompt, two turns with their results; the text to summarise; what is left with the summary.
     let lengths: Vec<_> = scripted.requests().iter().map(|it| it.0).collect();
     assert_eq!(lengths, [1, 3, 1, 3]);
+}
+
+#[tokio::test]
+async fn images_leave_a_full_window_before_anything_that_was_said() {
+    let mut scripted = ScriptedLoop::new([reply("done", &[])]);
+    let image = Media {
+        name: "page".into(),
+        content_type: "image/png".into(),
+        data: Bytes::from_static(b"png"),
+        pixels: Some(PixelSize {
+            width: 1500,
+            height: 1000,
+        }),
+    };
+    let transcript = &mut scripted.transcript;
+    transcript.add_reply(message("look", &["a"], StopReason::ToolUse));
+    transcript.add_result_with_images("it".into(), false, vec![image]);
+    let mut nearly_full = message("then", &["b"], StopReason::ToolUse);
+    nearly_full.usage.input_tokens = 2_900;
+    transcript.add_reply(nearly_full);
+    transcript.add_result("b".into(), false);
+    scripted.context_window = Some(3_000);
+    assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
+    let logged = scripted.logged();
+    assert!(logged.starts_with("images.dropped "), "{logged}");
+    assert!(!logged.contains("conversation.compacted"), "{logged}");
+    assert_eq!(scripted.transcript.image_count(), 0);
+}
+
+/// A loop whose job hands over an array.
+fn expecting(script: impl IntoIterator<Item = Scripted>, form: ResultForm) -> ScriptedLoop {
+    let schema = Schema::compile(json!({"type": "array"})).unwrap();
+    let mut scripted = ScriptedLoop::new(script);
+    let expected = ExpectedResult::new(SubmitResult::new(schema), form);
+    scripted.transcript.expect(expected);
+    scripted
+}
+
+#[tokio::test]
+async fn an_invalid_result_is_repaired() {
+    let script = [reply("Done.", &[]), reply("{}", &[]), reply("[1]", &[])];
+    let mut scripted = expecting(script, ResultForm::Message);
+    assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
+    assert_eq!(scripted.transcript.take_result(), Some(Ok(json!([1]))));
+    // Each reply that is not the result is followed by a request to repair it.
+    let lengths: Vec<_> = scripted.requests().iter().map(|it| it.0).collect();
+    assert_eq!(lengths, [1, 3, 5]);
+}
+
+#[tokio::test]
+async fn a_result_that_stays_invalid_ends_the_loop() {
+    let script = (0..3).map(|_| reply("Done.", &[]));
+    let mut scripted = expecting(script, ResultForm::Message);
+    assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
+    let problem = scripted.transcript.take_result().unwrap().unwrap_err();
+    assert!(problem.contains("it is not JSON"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_submitted_result_ends_the_loop_after_the_other_calls() {
+    let call = |tool: &str, input| ToolCall {
+        call_id: tool.to_owned(),
+        tool: tool.to_owned(),
+        input,
+        malformed: None,
+    };
+    let mut message = message("", &[], StopReason::ToolUse);
+    let calls = [
+        call(SubmitResult::NAME, json!({"result": [1]})),
+        call("other", json!({})),
+    ];
+    message.content.extend(calls.map(Block::ToolCall));
+    let mut scripted = expecting([Scripted::Reply(message)], ResultForm::Call);
+    assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
+    assert_eq!(scripted.ran(), [SubmitResult::NAME, "other"]);
+    assert_eq!(scripted.transcript.take_result(), Some(Ok(json!([1]))));
 }

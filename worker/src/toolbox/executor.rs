@@ -157,7 +157,7 @@ impl ToolRunner<'_> {
             }
         }
         let limit = tool
-            .timeout()
+            .timeout(&self.context)
             .min(self.deadline.saturating_duration_since(Instant::now()));
         let running = async {
             let call = Call {
@@ -194,6 +194,7 @@ impl ToolRunner<'_> {
             }
         }
         self.meters.called(tool, outcome, took);
+        let images = self.keep_images(&mut done).await;
         let completed = ToolCompleted {
             call_id: call.call_id.clone(),
             outcome,
@@ -202,12 +203,13 @@ impl ToolRunner<'_> {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             truncated: done.truncated,
             usage: done.usage,
+            images,
         };
         self.context
             .events
             .append(EventData::ToolCompleted(completed))
             .await;
-        transcript.add_result(done.text, done.is_error);
+        transcript.add_result_with_images(done.text, done.is_error, done.images);
     }
 
     /// Removes a file that was stored and becomes no output.

@@ -4,10 +4,9 @@ use shared::id::JobId;
 
 use super::render::render_as_text;
 use super::{JobSegment, Transcript};
+use crate::image_tokens;
 use worker_model::{ModelMessage, Part};
 
-/// The assumed tokens of a file in the prompt. The true number depends on the model.
-const MEDIA_TOKENS: u64 = 2_000;
 /// Bytes of text that make a token, about.
 const TOKEN_BYTES: u64 = 4;
 
@@ -156,8 +155,12 @@ fn tokens(message: &ModelMessage) -> u64 {
 fn tokens_of_part(part: &Part) -> u64 {
     match part {
         Part::Text(text) => text.len() as u64 / TOKEN_BYTES,
-        Part::ToolResult(result) => result.text.len() as u64 / TOKEN_BYTES,
-        Part::Media(_) => MEDIA_TOKENS,
+        Part::ToolResult(result) => {
+            let images = result.images.iter();
+            let images: u64 = images.map(|it| image_tokens::approximate(it.pixels)).sum();
+            result.text.len() as u64 / TOKEN_BYTES + images
+        }
+        Part::Media(file) => image_tokens::approximate(file.pixels),
     }
 }
 

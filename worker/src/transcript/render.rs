@@ -32,7 +32,11 @@ fn user(part: &Part) -> String {
             let outcome = if result.is_error { "FAILURE" } else { "RESULT" };
             let mut buffer = HeadTailBuffer::new(MAX_RESULT_BYTES);
             buffer.push(result.text.as_bytes());
-            format!("{outcome}: {}", buffer.finish().text)
+            let images = result.images.iter();
+            let images: String = images
+                .map(|it| format!("\n[the image {}]", it.name))
+                .collect();
+            format!("{outcome}: {}{images}", buffer.finish().text)
         }
     }
 }

@@ -1,18 +1,42 @@
 //! Tools that look at pages as a browser shows them. Each call is a Chromium of its own in the sandbox.
 
+use std::io::Read;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::tool::ToolName;
 
-use crate::call::{Call, Done, Tool, ToolError};
+use crate::call::{Call, Done, Tool, ToolError, blocking};
+use crate::context::ToolContext;
+use crate::look::attached;
 use crate::python;
-use worker_model::ToolSpec;
+use worker_model::image_scaling::MAX_FILE_BYTES;
+use worker_model::{Media, ToolSpec};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The picture that the program says it has made, as far as it can be shown.
+async fn screenshot(report: &str, call: &Call<'_>) -> Result<Option<Media>, ToolError> {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let Some(path) = report["path"].as_str() else {
+        return Ok(None);
+    };
+    let (workspace, name) = (call.context.workspace.clone(), path.to_owned());
+    let reading = blocking(move || {
+        let (file, _) = workspace.open_file(&name).ok()?;
+        let mut content = Vec::new();
+        file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
+        Some(Bytes::from(content))
+    });
+    let Some(content) = reading.await? else {
+        return Ok(None);
+    };
+    Ok(attached(path, content).await.ok())
+}
 
 /// One look at a page.
 #[derive(Clone, Copy)]
@@ -104,7 +128,7 @@ impl BrowserTool {
             }
             Self::Screenshot => {
                 "Makes a picture (PNG) of a page as people see it: the first screen, all of it, or one element. The \
-                 picture becomes a file of the workspace."
+                 picture becomes a file of the workspace, and you see it."
             }
             Self::Search => {
                 "Finds elements of a page, after its scripts have run, by CSS selector, by text, or both: how many there \
@@ -148,7 +172,7 @@ impl Tool for BrowserTool {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         TIMEOUT
     }
 
@@ -156,7 +180,11 @@ impl Tool for BrowserTool {
         Box::pin(async move {
             // Checked against the schema; the program reads them as they are.
             let arguments: Value = call.arguments()?;
-            python::run(&self.program(), &arguments, &call).await
+            let mut done = python::run(&self.program(), &arguments, &call).await?;
+            if matches!(self, Self::Screenshot) && !done.is_error {
+                done.images.extend(screenshot(&done.text, &call).await?);
+            }
+            Ok(done)
         })
     }
 }

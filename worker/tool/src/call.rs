@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::event::AssetCreated;
 use shared::sandbox::CommandUsage;
-use worker_model::ToolSpec;
+use worker_model::{Media, ToolSpec};
 use worker_workspace::Spill;
 
 use crate::context::ToolContext;
@@ -18,7 +18,7 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> ToolSpec;
 
     /// The timeout of a call.
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         Duration::from_secs(30)
     }
 
@@ -92,6 +92,8 @@ pub struct Done {
     pub usage: Option<CommandUsage>,
     /// A file that it made an output.
     pub created: Option<AssetCreated>,
+    /// Images that the model looks at, as [`shown_image::encode`](worker_model::shown_image::encode) makes them.
+    pub images: Vec<Media>,
 }
 
 impl Done {

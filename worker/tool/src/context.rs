@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -13,6 +14,7 @@ use shared::skill::Network;
 use tokio::sync::Semaphore;
 use worker_egress::Egress;
 use worker_egress::net::WebClients;
+use worker_model::LanguageModel;
 use worker_sandbox::Sandbox;
 use worker_workspace::{JobSecrets, Redactor, Workspace};
 
@@ -68,6 +70,8 @@ pub struct ToolContext<'a> {
     pub secrets: &'a JobSecrets,
     /// The HTTP clients of tools.
     pub web: &'a WebClients,
+    /// The model, for whether it takes images.
+    pub model: &'a dyn LanguageModel,
     /// The event log of the attempt.
     pub events: &'a dyn EventSink,
     /// The asset store, for files that become outputs.
@@ -78,6 +82,8 @@ pub struct ToolContext<'a> {
     pub has_skill_files: bool,
     /// Whether the skill brings programs of its own.
     pub has_programs: bool,
+    /// The longest that a command may run.
+    pub command_timeout: Duration,
     /// The most bytes of one result that the model reads.
     pub max_output_bytes: usize,
 }

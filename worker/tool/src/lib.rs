@@ -6,11 +6,13 @@ mod command;
 mod context;
 mod database;
 mod file;
+mod look;
 mod mail;
 pub mod mcp;
 mod python;
 mod set_output;
 mod shell;
+mod submit_result;
 mod web;
 
 use shared::secret::SecretNeed;
@@ -18,19 +20,20 @@ use shared::tool::ToolName;
 
 pub use call::{Call, Done, Tool, ToolError, blocking};
 pub use context::{EventSink, LeaseLost, PROGRAMS_FOLDER, SKILL_FOLDER, ToolContext};
+pub use submit_result::SubmitResult;
 
 use browser::BrowserTool;
 use database::{ReadTable, SqlQuery};
 use file::{FileEdit, FileList, FileRead, FileWrite};
+use look::LookAt;
 use mail::{ReadEmail, SendEmail};
 use set_output::SetOutput;
-use shell::{ExecuteBash, ShellExec};
+use shell::ShellExec;
 use web::{HttpRequest, WebFetch};
 
 /// The tool of that name, for a job that may send those secrets.
 pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
     match name {
-        ToolName::ExecuteBash => Box::new(ExecuteBash),
         ToolName::ShellExec => Box::new(ShellExec),
         ToolName::FileRead => Box::new(FileRead),
         ToolName::FileWrite => Box::new(FileWrite),
@@ -46,6 +49,7 @@ pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::DomExtract => Box::new(BrowserTool::Extract),
         ToolName::SendEmail => Box::new(SendEmail),
         ToolName::ReadEmail => Box::new(ReadEmail),
-        ToolName::SetOutput(kind) => Box::new(SetOutput(kind)),
+        ToolName::LookAt => Box::new(LookAt),
+        ToolName::SetOutput => Box::new(SetOutput),
     }
 }

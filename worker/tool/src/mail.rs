@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use shared::tool::ToolName;
 
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use crate::python;
 use worker_model::ToolSpec;
 
@@ -85,7 +86,7 @@ impl Tool for SendEmail {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         TIMEOUT
     }
 
@@ -109,7 +110,7 @@ impl Tool for ReadEmail {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         TIMEOUT
     }
 

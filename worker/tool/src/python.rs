@@ -15,6 +15,17 @@ pub(super) async fn run(
     arguments: &impl Serialize,
     call: &Call<'_>,
 ) -> Result<Done, ToolError> {
+    let finished = finish(program, arguments, call).await?;
+    let failed = failure(&finished, call.timeout);
+    Ok(failed.unwrap_or_else(|| Done::text(finished.stdout.shown.text)))
+}
+
+/// Runs a program on the arguments of a call to its end.
+pub(super) async fn finish(
+    program: &str,
+    arguments: &impl Serialize,
+    call: &Call<'_>,
+) -> Result<FinishedCommand, ToolError> {
     // A file, for they may be longer than an argument may be.
     let mut file = call.spill_bytes("arguments.json");
     let json = serde_json::to_vec(arguments).expect("arguments have string keys");
@@ -24,18 +35,22 @@ pub(super) async fn run(
         return Err(ToolError::Reply(text.to_owned()));
     };
     let program = program.replace('\'', r"'\''");
-    let script = format!("exec python3 -I -c '{program}' {}", file.path);
+    let missing = "python3 is not installed on this worker";
+    let script = format!(
+        "command -v python3 >&- || {{ echo '{missing}' >&2; exit 1; }}; exec python3 -I -c '{program}' {}",
+        file.path
+    );
     let limits = CommandLimits {
         timeout: call.timeout,
         output_bytes: call.shown_bytes(),
     };
-    let finished = shell::run_with(&script, limits, call).await?;
-    Ok(done(&finished, call.timeout))
+    shell::run_with(&script, limits, call).await
 }
 
-fn done(finished: &FinishedCommand, timeout: Duration) -> Done {
+/// What the model is told of a program that failed; `None` if it did not.
+pub(super) fn failure(finished: &FinishedCommand, timeout: Duration) -> Option<Done> {
     if finished.ended.exit_code == Some(0) && !finished.timed_out {
-        return Done::text(finished.stdout.shown.text.clone());
+        return None;
     }
     let words = finished.stderr.shown.text.trim();
     let text = match words.lines().last() {
@@ -45,8 +60,8 @@ fn done(finished: &FinishedCommand, timeout: Duration) -> Done {
         Some(_) => words.to_owned(),
         None => "it failed without a word".to_owned(),
     };
-    Done {
+    Some(Done {
         timed_out: finished.timed_out,
         ..Done::error(text)
-    }
+    })
 }

@@ -1,4 +1,4 @@
-//! The tools that make a file an output of the job.
+//! The tool `set_output`, which makes a file an output of the job.
 
 use std::io::Read;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use serde::Deserialize;
 use shared::asset::{HEAD_BYTES, OutputKind, content_type_of, file_name};
 use shared::db::asset::NewAsset;
 use shared::event::{AssetCreated, AssetRejected, AssetRejection, EventData};
+use shared::tool::ToolName;
 
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
 /// The largest output.
@@ -22,7 +24,7 @@ const MAX_TOTAL_BYTES: u64 = 50 * MAX_BYTES;
 const STORE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Makes a file of the workspace an output of the job.
-pub(crate) struct SetOutput(pub OutputKind);
+pub(crate) struct SetOutput;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename = "Arguments", deny_unknown_fields)]
@@ -33,36 +35,25 @@ struct SetOutputArguments {
 
 impl Tool for SetOutput {
     fn spec(&self) -> ToolSpec {
-        let (name, what) = match self.0 {
-            OutputKind::Image => ("set_output_image", "an image (PNG, JPEG, GIF, WebP, SVG)"),
-            OutputKind::Audio => ("set_output_audio", "a sound file (WAV, MP3, FLAC, Ogg)"),
-            OutputKind::Video => ("set_output_video", "a video (MP4, WebM, Matroska)"),
-            OutputKind::Document => (
-                "set_output_document",
-                "a document (PDF, Office, text, data, archive)",
-            ),
-            OutputKind::Html => ("set_output_html", "an HTML page"),
-        };
-        let description = format!(
-            "Gives a finished file of the workspace, {what}, to the person who asked. Nobody sees a file that was not \
-             given this way. The file is copied at once: call again after changing it. The same path replaces, \
-             another path adds."
-        );
         ToolSpec {
-            name: name.into(),
-            description,
+            name: ToolName::SetOutput.as_str().into(),
+            description: "Gives a finished file of the workspace to the person who asked: an image, a sound file, a \
+                          video, a document, data, an archive or an HTML page. Nobody sees a file that was not given \
+                          this way. The file is copied at once: call again after changing it. The same path \
+                          replaces, another path adds."
+                .to_owned(),
             input_schema: schema_for!(SetOutputArguments).into(),
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         STORE_TIMEOUT
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
             let SetOutputArguments { path } = call.arguments()?;
-            match store(self.0, &call, &path).await? {
+            match store(&call, &path).await? {
                 Ok(created) => {
                     let asset = &created.asset;
                     let text = format!(
@@ -76,7 +67,7 @@ impl Tool for SetOutput {
                     })
                 }
                 Err(refusal) => {
-                    let text = refusal.explain(self.0, &path);
+                    let text = refusal.explain(&path);
                     let reason = refusal.reason();
                     let rejected = AssetRejected { path, reason };
                     call.context
@@ -105,7 +96,6 @@ impl From<AssetRejection> for OutputRefusal {
 
 /// Copies the open file, so that what is checked is what is stored. What is refused leaves nothing in the store.
 async fn store(
-    kind: OutputKind,
     call: &Call<'_>,
     path: &str,
 ) -> Result<Result<AssetCreated, OutputRefusal>, ToolError> {
@@ -130,9 +120,6 @@ async fn store(
     if upload.size() == 0 {
         return Ok(Err(AssetRejection::Empty.into()));
     }
-    if !kind.accepts(&content_type) {
-        return Ok(Err(AssetRejection::WrongType.into()));
-    }
     // It may have grown since it was looked at.
     let rest = file.take(MAX_BYTES + 1 - upload.size());
     upload.push_all(rest).await.map_err(ToolError::Abort)?;
@@ -152,7 +139,7 @@ async fn store(
         shared::db::asset::store(call.context.pool, call.context.assets, sealed, new).await;
     let asset = stored.map_err(|error| abort(error.into()))?;
     Ok(Ok(AssetCreated {
-        kind,
+        kind: OutputKind::of(&content_type),
         path: path.into_owned(),
         asset,
     }))
@@ -168,9 +155,9 @@ impl OutputRefusal {
     }
 
     /// As the model reads it.
-    fn explain(&self, kind: OutputKind, path: &str) -> String {
+    fn explain(&self, path: &str) -> String {
         match self {
-            Self::File(reason) => explain(*reason, kind, path),
+            Self::File(reason) => explain(*reason, path),
             Self::TotalTooLarge => format!(
                 "with {path}, the outputs of this job, with those that were replaced, would have more than \
                  {MAX_TOTAL_BYTES} bytes together, the most that they may have"
@@ -179,18 +166,12 @@ impl OutputRefusal {
     }
 }
 
-fn explain(reason: AssetRejection, kind: OutputKind, path: &str) -> String {
-    let kind = kind.as_str();
+fn explain(reason: AssetRejection, path: &str) -> String {
     match reason {
         AssetRejection::Missing => format!("there is no file {path} in the workspace"),
         AssetRejection::Empty => format!("{path} is empty"),
         AssetRejection::TooLarge => {
             format!("{path} is larger than {MAX_BYTES} bytes, the most that an output may have")
-        }
-        AssetRejection::WrongType => {
-            format!(
-                "the content of {path} is not of kind {kind}; use the set_output tool that fits, or convert the file"
-            )
         }
         AssetRejection::Outside => {
             format!("{path} is not in the workspace: copy the file there first")

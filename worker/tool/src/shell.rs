@@ -1,7 +1,6 @@
 //! Tools that run commands in the workspace.
 
 mod exec;
-mod execute_bash;
 mod reply;
 
 use std::time::Duration;
@@ -11,15 +10,12 @@ use shared::event::{EventData, ToolOutput};
 use tokio::sync::mpsc;
 
 pub(super) use exec::ShellExec;
-pub(super) use execute_bash::ExecuteBash;
 
 use crate::call::{Call, Done, ToolError};
 use crate::command::{self, CommandLimits, FinishedCommand, OutputSinks};
 use crate::context::{PROGRAMS_FOLDER, ToolContext};
 use worker_sandbox::LaunchError;
 
-/// The longest that a command may run.
-const TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest script: the kernel hands a program no longer argument (execve(2), `MAX_ARG_STRLEN`).
 const MAX_SCRIPT_BYTES: usize = 128 * 1024 - 1;
 /// The longest that the variable with the parameters may be, for the same reason.
@@ -27,7 +23,7 @@ const MAX_PARAMETERS_BYTES: usize = 64 * 1024;
 /// Pieces of live output on their way to the log.
 const LIVE_PIECES: usize = 16;
 
-/// What both tools say of themselves.
+/// What the tool says of every call.
 const ABOUT: &str = "Each call is a new shell: the working directory and variables do not carry over, files do. Nothing \
                      is on standard input, and processes left in the background end with the call. The result is \
                      JSON: success, exit_code, stdout, stderr, duration_ms, truncated, and a note if something stands \

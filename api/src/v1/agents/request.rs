@@ -1,6 +1,7 @@
 //! The request for an agent: its fields, and its validation with all errors at once.
 
 use serde::Deserialize;
+use serde_json::Value;
 use shared::agent::AgentSettings;
 use shared::hook::Hooks;
 use shared::mcp::{MAX_SERVERS, McpServer, McpServerSettings};
@@ -12,11 +13,12 @@ use shared::tool::ToolName;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
-use crate::v1::jobs::{HooksRequest, LimitsRequest};
+use crate::v1::jobs::{HooksRequest, LimitsRequest, check_output_schema};
 
 /// The longest soul, and the longest instructions.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_SECRETS: usize = 64;
+const MAX_SKILLS: usize = 32;
 
 /// The settings of an agent.
 #[derive(Deserialize, ToSchema)]
@@ -28,7 +30,7 @@ pub(super) struct PutAgent {
     /// The model of its jobs that name none; the service's default if not given.
     #[schema(value_type = Option<ModelName>)]
     model: Option<String>,
-    /// The tools that it has, by name; the six general ones if not given.
+    /// The tools that it has, by name; the seven general ones if not given.
     #[schema(example = json!(["shell.exec", "file.read"]))]
     tools: Option<Vec<String>>,
     /// Which of its calls wait for a person, or are written down.
@@ -41,6 +43,10 @@ pub(super) struct PutAgent {
     /// How it is to work: Markdown that stands in the system prompt after the tools, at most 64 KiB.
     #[serde(default)]
     instructions: String,
+    /// The JSON Schema of the result of its jobs that have none of their own, in the form of a job's `output_schema`.
+    #[serde(default)]
+    #[schema(value_type = Option<Map<String, Value>>)]
+    output_schema: Option<Value>,
     /// What of the network its commands may reach: `none`, `public`, or hosts in the words of a skill;
     /// `none` if not given.
     #[serde(default)]
@@ -50,6 +56,11 @@ pub(super) struct PutAgent {
     #[serde(default)]
     #[schema(example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]), max_items = 64)]
     secrets: Vec<String>,
+    /// Skills whose instructions and files it reads when a task needs them. It needs the tool `shell.exec` or
+    /// `file.read` for that.
+    #[serde(default)]
+    #[schema(example = json!(["docx", "spreadsheet"]), max_items = 32)]
+    skills: Vec<String>,
     /// MCP servers whose tools it has, too, as `mcp.<server>.<tool>`.
     #[serde(default)]
     #[schema(max_items = 8)]
@@ -57,8 +68,17 @@ pub(super) struct PutAgent {
 }
 
 impl PutAgent {
-    /// Checks everything; the errors are all that there are.
-    pub(super) fn parse(self, providers: &Providers) -> Result<AgentSettings, Vec<FieldError>> {
+    /// The skills that it names, as far as there may be so many.
+    pub(super) fn skills(&self) -> &[String] {
+        &self.skills[..self.skills.len().min(MAX_SKILLS)]
+    }
+
+    /// Checks everything; the errors are all that there are. `has_skill` says which skills exist.
+    pub(super) fn parse(
+        self,
+        providers: &Providers,
+        has_skill: impl Fn(&str) -> bool,
+    ) -> Result<AgentSettings, Vec<FieldError>> {
         let mut errors = Vec::new();
         if self.soul.trim().is_empty() {
             errors.push(FieldError::new(
@@ -73,14 +93,18 @@ impl PutAgent {
             }
         }
         let secrets = check_secrets(&self.secrets, &mut errors);
+        let model = check_model(self.model, providers, &mut errors);
+        let tools = check_tools(self.tools, &mut errors);
         let settings = AgentSettings {
             soul: self.soul,
-            model: check_model(self.model, providers, &mut errors),
-            tools: check_tools(self.tools, &mut errors),
+            model,
+            skills: check_skills(self.skills, &tools, has_skill, &mut errors),
+            tools,
             hooks: self.hooks.check(&mut errors),
             // What is not given stays open, so that the service's default counts when a job is accepted.
             limits: self.limits.parse(&mut errors),
             instructions: self.instructions,
+            output_schema: check_output_schema(self.output_schema.as_ref(), &mut errors),
             network: check_network(&self.network, &secrets, &mut errors),
             mcp_servers: check_mcp_servers(self.mcp_servers, &secrets, &mut errors),
             secrets,
@@ -119,6 +143,8 @@ fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<
                 tools.push(tool);
                 continue;
             }
+            // Several aliases may name one tool.
+            Ok(_) if ToolName::alias(name).is_some() => continue,
             Ok(_) => "is there already".to_owned(),
             Err(error) => error.to_string(),
         };
@@ -129,6 +155,34 @@ fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<
         }
     }
     tools
+}
+
+fn check_skills(
+    names: Vec<String>,
+    tools: &[ToolName],
+    has_skill: impl Fn(&str) -> bool,
+    errors: &mut Vec<FieldError>,
+) -> Vec<String> {
+    if names.len() > MAX_SKILLS {
+        let detail = format!("must be at most {MAX_SKILLS}");
+        errors.push(FieldError::new("/skills", detail));
+    }
+    let reads = [ToolName::ShellExec, ToolName::FileRead];
+    if !names.is_empty() && !reads.iter().any(|tool| tools.contains(tool)) {
+        let detail = "skills are read with a tool: add `file.read` or `shell.exec` to `tools`";
+        errors.push(FieldError::new("/skills", detail));
+    }
+    for (place, name) in names.iter().take(MAX_SKILLS).enumerate() {
+        let detail = if names[..place].contains(name) {
+            "is there already".to_owned()
+        } else if has_skill(name) {
+            continue;
+        } else {
+            format!("there is no skill `{name}`; GET /v1/skills lists those that there are")
+        };
+        errors.push(FieldError::new(format!("/skills/{place}"), detail));
+    }
+    names
 }
 
 fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNeed> {

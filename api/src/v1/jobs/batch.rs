@@ -19,6 +19,7 @@ use crate::auth::Caller;
 use crate::body::Json;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::webhook_target::WebhookTargets;
 use crate::work_notifier::WorkNotifier;
 
 /// Jobs of a batch: they are stored in one statement, and answered at once.
@@ -69,6 +70,7 @@ pub(crate) async fn create_jobs(
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
+    webhook_targets: Data<WebhookTargets>,
     notifier: Data<WorkNotifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -87,6 +89,7 @@ pub(crate) async fn create_jobs(
         assets: &assets,
         catalog: &catalog,
         providers: &providers,
+        webhook_targets: &webhook_targets,
     };
     let (answer, data) = match submitter.submit(BodyShape::Batch, requests, key).await? {
         Submitted::New(jobs, rate) => {

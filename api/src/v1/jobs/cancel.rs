@@ -3,7 +3,7 @@
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use shared::db::{self, Pool};
-use shared::id::JobId;
+use shared::id::{JobId, TenantId};
 use shared::job::{Job, Outcome};
 use shared::telemetry::metrics::Metrics;
 
@@ -26,11 +26,27 @@ pub(crate) async fn cancel_job(
     metrics: Data<Metrics>,
     job: Path<JobId>,
 ) -> Result<Json<Job>, ApiError> {
+    let was_unfinished = cancel_unfinished(&pool, &metrics, caller.tenant, *job).await?;
+    let job = find(&pool, caller.tenant, *job).await?;
+    if was_unfinished && let Some(conversation) = job.conversation_id {
+        // The job before it may have ended meanwhile and made this one the next.
+        db::conversation::admit_blocked(&**pool, &[conversation]).await?;
+    }
+    Ok(Json(job))
+}
+
+/// Cancels one of the tenant's jobs, and returns whether it had not ended.
+pub(crate) async fn cancel_unfinished(
+    pool: &Pool,
+    metrics: &Metrics,
+    tenant: TenantId,
+    job: JobId,
+) -> db::Result<bool> {
     let mut transaction = pool.begin().await?;
-    let run = db::run::lock(&mut transaction, caller.tenant, *job).await?;
+    let run = db::run::lock(&mut transaction, tenant, job).await?;
     let ended = match &run {
         Some(run) if run.is_running => {
-            db::run::request_cancel(&mut transaction, *job).await?;
+            db::run::request_cancel(&mut transaction, job).await?;
             None
         }
         Some(run) => Some((db::cancel::cancel(&mut transaction, run).await?, run.now)),
@@ -40,10 +56,5 @@ pub(crate) async fn cancel_job(
     if let Some((job, at)) = ended {
         metrics.job_ended(&job, Outcome::Cancelled, at);
     }
-    let job = find(&pool, caller.tenant, *job).await?;
-    if let (Some(_), Some(conversation)) = (run, job.conversation_id) {
-        // The job before it may have ended meanwhile and made this one the next.
-        db::conversation::admit_blocked(&**pool, &[conversation]).await?;
-    }
-    Ok(Json(job))
+    Ok(run.is_some())
 }

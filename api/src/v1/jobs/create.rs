@@ -23,6 +23,7 @@ use crate::follower::{FollowError, Follower};
 use crate::hub::Hub;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::webhook_target::WebhookTargets;
 use crate::work_notifier::WorkNotifier;
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
@@ -84,6 +85,7 @@ pub(crate) async fn create_job(
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
+    webhook_targets: Data<WebhookTargets>,
     hub: Data<Hub>,
     notifier: Data<WorkNotifier>,
     http: HttpRequest,
@@ -103,6 +105,7 @@ pub(crate) async fn create_job(
         assets: &assets,
         catalog: &catalog,
         providers: &providers,
+        webhook_targets: &webhook_targets,
     };
     let requests = vec![(id, create)];
     let submitted = submitter.submit(BodyShape::One, requests, key).await?;

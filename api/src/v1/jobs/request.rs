@@ -1,8 +1,10 @@
 //! The request for a job: its fields, and its validation with all errors at once.
 
+mod field;
 mod hooks;
 mod input;
 mod limits;
+mod scheduled;
 mod target;
 
 use std::collections::HashMap;
@@ -19,7 +21,7 @@ use shared::job::preview::MAX_TITLE_CHARS;
 use shared::job::{Input, JobRequest, Origin, Priority, preview};
 use shared::limits::Limits;
 use shared::model_name::ModelName;
-use shared::provider::{Providers, UnknownPrice};
+use shared::provider::Providers;
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
 use shared::whole::Whole;
@@ -28,6 +30,9 @@ use utoipa::ToSchema;
 use crate::number;
 use crate::problem::FieldError;
 use crate::v1::skills;
+use crate::v1::webhooks::JobWebhookRequest;
+pub(crate) use field::{check_external_id, check_metadata, check_output_schema};
+use field::{check_length, check_price};
 pub(crate) use hooks::HooksRequest;
 use input::Checked;
 pub(crate) use input::InputRequest;
@@ -40,11 +45,8 @@ pub(super) const NO_CONVERSATION: &str =
     "there is no such conversation; POST /v1/conversations begins one";
 
 const MAX_PROMPT_CHARS: usize = 500_000;
-/// The longest reference of a client's own.
-const MAX_EXTERNAL_ID_CHARS: usize = 255;
 const MAX_INPUTS: usize = 50;
 const DEFAULT_ATTEMPTS: i16 = 3;
-const MAX_METADATA_BYTES: usize = 16 * 1024;
 /// The years of RFC 3339. The type has more than the database can store.
 const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
 
@@ -79,13 +81,18 @@ pub(crate) struct CreateJob {
     inputs: Vec<InputRequest>,
     /// The skill's parameters. `GET /v1/skills/{name}` has their schema.
     #[serde(default)]
-    #[schema(value_type = Object)]
     parameters: Map<String, Value>,
     /// Which calls of tools wait for a person, or are written down; beside what the skill or the agent says, which
     /// it can only make stricter.
     #[serde(default)]
     #[schema(value_type = Hooks)]
     hooks: HooksRequest,
+    /// The JSON Schema (draft 2020-12) of the job's `result`, at most 64 KiB; instead of that of the skill or the
+    /// agent. `$ref` may refer to `#/$defs/NAME` of the same schema, without recursion. The job fails with
+    /// `result_invalid` if the model hands over nothing that matches, also after two repairs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Map<String, Value>>)]
+    output_schema: Option<Value>,
     /// What the job may use up.
     #[serde(default)]
     limits: LimitsRequest,
@@ -99,14 +106,17 @@ pub(crate) struct CreateJob {
     /// How often a fault of the service may end an attempt before the job fails; 3 if not given.
     #[schema(value_type = Option<i16>, minimum = 1, maximum = 20)]
     max_attempts: Option<Whole>,
+    /// Where to post milestones of this job: a URL, or an object with `url` and `events`. Signed with the tenant's
+    /// default secret, `GET /v1/webhooks/default-secret`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    webhook: Option<JobWebhookRequest>,
     /// Anything of the client's own, given back with the job.
     #[serde(default)]
-    #[schema(value_type = Object)]
     metadata: Map<String, Value>,
 }
 
 /// A time that the database can store, with errors that say how to write it.
-pub(super) fn instant<'de, D: Deserializer<'de>>(
+pub(crate) fn instant<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<DateTime<Utc>>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
@@ -166,7 +176,12 @@ impl CreateJob {
         self.conversation_id
     }
 
-    /// Checks everything; the errors are all that there are.
+    /// The webhook that it brings along.
+    pub(super) fn webhook(&self) -> Option<&JobWebhookRequest> {
+        self.webhook.as_ref()
+    }
+
+    /// Checks everything but the webhook, whose address must be looked up; the errors are all that there are.
     pub(super) fn parse(self, known: &References<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
         let found = self.check_target(known, &mut errors);
@@ -180,6 +195,8 @@ impl CreateJob {
         let defaults = found.map_or(Limits::DEFAULT, AvailableTarget::limits);
         let limits = self.limits.parse_with(defaults, &mut errors);
         errors.extend(check_price(&limits, model.as_ref(), known.providers));
+        let output_schema = check_output_schema(self.output_schema.as_ref(), &mut errors)
+            .or_else(|| found.and_then(AvailableTarget::output_schema).cloned());
         let hooks = self.hooks.check(&mut errors);
         let (priority, max_attempts) = self.check_numbers(&mut errors);
         errors.extend(check_metadata(&self.metadata));
@@ -202,9 +219,11 @@ impl CreateJob {
             parameters,
             hooks,
             limits,
+            output_schema,
             max_attempts: max_attempts.unwrap_or(DEFAULT_ATTEMPTS),
             priority: Priority(priority.unwrap_or_default()),
             agent,
+            webhook: None,
             origin: Origin::current(),
         };
         Ok(Parsed {
@@ -347,37 +366,4 @@ impl CreateJob {
         let attempts = number::check(self.max_attempts, 1..=20, "/max_attempts", errors);
         (priority, attempts)
     }
-}
-
-/// An error if the job has a cost limit and its model has no known price.
-fn check_price(
-    limits: &Limits,
-    model: Option<&ModelName>,
-    providers: &Providers,
-) -> Option<FieldError> {
-    let model = model.filter(|model| providers.price(model).is_none())?;
-    limits.max_cost_usd?;
-    let unknown = UnknownPrice(model.clone());
-    Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
-}
-
-/// An error if a client's own reference is empty or too long.
-pub(crate) fn check_external_id(external_id: Option<&str>) -> Option<FieldError> {
-    check_length("/external_id", external_id, MAX_EXTERNAL_ID_CHARS)
-}
-
-fn check_length(pointer: &str, text: Option<&str>, most: usize) -> Option<FieldError> {
-    let text = text?;
-    let is_blank = text.trim().is_empty();
-    (is_blank || text.chars().count() > most)
-        .then(|| FieldError::new(pointer, format!("must have 1 to {most} characters")))
-}
-
-/// An error if a client attaches too much.
-pub(crate) fn check_metadata(metadata: &Map<String, Value>) -> Option<FieldError> {
-    let bytes = serde_json::to_string(metadata).map_or(0, |json| json.len());
-    (bytes > MAX_METADATA_BYTES).then(|| {
-        let detail = format!("must be at most {MAX_METADATA_BYTES} bytes of JSON");
-        FieldError::new("/metadata", detail)
-    })
 }

@@ -10,28 +10,28 @@ use shared::job::Job;
 use shared::submit_limit::RateState;
 
 /// Builds the response to submitted jobs.
-pub(super) struct JobResponse(HttpResponseBuilder);
+pub(crate) struct JobResponse(HttpResponseBuilder);
 
 impl JobResponse {
-    pub(super) fn new(status: StatusCode) -> Self {
+    pub(crate) fn new(status: StatusCode) -> Self {
         Self(HttpResponse::build(status))
     }
 
     /// Says that the key of the request was used before, and that nothing new was made.
-    pub(super) fn replayed(mut self) -> Self {
+    pub(crate) fn replayed(mut self) -> Self {
         self.0.insert_header(("Idempotent-Replayed", "true"));
         self
     }
 
     /// Says how long the answer waited for the end at most (RFC 7240, section 3).
-    pub(super) fn waited(mut self, patience: Duration) -> Self {
+    pub(crate) fn waited(mut self, patience: Duration) -> Self {
         let applied = format!("wait={}", patience.as_secs());
         self.0.insert_header(("Preference-Applied", applied));
         self
     }
 
     /// Says what the tenant may still submit (draft-ietf-httpapi-ratelimit-headers-10).
-    pub(super) fn rate(mut self, state: Option<RateState>) -> Self {
+    pub(crate) fn rate(mut self, state: Option<RateState>) -> Self {
         if let Some(state) = state {
             self.0.insert_header(("RateLimit-Policy", state.policy()));
             self.0.insert_header(("RateLimit", state.limit()));
@@ -40,14 +40,14 @@ impl JobResponse {
     }
 
     /// The answer with a job.
-    pub(super) fn job(mut self, job: &Job) -> HttpResponse {
+    pub(crate) fn job(mut self, job: &Job) -> HttpResponse {
         self.0
             .insert_header((LOCATION, format!("/v1/jobs/{}", job.id)))
             .json(job)
     }
 
     /// The answer with something else.
-    pub(super) fn json(mut self, body: &impl Serialize) -> HttpResponse {
+    pub(crate) fn json(mut self, body: &impl Serialize) -> HttpResponse {
         self.0.json(body)
     }
 }

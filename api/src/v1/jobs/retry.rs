@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
-use shared::db::job::{Needs, NewJob};
+use shared::db::job::{Needs, NewJobRow};
 use shared::db::{self, Pool};
 use shared::id::{JobId, TenantId};
 use shared::job::{Job, JobRequest, Origin, Target};
@@ -17,6 +17,7 @@ use super::{find, not_finished, readable};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
+use crate::webhook_target::WebhookTargets;
 use crate::work_notifier::WorkNotifier;
 
 /// Creates a job like one that has ended, with the same request. In a conversation, it is its latest job.
@@ -47,6 +48,7 @@ pub(crate) async fn retry_job(
     assets: Data<AssetStore>,
     catalog: Data<Catalog>,
     providers: Data<Providers>,
+    webhook_targets: Data<WebhookTargets>,
     notifier: Data<WorkNotifier>,
     job: Path<JobId>,
     http: HttpRequest,
@@ -65,6 +67,7 @@ pub(crate) async fn retry_job(
         assets: &assets,
         catalog: &catalog,
         providers: &providers,
+        webhook_targets: &webhook_targets,
     };
     match submitter.retry(new, conversation, key).await? {
         Submitted::New(mut jobs, rate) => {
@@ -81,7 +84,7 @@ pub(crate) async fn retry_job(
 }
 
 /// A new job with the stored request of that one.
-async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, ApiError> {
+async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow, ApiError> {
     let mut request = readable(db::job::get_request(pool, tenant, before.id).await?)?;
     request.origin = None;
     let digest = hex::encode(digest(&request)?);
@@ -91,7 +94,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, A
         (Some(skill), _) => Target::Skill(skill),
         (None, agent) => Target::Agent(agent.unwrap_or_default()),
     };
-    Ok(NewJob {
+    Ok(NewJobRow {
         id: JobId::new(),
         tenant,
         target,
@@ -105,6 +108,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJob, A
         request,
         metadata: before.metadata,
         retry_of: Some(before.id),
+        schedule: None,
         run_at: None,
         digest,
     })

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 use shared::db::{self, Pool};
 use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId, JobId};
-use shared::job::Input;
+use shared::job::{Input, OutputSchema};
 use shared::limits::Limits;
 use shared::model_name::ModelName;
+use shared::webhook::JobWebhook;
 use utoipa::ToSchema;
 
 use super::{find, readable};
@@ -42,18 +43,22 @@ pub(crate) struct StoredRequest {
     /// The files to start from. Those that came with the request are assets.
     inputs: Vec<StoredInput>,
     /// The skill's parameters, with the defaults of those that were not given.
-    #[schema(value_type = Object)]
     parameters: Map<String, Value>,
     /// Rules for tool calls, beside those of the skill or the agent.
     hooks: Hooks,
     /// What the job may use up.
     limits: Limits,
+    /// The JSON Schema of the job's `result`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<OutputSchema>,
     /// Higher goes first within the tenant.
     priority: i16,
     /// How often a fault of the service may end an attempt before the job fails.
     max_attempts: i16,
+    /// The job's own webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhook: Option<JobWebhook>,
     /// What the client attached.
-    #[schema(value_type = Object)]
     metadata: Map<String, Value>,
 }
 
@@ -115,8 +120,10 @@ pub(crate) async fn get_job_request(
         parameters: request.parameters,
         hooks: request.hooks,
         limits: request.limits,
+        output_schema: request.output_schema,
         priority: request.priority.0,
         max_attempts: request.max_attempts,
+        webhook: request.webhook,
         metadata: job.metadata,
     }))
 }

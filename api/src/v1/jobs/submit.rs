@@ -2,12 +2,15 @@
 
 mod check;
 mod idempotency;
+mod scheduled;
 mod store;
+mod webhook;
 
 use std::collections::BTreeSet;
 
 use shared::asset::AssetStore;
-use shared::db::job::NewJob;
+use shared::db::job::NewJobRow;
+use shared::db::schedule_run::{RunRefusal, RunStart};
 use shared::db::{self, Pool};
 use shared::id::{ConversationId, JobId};
 use shared::job::Job;
@@ -15,34 +18,39 @@ use shared::provider::Providers;
 use shared::skill::{Catalog, is_name};
 use shared::submit_limit::{RateState, SubmitRefusal};
 
-pub(super) use self::idempotency::{Key, digest};
+pub(crate) use self::idempotency::Key;
+pub(super) use self::idempotency::digest;
 use super::budget::check_budget;
 use super::request::{CreateJob, Parsed, References};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, FieldError};
 use crate::v1::{agents, skills};
+use crate::webhook_target::WebhookTargets;
 
 /// Errors of one answer: a batch may have the same mistake in a thousand jobs.
 const MAX_ERRORS: usize = 100;
 
 /// Accepts jobs of a caller.
-pub(super) struct Submitter<'a> {
-    pub(super) caller: &'a Caller,
-    pub(super) pool: &'a Pool,
-    pub(super) writer: &'a JobWriter,
-    pub(super) assets: &'a AssetStore,
-    pub(super) catalog: &'a Catalog,
-    pub(super) providers: &'a Providers,
+pub(crate) struct Submitter<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) pool: &'a Pool,
+    pub(crate) writer: &'a JobWriter,
+    pub(crate) assets: &'a AssetStore,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) providers: &'a Providers,
+    pub(crate) webhook_targets: &'a WebhookTargets,
 }
 
 /// Where in the body the requests are.
 #[derive(Clone, Copy)]
-pub(super) enum BodyShape {
+pub(crate) enum BodyShape {
     /// The only one is the body.
     One,
     /// In a list.
     Batch,
+    /// The only one is the field `job` of a schedule.
+    Schedule,
 }
 
 impl BodyShape {
@@ -52,6 +60,10 @@ impl BodyShape {
             Self::One => error,
             Self::Batch => FieldError {
                 pointer: format!("/jobs/{place}{}", error.pointer),
+                ..error
+            },
+            Self::Schedule => FieldError {
+                pointer: format!("/job{}", error.pointer),
                 ..error
             },
         }
@@ -72,6 +84,7 @@ impl BodyShape {
                 let pointer = match self {
                     Self::One => "",
                     Self::Batch => "/jobs",
+                    Self::Schedule => "/job",
                 };
                 let detail = format!("this tenant may submit at most {most} jobs at once");
                 ApiError::field(pointer, detail)
@@ -81,11 +94,19 @@ impl BodyShape {
 }
 
 /// The outcome of a submission.
-pub(super) enum Submitted {
+pub(crate) enum Submitted {
     /// Jobs in the order of the requests, and what the tenant may still submit.
     New(Vec<Job>, Option<RateState>),
     /// The key was used before, for these jobs.
     Replayed(Vec<JobId>),
+}
+
+/// What a submission stores beside its jobs, in the same transaction.
+#[derive(Clone, Copy, Default)]
+struct StoredWith<'a> {
+    key: Option<&'a Key>,
+    /// The run of a schedule, which starts with the job.
+    run: Option<RunStart>,
 }
 
 /// A request that is valid by itself.
@@ -111,14 +132,34 @@ impl Submitter<'_> {
         {
             return Ok(before);
         }
+        let with = StoredWith {
+            key: key.as_ref(),
+            run: None,
+        };
+        let outcome = self.accept(shape, requests, with).await?;
+        self.answer(shape, outcome, key.as_ref()).await
+    }
+
+    /// Validates requests and stores them.
+    async fn accept(
+        &self,
+        shape: BodyShape,
+        requests: Vec<(JobId, CreateJob)>,
+        with: StoredWith<'_>,
+    ) -> Result<StoreOutcome, ApiError> {
         let known = self.look_up(&requests).await?;
         let (mut validated, mut wrong) = (Vec::with_capacity(requests.len()), Vec::new());
         for (place, (id, request)) in requests.into_iter().enumerate() {
             let digest = digest(&request)?;
+            let (webhook, mut errors) = self.check_webhook(request.webhook()).await;
             match request.parse(&known) {
-                Ok(parsed) => validated.push(ValidatedJob { id, digest, parsed }),
-                Err(errors) => wrong.extend(errors.into_iter().map(|error| (place, error))),
+                Ok(mut parsed) => {
+                    parsed.request.webhook = webhook;
+                    validated.push(ValidatedJob { id, digest, parsed });
+                }
+                Err(others) => errors.extend(others),
             }
+            wrong.extend(errors.into_iter().map(|error| (place, error)));
         }
         if wrong.is_empty() {
             wrong = self.check(&validated).await?;
@@ -126,14 +167,13 @@ impl Submitter<'_> {
         if !wrong.is_empty() {
             return Err(shape.refuse(wrong));
         }
-        let outcome = self.store(validated, key.as_ref()).await?;
-        self.answer(shape, outcome, key.as_ref()).await
+        self.store(validated, with).await
     }
 
     /// Creates a job like one that has ended, or finds the one that the key created before.
     pub(super) async fn retry(
         &self,
-        job: NewJob,
+        job: NewJobRow,
         conversation: Option<ConversationId>,
         key: Option<Key>,
     ) -> Result<Submitted, ApiError> {
@@ -165,6 +205,7 @@ impl Submitter<'_> {
             StoreOutcome::Stored(jobs, rate) => Ok(Submitted::New(jobs, rate)),
             StoreOutcome::Invalid(errors) => Err(shape.refuse(errors)),
             StoreOutcome::SourceGone => Err(ApiError::NotFound("job")),
+            StoreOutcome::NotStarted(_) => Err(ApiError::NotFound("schedule")),
             // The same request may have been accepted just before this one.
             StoreOutcome::Refused(refusal) => match before().await? {
                 Some(before) => Ok(before),
@@ -223,6 +264,8 @@ enum StoreOutcome {
     Invalid(Vec<IndexedError>),
     /// The job to run again was deleted meanwhile.
     SourceGone,
+    /// The run of a schedule does not start.
+    NotStarted(RunRefusal),
     /// The tenant's limits do not allow so many.
     Refused(SubmitRefusal),
     /// Another request used the key meanwhile.

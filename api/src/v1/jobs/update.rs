@@ -1,4 +1,4 @@
-//! Changing a queued job.
+//! Changing a job.
 
 use actix_web::patch;
 use actix_web::web::{Data, Json as JsonResponse, Path};
@@ -21,18 +21,17 @@ use crate::number;
 use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
 use crate::work_notifier::WorkNotifier;
 
-/// Changes to a queued job. Fields that are not given stay.
+/// Changes to a job. Fields that are not given stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateJob {
-    /// Higher goes first within the tenant; a step is worth a minute of waiting.
+    /// Higher goes first within the tenant; a step is worth a minute of waiting. Only while the job is queued.
     #[schema(value_type = Option<i16>, minimum = -100, maximum = 100)]
     priority: Option<Whole>,
-    /// The earliest start. A time that is past is now.
+    /// The earliest start. A time that is past is now. Only while the job is queued.
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,
-    /// Anything of the client's own, in place of what was there.
-    #[schema(value_type = Option<Object>)]
+    /// Anything of the client's own, in place of what was there. In any state of the job.
     metadata: Option<Map<String, Value>>,
 }
 
@@ -52,12 +51,12 @@ impl UpdateJob {
     }
 }
 
-/// Changes the priority, the earliest start or the metadata of a queued job.
+/// Changes the metadata of a job, and the priority or the earliest start of a queued job.
 #[utoipa::path(tag = "jobs", request_body(content = UpdateJob, example = json!({"priority": 10})),
     params(("job_id" = JobId, Path, description = "The job")),
     responses(
         (status = 200, description = "The job", body = Job),
-        (status = 409, description = "It is not queued any more", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "It is not queued any more, and the request changes more than metadata", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -76,12 +75,23 @@ pub(crate) async fn update_job(
     // A worker that claims the job waits for this lock, and then sees the change.
     db::run::lock(&mut transaction, tenant, job).await?;
     let request = readable(db::job::get_request(&mut *transaction, tenant, job).await?)?;
-    let updated = db::job::update_queued(&mut transaction, tenant, job, &request, &change).await?;
+    let updated = match change {
+        JobChange {
+            priority: None,
+            run_at: None,
+            metadata: Some(metadata),
+        } => {
+            let stored =
+                db::job::update_metadata(&mut transaction, tenant, job, &request, &metadata);
+            stored.await.map(|()| true)?
+        }
+        change => db::job::update_queued(&mut transaction, tenant, job, &request, &change).await?,
+    };
     transaction.commit().await?;
     if !updated {
         return Err(ApiError::Conflict {
             code: ErrorCode::JobNotQueued,
-            detail: "this job is not queued any more; only a queued job can be changed".to_owned(),
+            detail: "this job is not queued any more; only its metadata can be changed".to_owned(),
         });
     }
     notifier.notify();

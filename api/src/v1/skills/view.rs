@@ -29,7 +29,7 @@ pub(crate) struct SkillView {
     /// The kinds of files that it makes.
     outputs: Vec<OutputKind>,
     /// JSON Schema of its parameters.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Map<String, Value>)]
     parameters: Value,
     /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a
     /// parameter or a secret of the job.
@@ -39,6 +39,12 @@ pub(crate) struct SkillView {
     secrets: Vec<SecretNeed>,
     /// How long its jobs may take unless they say otherwise, in seconds.
     timeout_seconds: u32,
+    /// How many replies its jobs may have unless they say otherwise.
+    max_iterations: u32,
+    /// How many tokens a reply may have unless the job says otherwise.
+    max_tokens: u32,
+    /// How long a command may run, in seconds.
+    command_seconds: u32,
     /// Where it comes from.
     origin: SkillOrigin,
     /// Which version it is; null unless the tenant uploaded it.
@@ -55,6 +61,11 @@ pub(crate) struct SkillView {
     paused: bool,
     /// What the worker that lacks least would need, with the package that brings it, in words.
     missing: Vec<String>,
+    /// What it works better with and that worker lacks: optional programs, and packages that its `requirements.txt` or
+    /// `package.json` names. Its jobs run without.
+    missing_optional: Vec<String>,
+    /// What its front matter says without effect, such as tools that do not exist.
+    warnings: Vec<String>,
     /// Which of the programs that it may need are there, and the versions that workers have of them.
     #[schema(example = json!({"ffmpeg": ["6.1.1", "7.0.2"]}))]
     programs: BTreeMap<String, BTreeSet<String>>,
@@ -116,7 +127,10 @@ impl SkillView {
             parameters: skill.parameters.as_value().clone(),
             network: skill.network.to_string(),
             secrets: skill.secrets.clone(),
-            timeout_seconds: skill.timeout_seconds,
+            timeout_seconds: skill.limits.timeout_seconds,
+            max_iterations: skill.limits.max_iterations,
+            max_tokens: skill.limits.max_tokens,
+            command_seconds: skill.command_seconds,
             origin,
             version: None,
             created_at: None,
@@ -124,6 +138,8 @@ impl SkillView {
             available: missing.is_empty(),
             paused: false,
             missing,
+            missing_optional: missing_optional(skill, workers),
+            warnings: skill.warnings.clone(),
             programs: programs(skill, workers),
         }
     }
@@ -131,7 +147,8 @@ impl SkillView {
 
 /// Programs of the skill that workers have, with the versions that they know.
 fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<String>> {
-    let wanted = skill.programs.iter().flat_map(|need| &need.0);
+    let needs = skill.programs.iter().chain(&skill.optional);
+    let wanted = needs.flat_map(|need| &need.0);
     let mut found = BTreeMap::new();
     for name in wanted.map(Program::to_string) {
         for worker in workers {
@@ -144,15 +161,25 @@ fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<Stri
     found
 }
 
+/// What the worker that lacks least lacks of what can be done without, in words.
+fn missing_optional(skill: &Skill, workers: &[Worker]) -> Vec<String> {
+    let lacking = workers.iter();
+    let lacking = lacking.map(|worker| skill.missing_optional(&installed(worker)));
+    lacking.min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn installed(worker: &Worker) -> BTreeSet<Program> {
+    // A program that this release does not know is needed by none of its skills.
+    let programs = worker.programs.iter();
+    programs
+        .filter_map(|name| Program::parse(name).ok())
+        .collect()
+}
+
 /// What the worker that lacks least would need, in words.
 fn missing(skill: &Skill, workers: &[Worker]) -> Vec<String> {
     let lacking = workers.iter().map(|worker| {
-        // A program that this release does not know is needed by none of its skills.
-        let programs = worker.programs.iter();
-        let installed: BTreeSet<_> = programs
-            .filter_map(|name| Program::parse(name).ok())
-            .collect();
-        let mut missing = skill.missing(&installed);
+        let mut missing = skill.missing(&installed(worker));
         if skill.network != Network::None && worker.isolation == Isolation::Landlocked {
             missing.push("a worker whose commands have a network".to_owned());
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::step::DemoStep;
+use crate::html::escape;
 
 /// A job that completed.
 pub(super) struct PageEntry {
@@ -72,13 +73,6 @@ fn show(path: &Path) -> String {
         _ => String::new(),
     };
     format!("{seen}<a href=\"{name}\">{name}</a><br>\n")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

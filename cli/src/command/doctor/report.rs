@@ -10,7 +10,7 @@ use shared::skill::{Catalog, Program, Skill};
 use worker::sandbox::{MemoryFloor, Mode};
 
 use crate::args::SandboxOptions;
-use crate::client::Client;
+use crate::connect::connect;
 use crate::postgres;
 use crate::service::ServiceFile;
 
@@ -42,6 +42,8 @@ pub(super) struct SkillStatus {
     pub(super) name: String,
     /// What is missing, in words.
     pub(super) missing: Vec<String>,
+    /// What is missing and can be done without, in words.
+    pub(super) missing_optional: Vec<String>,
     /// What is there, with versions.
     #[serde(skip)]
     pub(super) programs: Vec<String>,
@@ -52,20 +54,20 @@ pub(super) struct SkillStatus {
 struct ServiceSkill {
     name: String,
     missing: Vec<String>,
+    missing_optional: Vec<String>,
     programs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl DoctorReport {
     /// Asks the running service.
     pub(super) async fn in_service(file: &ServiceFile) -> anyhow::Result<Self> {
-        let client = Client::new(&file.url, &file.api_key)?;
-        let workers: Vec<Worker> =
-            serde_json::from_value(client.list("/v1/workers", &[], None).await?.into())?;
-        let skills: Vec<ServiceSkill> =
-            serde_json::from_value(client.list("/v1/skills", &[], None).await?.into())?;
+        let client = connect(&file.url, &file.api_key)?;
+        let workers: Vec<Worker> = client.list("/v1/workers", &[], None).await?;
+        let skills: Vec<ServiceSkill> = client.list("/v1/skills", &[], None).await?;
         let skills = skills.into_iter().map(|skill| SkillStatus {
             name: skill.name,
             missing: skill.missing,
+            missing_optional: skill.missing_optional,
             programs: skill.programs.into_iter().map(with_versions).collect(),
         });
         let ready = client.check_ready().await;
@@ -77,7 +79,7 @@ impl DoctorReport {
             service: Some(file.url.clone()),
             database: match ready {
                 Ok(()) => Ok("answers".to_owned()),
-                Err(error) => Err(format!("{error:#}")),
+                Err(error) => Err(format!("{:#}", anyhow::Error::from(error))),
             },
             sandbox: sandbox.ok_or_else(|| "there is no worker".to_owned()),
             skills: skills.collect(),
@@ -124,6 +126,7 @@ impl DoctorReport {
         let skills = catalog.iter().map(|skill| SkillStatus {
             name: skill.name.clone(),
             missing: skill.missing(&installed),
+            missing_optional: skill.missing_optional(&installed),
             programs: programs_of(skill, &installed, &versions),
         });
         let database = postgres::installed().into_iter().next();
@@ -153,7 +156,8 @@ fn programs_of(
     installed: &BTreeSet<Program>,
     versions: &BTreeMap<String, String>,
 ) -> Vec<String> {
-    let wanted = skill.programs.iter().flat_map(|need| &need.0);
+    let needs = skill.programs.iter().chain(&skill.optional);
+    let wanted = needs.flat_map(|need| &need.0);
     let there = wanted.filter(|program| installed.contains(program));
     let named = there.map(|program| {
         let name = program.to_string();

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use skillet_client::Client;
 
 use super::JobArgument;
-use crate::client::Client;
 use crate::download::{Existing, save_outputs};
 use crate::output::OutputFormat;
 use crate::terminal::{print, say};

@@ -5,9 +5,9 @@ use clap::Args;
 use serde_json::Value;
 use shared::id::ConversationId;
 use shared::job::Status;
+use skillet_client::Client;
 
 use crate::args::{parse_id, parse_pair};
-use crate::client::Client;
 use crate::complete;
 use crate::output::{Cell, dollars, parse_instant, seconds, text_of};
 
@@ -77,7 +77,9 @@ impl ListJobsOptions {
                 .map(|(name, value)| (name.as_str(), value.clone())),
         );
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        client.list("/v1/jobs", &query, Some(limit as usize)).await
+        Ok(client
+            .list("/v1/jobs", &query, Some(limit as usize))
+            .await?)
     }
 }
 

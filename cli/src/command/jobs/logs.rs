@@ -3,9 +3,9 @@
 use clap::Args;
 use shared::event::Event;
 use shared::id::JobId;
+use skillet_client::Client;
 
 use super::JobArgument;
-use crate::client::Client;
 use crate::event_line::EventLines;
 use crate::exit::Exit;
 use crate::output::OutputFormat;
@@ -39,7 +39,7 @@ impl Logs {
         if !self.follow {
             let path = format!("/v1/jobs/{id}/events");
             for event in client.list(&path, &[], None).await? {
-                show(&serde_json::from_value(event)?)?;
+                show(&event)?;
             }
             return Ok(Exit::Done);
         }

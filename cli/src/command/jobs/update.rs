@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use shared::job::Job;
+use skillet_client::Client;
 
 use super::{JobArgument, show};
 use crate::args::parse_pair;
-use crate::client::Client;
 use crate::output::OutputFormat;
 
 #[derive(Args)]

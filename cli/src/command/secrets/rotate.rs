@@ -89,7 +89,7 @@ async fn rotate_all(pool: &Pool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     loop {
         let batch = db::secret::list_not_under(pool, keys.current_id(), after, BATCH).await?;
         let Some(last) = batch.last() else {
-            return Ok(rotated);
+            break;
         };
         after = Some((last.tenant, last.name.clone()));
         for secret in &batch {
@@ -98,6 +98,38 @@ async fn rotate_all(pool: &Pool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
                 Err(problem) => rotated.left.push(format!(
                     "the secret {} of the tenant {}: {problem}",
                     secret.name, secret.tenant
+                )),
+            }
+        }
+    }
+    rotate_webhooks(pool, keys, &mut rotated).await?;
+    Ok(rotated)
+}
+
+/// The same for the secrets of webhooks.
+async fn rotate_webhooks(
+    pool: &Pool,
+    keys: &MasterKeys,
+    rotated: &mut Rotated,
+) -> anyhow::Result<()> {
+    let mut after = None;
+    loop {
+        let batch =
+            db::webhook_secret::list_not_under(pool, keys.current_id(), after, BATCH).await?;
+        let Some(last) = batch.last() else {
+            return Ok(());
+        };
+        after = Some(last.id);
+        for secret in &batch {
+            let (tenant, id) = (secret.tenant, secret.id);
+            match keys.open_webhook(tenant, id, &secret.sealed) {
+                Ok(opened) => {
+                    let sealed = keys.seal_webhook(tenant, id, &opened);
+                    let is_done = db::webhook_secret::reseal(pool, secret, &sealed).await?;
+                    rotated.count += u64::from(is_done);
+                }
+                Err(error) => rotated.left.push(format!(
+                    "a secret of webhooks of the tenant {tenant}: {error}"
                 )),
             }
         }

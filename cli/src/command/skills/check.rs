@@ -6,16 +6,16 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
-use shared::skill::{Files, MAX_PACKED_BYTES, Skill, Unreadable};
-
 use serde_json::json;
+use shared::skill::{Files, MAX_PACKED_BYTES, Need, Program, Skill, Unreadable};
+use worker::sandbox::{MemoryFloor, Mode};
 
 use crate::exit::Exit;
 use crate::output::OutputFormat;
 use crate::terminal::print;
 
 /// `skillet skills check`
-pub(super) fn check(place: &Path, output: OutputFormat) -> anyhow::Result<Exit> {
+pub(super) async fn check(place: &Path, output: OutputFormat) -> anyhow::Result<Exit> {
     let skill = match read(place)? {
         Ok(skill) => skill,
         Err(error) => {
@@ -28,22 +28,49 @@ pub(super) fn check(place: &Path, output: OutputFormat) -> anyhow::Result<Exit> 
         }
     };
     let warnings = warnings(&skill);
+    let installed = installed_here(&skill).await?;
+    let missing = skill.missing(&installed);
+    let missing_optional = skill.missing_optional(&installed);
     let found = json!({
         "place": place,
         "valid": true,
         "name": skill.name,
         "digest": skill.digest.to_string(),
         "warnings": warnings,
+        "missing": missing,
+        "missing_optional": missing_optional,
     });
-    output.one(&skill.name, &found, || show(&skill, &warnings))?;
+    output.one(&skill.name, &found, || {
+        show(&skill, &warnings)?;
+        for (why, names) in [
+            ("missing on this machine", missing),
+            ("missing on this machine, and optional", missing_optional),
+        ] {
+            if !names.is_empty() {
+                print(&format!("! {why}: {}", names.join(", ")))?;
+            }
+        }
+        Ok(())
+    })?;
     Ok(Exit::Done)
 }
 
+/// The skill's programs that this machine has.
+async fn installed_here(skill: &Skill) -> anyhow::Result<BTreeSet<Program>> {
+    let home = std::env::temp_dir();
+    let none = worker::sandbox::open(Mode::Off, &home, Vec::new(), MemoryFloor::default());
+    let sandbox = none.await?;
+    let needs = skill.programs.iter().chain(&skill.optional);
+    let programs = needs.flat_map(|Need(any)| any);
+    Ok(worker::programs::installed(programs, &sandbox, &home).await)
+}
+
 fn show(skill: &Skill, warnings: &[String]) -> anyhow::Result<()> {
+    let count = skill.files.count();
+    let files = if count == 1 { "file" } else { "files" };
     print(&format!(
-        "✓ {}: {} files, {} bytes, digest {}",
+        "✓ {}: {count} {files}, {} bytes, digest {}",
         skill.name,
-        skill.files.count(),
         skill.files.bytes(),
         skill.digest
     ))?;
@@ -52,6 +79,7 @@ fn show(skill: &Skill, warnings: &[String]) -> anyhow::Result<()> {
     for (title, words) in [
         ("tools", tools.map(str::to_owned).collect()),
         ("programs", skill.needs()),
+        ("optional", skill.optional_needs()),
         ("network", vec![skill.network.to_string()]),
         ("secrets", secrets.collect()),
     ] {
@@ -92,8 +120,8 @@ pub(super) fn words(error: &Unreadable) -> String {
     }
 }
 
-/// What is allowed and can hardly be meant.
-fn warnings(skill: &Skill) -> Vec<String> {
+/// What is accepted and can hardly be meant.
+pub(super) fn warnings(skill: &Skill) -> Vec<String> {
     let has = |path: &str| skill.files.beside().any(|(it, _)| it.as_str() == path);
     let named = skill
         .instructions
@@ -112,6 +140,7 @@ fn warnings(skill: &Skill) -> Vec<String> {
         .into_iter()
         .map(|path| format!("the instructions name {path}, which does not exist"))
         .collect();
+    warnings.extend_from_slice(&skill.warnings);
     if skill.tools.is_empty() {
         warnings.push("`allowed-tools` is empty: the model can only answer with text".to_owned());
     }

@@ -1,13 +1,21 @@
 //! `skillet skills push`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::bail;
+use serde_json::Value;
+use skillet_client::Client;
+use tokio::time::sleep;
 
-use super::check::{read, words};
-use crate::client::Client;
+use super::check::{read, warnings, words};
 use crate::output::{OutputFormat, text_of};
 use crate::terminal::{print, say};
+
+/// How often the service is asked again for what the workers lack, and the pause before: they look for programs of new
+/// skills once a second.
+const SEARCH_CHECKS: u32 = 4;
+const SEARCH_PAUSE: Duration = Duration::from_millis(700);
 
 /// Uploads a skill that was checked here, and says what the workers lack for it.
 pub(super) async fn push(
@@ -23,12 +31,23 @@ pub(super) async fn push(
         Ok(skill) => skill,
         Err(error) => bail!("{}: {}", folder.display(), words(&error)),
     };
-    let pushed = client.upload_skill(skill.files.pack_gzip()).await?;
+    let archive = ("skill.tar.gz", skill.files.pack_gzip());
+    let mut pushed: Value = client.send_file("/v1/skills", archive).await?;
     let name = text_of(&pushed["name"]);
+    for _ in 0..SEARCH_CHECKS {
+        if !lacks(&pushed, "missing") && !lacks(&pushed, "missing_optional") {
+            break;
+        }
+        sleep(SEARCH_PAUSE).await;
+        pushed = client.get(&format!("/v1/skills/{name}"), &[]).await?;
+    }
     output.one(&name, &pushed, || {
         let (version, digest) = (&pushed["version"], text_of(&pushed["digest"]));
         print(&format!("{name} version {version} ({digest})"))
     })?;
+    for warning in warnings(&skill) {
+        say(&format!("! {warning}"));
+    }
     if pushed["available"] != true {
         let missing = match text_of(&pushed["missing"]) {
             none if none.is_empty() => "no worker is running".to_owned(),
@@ -36,5 +55,15 @@ pub(super) async fn push(
         };
         say(&format!("! jobs of {name} will wait: {missing}"));
     }
+    if lacks(&pushed, "missing_optional") {
+        let missing = text_of(&pushed["missing_optional"]);
+        say(&format!("! the workers lack what is optional: {missing}"));
+    }
     Ok(())
+}
+
+fn lacks(skill: &Value, field: &str) -> bool {
+    skill[field]
+        .as_array()
+        .is_some_and(|names| !names.is_empty())
 }

@@ -2,11 +2,11 @@
 
 from .async_client import AsyncClient
 from .client import Client
-from .error import ApiError, ChecksumError, JobFailed, SkilletError, WebhookError
-from .event import AnyEvent, UnknownEvent
+from .error import ApiError, ChecksumError, JobFailed, SkilletError, StreamError, WebhookError
+from .event import AnyEvent, TenantEvent, UnknownEvent
 from .generated.event import Event
-from .generated.models import Approval, Asset, Hooks, Job, LimitsRequest, Output, Problem
-from .request import File, JobOptions
+from .generated.models import Approval, Asset, FeedEvent, Hooks, Job, LimitsRequest, Output, Problem
+from .request import EventFilters, File, JobOptions
 from .webhook import verify_webhook
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "ChecksumError",
     "Client",
     "Event",
+    "EventFilters",
+    "FeedEvent",
     "File",
     "Hooks",
     "Job",
@@ -27,6 +29,8 @@ __all__ = [
     "Output",
     "Problem",
     "SkilletError",
+    "StreamError",
+    "TenantEvent",
     "UnknownEvent",
     "WebhookError",
     "verify_webhook",

@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 from httpx_sse import EventSource
@@ -13,11 +13,13 @@ from httpx_sse import EventSource
 from .backoff import Backoff
 from .connection import connect
 from .error import ApiError, JobFailed, read_json
-from .event import AnyEvent
-from .follow import Following
+from .event import AnyEvent, TenantEvent
 from .generated.models import Approval, Asset, Job, Output
-from .request import File, JobOptions, create_job, get, is_url, post
+from .request import EventFilters, File, JobOptions, create_job, get, is_url, post
+from .stream import EventStream, JobEvents, TenantEvents
 from .transfer import Download, OnUpload, Upload, UploadFile
+
+EventT = TypeVar("EventT")
 
 
 class AsyncClient:
@@ -67,24 +69,13 @@ class AsyncClient:
         """The job as it stands."""
         return Job.from_dict(await self._call(get("jobs", job if isinstance(job, str) else job.id)))
 
-    async def follow(self, job: Job | str, *, after: int = 0, deltas: bool = True) -> AsyncGenerator[AnyEvent, None]:
+    def follow(self, job: Job | str, *, after: int = 0, deltas: bool = True) -> AsyncGenerator[AnyEvent, None]:
         """The events of a job after that `seq`, until the job has ended. Lost connections are taken up again."""
-        following = Following(job if isinstance(job, str) else job.id, after, deltas, self._silence)
-        while not following.has_ended:
-            try:
-                async with self._http.stream(**following.request()) as response:
-                    if response.status_code != 200:
-                        await response.aread()
-                    if following.has_events(response):
-                        async for message in EventSource(response).aiter_sse():
-                            if event := following.receive(message):
-                                yield event
-                            if following.has_ended:
-                                return
-            except httpx.TransportError:
-                pass
-            if not following.has_ended:
-                await asyncio.sleep(following.backoff.pause())
+        return self._stream(JobEvents(job if isinstance(job, str) else job.id, after, deltas, self._silence))
+
+    def events(self, *, after: str | None = None, **filters: Unpack[EventFilters]) -> AsyncGenerator[TenantEvent, None]:
+        """The milestones of all jobs, with cursors: after a cursor, or from now on. It ends only with an error."""
+        return self._stream(TenantEvents(after, filters, self._silence))
 
     async def upload(self, file: UploadFile, on_progress: OnUpload | None = None) -> Asset:
         """Uploads a file as it is read."""
@@ -142,6 +133,23 @@ class AsyncClient:
             if approval.status != status:
                 raise
             return approval
+
+    async def _stream(self, stream: EventStream[EventT]) -> AsyncGenerator[EventT, None]:
+        while not stream.has_ended:
+            try:
+                async with self._http.stream(**stream.request()) as response:
+                    if response.status_code != 200:
+                        await response.aread()
+                    if stream.has_events(response):
+                        async for message in EventSource(response).aiter_sse():
+                            if event := stream.receive(message):
+                                yield event
+                            if stream.has_ended:
+                                return
+            except httpx.TransportError:
+                pass
+            if not stream.has_ended:
+                await asyncio.sleep(stream.backoff.pause())
 
     async def _call(self, request: dict[str, Any]) -> Any:
         """The JSON of the answer. The request is sent until there is one."""

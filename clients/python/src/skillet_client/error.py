@@ -43,6 +43,16 @@ class JobFailed(SkilletError):
         super().__init__(f"the job {job.id} is {job.status}{reason}")
 
 
+class StreamError(SkilletError):
+    """An answer to a request for an event stream that is something else, such as the page of a proxy."""
+
+    def __init__(self, content_type: str) -> None:
+        super().__init__(
+            f"the answer is not an event stream but {content_type}: "
+            "check the URL, and that no proxy answers instead of the service"
+        )
+
+
 class ChecksumError(SkilletError):
     """A download whose SHA-256 is not that of the asset."""
 

@@ -1,9 +1,10 @@
-"""Events of a job's log."""
+"""Events of a job's log and of the tenant."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .generated.event import EVENTS, Event
+from .generated.models import FeedEvent
 
 TERMINAL_EVENTS = frozenset({"job.completed", "job.failed", "job.cancelled"})
 
@@ -16,6 +17,15 @@ class UnknownEvent:
     type_: str
     # The event as the service sent it.
     raw: dict[str, Any]
+
+
+class TenantEvent(NamedTuple):
+    """A place in the stream of the tenant."""
+
+    # Continues the stream after this place, as `after`.
+    cursor: str
+    # The milestone. `None` where the stream begins, and now and then while the filters let nothing through.
+    event: FeedEvent | None
 
 
 AnyEvent: TypeAlias = Event | UnknownEvent

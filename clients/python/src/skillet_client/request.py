@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias, TypedDict, TypeGuard
 from urllib.parse import quote
@@ -24,12 +24,26 @@ class JobOptions(TypedDict, total=False):
     external_id: str
     model: str
     parameters: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
     hooks: Hooks | Mapping[str, Sequence[str]]
     limits: LimitsRequest | Mapping[str, float]
     priority: int
     run_at: datetime
     max_attempts: int
     metadata: Mapping[str, Any]
+    webhook: str | Mapping[str, Any]
+
+
+class EventFilters(TypedDict, total=False):
+    """Filters of milestones. They are combined."""
+
+    # Types, such as `job.completed`.
+    types: Iterable[str]
+    skill: str
+    agent: str
+    conversation_id: str
+    # Values of the job's metadata, up to three.
+    metadata: Mapping[str, str | float]
 
 
 def get(*path: str) -> dict[str, Any]:
@@ -38,6 +52,14 @@ def get(*path: str) -> dict[str, Any]:
 
 def post(*path: str, **arguments: Any) -> dict[str, Any]:
     return get(*path) | {"method": "POST"} | arguments
+
+
+def filter_params(filters: EventFilters) -> dict[str, Any]:
+    """The filters as parameters of a query."""
+    params = {name: value for name, value in filters.items() if name != "metadata"}
+    if "types" in filters:
+        params["types"] = ",".join(filters["types"])
+    return params | {f"metadata.{key}": value for key, value in filters.get("metadata", {}).items()}
 
 
 def create_job(prompt: str, inputs: list[dict[str, str]], options: JobOptions, key: str | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use sqlx::PgExecutor;
 use sqlx::types::Json;
 
-use super::super::Connection;
+use super::super::{Connection, usage};
 use crate::id::{AssetId, JobId, TenantId};
 use crate::stored::read_or_else;
 
@@ -106,6 +106,8 @@ pub async fn list_taken_again(
 /// Deletes locked jobs with everything that belongs to them except their logs. Returns the hashes of their files, for
 /// `db::asset::release_blob` after the commit.
 pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
+    // Their usage outlives them.
+    usage::count_jobs(db, jobs).await?;
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query_scalar!(
         r#"with gone as (

@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::db::JsonText;
 use crate::db::conversation::TakenPosition;
+use crate::db::{FEED_CHANNEL, JsonText};
 use crate::event::{EventData, EventKind, JobQueued};
-use crate::id::{JobId, TenantId};
+use crate::id::{JobId, ScheduleId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Status, Target, preview};
 use crate::model_name::ModelName;
 
 /// A job about to be accepted.
-pub struct NewJob {
+pub struct NewJobRow {
     /// Its identifier.
     pub id: JobId,
     /// The tenant.
@@ -40,6 +40,8 @@ pub struct NewJob {
     pub metadata: Map<String, Value>,
     /// The job that this job retries.
     pub retry_of: Option<JobId>,
+    /// The schedule that creates it.
+    pub schedule: Option<ScheduleId>,
     /// The earliest start; now if `None` or past, so that an early date is no priority.
     pub run_at: Option<DateTime<Utc>>,
     /// SHA-256 of the request, hexadecimal.
@@ -58,7 +60,7 @@ pub struct Needs {
 /// Inserts accepted jobs, all or none: requests, runs and the first events of their logs. Returns the time. `counted`
 /// is the result of `db::submit_limit::take` in the same transaction.
 ///
-/// It reads no other table: a new plan for each size of a batch would take longer than the statement.
+/// It reads no other table but in functions: a new plan for each size of a batch would take longer than the statement.
 ///
 /// If an id was made by a clock that is far from the database's, `is_of_another_time` holds for the error.
 ///
@@ -66,7 +68,7 @@ pub struct Needs {
 pub async fn insert(
     db: impl PgExecutor<'_>,
     counted: bool,
-    jobs: &[NewJob],
+    jobs: &[NewJobRow],
 ) -> sqlx::Result<DateTime<Utc>> {
     let rows = Rows::of(jobs);
     sqlx::query_scalar!(
@@ -75,16 +77,19 @@ pub async fn insert(
             select * from unnest(
                 $1::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
                 $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
-                $20::json[], $22::text[], $23::text[], $24::text[]
+                $20::json[], $22::text[], $23::text[], $24::text[], $26::uuid[]
             ) as t (
                 tenant_id, id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
                 position, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
-                queued, title, prompt_preview, external_id
+                queued, title, prompt_preview, external_id, schedule_id
             )
             where check_job_ids($3)
         ),
+        fed as materialized (
+            select tenant from unnest(fed_tenants($1)) as tenant
+        ),
         queued as (
-            insert into run (job_id, tenant_id, counts_toward_limit, skill, state, run_at, rank, last_seq, needs_network, conversation_id, position, needs)
+            insert into run (job_id, tenant_id, counts_toward_limit, skill, state, run_at, rank, last_seq, needs_network, conversation_id, position, needs, fed)
             select
                 id, tenant_id, $2, skill,
                 case
@@ -93,24 +98,35 @@ pub async fn insert(
                     else 'ready'
                 end,
                 greatest(run_at, now()), greatest(run_at, now()) - head_start * interval '1 second', 1, needs_network,
-                conversation_id, position, string_to_array(needs, ' ')
+                conversation_id, position, string_to_array(needs, ' '), tenant_id in (select tenant from fed)
             from new
         ),
         logged as (
             insert into job_event (job_id, seq, type, at, attempt, data)
             select id, 1, $21, now(), 0, queued from new
         ),
+        milestones as (
+            insert into feed (tenant_id, job_id, seq, type, at, status)
+            select tenant_id, id, 1, $21, now(), 'queued'
+            from new
+            join fed on fed.tenant = new.tenant_id
+            returning 1
+        ),
+        notified_feed as (
+            select pg_notify($25, '') from milestones limit 1
+        ),
         accepted as (
             insert into job (
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, created_at, agent_version, conversation_id,
-                position, skill_version, skill_digest, title, prompt_preview, external_id
+                position, skill_version, skill_digest, title, prompt_preview, external_id, schedule_id
             )
             select
                 id, tenant_id, skill, agent, model, request, metadata, retry_of, now(), agent_version, conversation_id,
-                position, skill_version, decode(skill_digest, 'hex'), title, prompt_preview, external_id
+                position, skill_version, decode(skill_digest, 'hex'), title, prompt_preview, external_id,
+                schedule_id
             from new
         )
-        select now() as "now!"
+        select now() as "now!" from (select) as one left join notified_feed on true
         "#,
         &rows.tenants,
         counted,
@@ -136,6 +152,8 @@ pub async fn insert(
         &rows.titles as &[&str],
         &rows.previews,
         &rows.external_ids as &[Option<&str>],
+        FEED_CHANNEL,
+        &rows.schedules as &[Option<Uuid>],
     )
     .fetch_one(db)
     .await
@@ -147,7 +165,7 @@ pub fn is_of_another_time(error: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.constraint() == Some("job_id_time"))
 }
 
-impl NewJob {
+impl NewJobRow {
     fn names(&self) -> (Option<&str>, Option<&str>) {
         match &self.target {
             Target::Skill(name) => (Some(name), None),
@@ -181,6 +199,7 @@ impl NewJob {
             model: self.model,
             attempt: 0,
             retry_of: self.retry_of,
+            schedule_id: self.schedule,
             created_at,
             started_at: None,
             finished_at: None,
@@ -219,10 +238,11 @@ struct Rows<'a> {
     titles: Vec<&'a str>,
     previews: Vec<String>,
     external_ids: Vec<Option<&'a str>>,
+    schedules: Vec<Option<Uuid>>,
 }
 
 impl<'a> Rows<'a> {
-    fn of(jobs: &'a [NewJob]) -> Self {
+    fn of(jobs: &'a [NewJobRow]) -> Self {
         let mut rows = Self::default();
         for job in jobs {
             let (skill, agent) = job.names();
@@ -255,6 +275,7 @@ impl<'a> Rows<'a> {
             rows.titles.push(&job.title);
             rows.previews.push(preview::preview(&job.request.prompt));
             rows.external_ids.push(job.external_id.as_deref());
+            rows.schedules.push(job.schedule.map(|id| id.0));
         }
         rows
     }

@@ -1,4 +1,4 @@
-//! Changing jobs that are queued.
+//! Changing jobs.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -59,14 +59,36 @@ pub async fn update_queued(
         priority,
         ..request.clone()
     };
+    store(db, tenant, job, &request, change.metadata.as_ref()).await?;
+    Ok(true)
+}
+
+/// Replaces the metadata of a job in any state. `request` is what the tenant asked for, read in this transaction.
+pub async fn update_metadata(
+    db: &mut Connection,
+    tenant: TenantId,
+    job: JobId,
+    request: &JobRequest,
+    metadata: &Map<String, Value>,
+) -> sqlx::Result<()> {
+    store(db, tenant, job, request, Some(metadata)).await
+}
+
+async fn store(
+    db: &mut Connection,
+    tenant: TenantId,
+    job: JobId,
+    request: &JobRequest,
+    metadata: Option<&Map<String, Value>>,
+) -> sqlx::Result<()> {
     sqlx::query!(
         "update job set request = $3, metadata = coalesce($4, metadata) where id = $1 and tenant_id = $2",
         job.0,
         tenant.0,
-        JsonText::of(&request) as JsonText,
-        change.metadata.as_ref().map(JsonText::of) as Option<JsonText>,
+        JsonText::of(request) as JsonText,
+        metadata.map(JsonText::of) as Option<JsonText>,
     )
     .execute(db)
-    .await?;
-    Ok(true)
+    .await
+    .map(drop)
 }

@@ -63,6 +63,15 @@ columns! {
     }
 }
 
+columns! {
+    /// An event that goes to the feed.
+    struct MilestoneColumns of MilestoneRow {
+        append: i64,
+        position: i32,
+        kind: EventKind,
+    }
+}
+
 /// A batch as the arrays that the statement takes.
 #[derive(Default)]
 pub(super) struct Columns {
@@ -71,6 +80,7 @@ pub(super) struct Columns {
     pub(super) assets: AssetColumns,
     pub(super) requested: RequestedColumns,
     pub(super) resolved: ResolvedColumns,
+    pub(super) milestones: MilestoneColumns,
 }
 
 impl Columns {
@@ -93,6 +103,13 @@ impl Columns {
             kind: event.kind(),
             data: JsonText(data),
         });
+        if event.kind().is_milestone() {
+            self.milestones.push(MilestoneRow {
+                append,
+                position,
+                kind: event.kind(),
+            });
+        }
         match event {
             EventData::AssetCreated(created) => self.assets.push(AssetRow {
                 append,

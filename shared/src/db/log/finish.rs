@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::RunTransition;
 use crate::event::EventData;
-use crate::job::{Job, JobResult, Outcome, Output};
+use crate::job::{Job, JobResult, Outcome, Output, with_durations};
 
 /// The last event of a job, and what to do with its run.
 pub fn finish(
@@ -16,14 +16,13 @@ pub fn finish(
     let stored = serde_json::to_string(&result).expect("results have string keys");
     let skill_digest = job.skill_digest.clone();
     let at = no_earlier_than(&result.outputs, at);
-    let ended = Job {
+    let ended = with_durations(Job {
         status: outcome.into(),
         finished_at: Some(at),
         result,
         queue: None,
         ..job
-    }
-    .with_durations();
+    });
     let event = match outcome {
         Outcome::Completed => EventData::JobCompleted(Box::new(ended)),
         Outcome::Failed => EventData::JobFailed(Box::new(ended)),

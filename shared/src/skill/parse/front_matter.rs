@@ -1,8 +1,10 @@
 //! The front matter of a `SKILL.md`: YAML between two lines `---`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::SkillError;
 
@@ -12,10 +14,86 @@ use super::SkillError;
 pub(super) struct FrontMatter {
     pub(super) name: String,
     pub(super) description: String,
-    #[serde(default)]
-    pub(super) allowed_tools: String,
-    #[serde(default)]
+    /// The list as text; `None` if there is none.
+    #[serde(default, deserialize_with = "tool_list")]
+    pub(super) allowed_tools: Option<String>,
+    /// The entries for us: those of other programs may hold anything.
+    #[serde(default, deserialize_with = "own_entries")]
     pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// The beginning of the keys that are for us.
+const OWN_PREFIX: &str = "skillet.";
+
+/// Reads the entries of a mapping that are for us, and skips the others whatever they hold.
+fn own_entries<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let entries = Option::<OwnEntries>::deserialize(deserializer)?;
+    Ok(entries.unwrap_or_default().0)
+}
+
+#[derive(Default)]
+struct OwnEntries(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for OwnEntries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OwnEntriesVisitor)
+    }
+}
+
+struct OwnEntriesVisitor;
+
+impl<'de> Visitor<'de> for OwnEntriesVisitor {
+    type Value = OwnEntries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OwnEntries, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if key.starts_with(OWN_PREFIX) {
+                entries.insert(key, map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(OwnEntries(entries))
+    }
+}
+
+/// Reads a list of tools, which is one text or a YAML list of texts.
+fn tool_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    struct ToolList;
+
+    impl<'de> Visitor<'de> for ToolList {
+        type Value = Option<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("names of tools")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(text.to_owned()))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Self::Value, A::Error> {
+            let mut text = String::new();
+            while let Some(name) = names.next_element::<String>()? {
+                text.push_str(&name);
+                text.push(',');
+            }
+            Ok(Some(text))
+        }
+    }
+
+    deserializer.deserialize_any(ToolList)
 }
 
 /// The front matter, and the text after it.
@@ -80,6 +158,18 @@ mod tests {
             error.to_string(),
             "its front matter cannot be read: line 4 column 11: expected mapping start"
         );
+    }
+
+    #[test]
+    fn metadata_of_other_programs_may_hold_anything() {
+        let skill = parse(
+            "description: A.\nlicense: MIT\ncompatibility: any\nmodel: inherit\nmetadata:\n  version: 1.0\n  \
+             author: {name: Ada}\n  tags: [a, b]\n  skillet.timeout_seconds: 7\n",
+        );
+        assert_eq!(skill.unwrap().limits.timeout_seconds, 7);
+        assert!(parse("description: A.\nmetadata:\n").is_ok());
+        let error = parse("description: A.\nmetadata:\n  skillet.title: [a]\n").unwrap_err();
+        assert!(error.to_string().contains("line 5"), "{error}");
     }
 
     #[test]

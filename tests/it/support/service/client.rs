@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
+use super::super::PATIENCE;
 use super::super::stream::Stream;
-use super::{PATIENCE, Service, bash};
+use super::{Service, bash};
 
 /// A client that takes a connection for each request: one that was idle while a test made something large may have
 /// been closed in the moment in which it is used again.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use shared::event::is_terminal;
+use shared::tool::ToolName;
 
 use crate::chaos::history::JobHistory;
 
@@ -96,7 +97,7 @@ pub(super) fn every_call_has_one_result(job: &JobHistory, faults: &mut Vec<Strin
     // One that makes a file an output is made again where its result was not written down.
     let started = started.filter(|event| {
         let tool = event["data"]["tool"].as_str().unwrap_or_default();
-        !tool.starts_with("set_output_")
+        tool != ToolName::SetOutput.as_str()
     });
     let mut starts: HashMap<&str, usize> = HashMap::new();
     started.for_each(|event| {

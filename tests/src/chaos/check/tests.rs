@@ -90,6 +90,7 @@ fn observe(job: &mut JobHistory) {
         })
         .collect();
     job.followed = stream;
+    job.feed = job.events.clone();
     job.job_elsewhere = vec![job.job.clone()];
 }
 
@@ -194,6 +195,14 @@ fn other_replays_and_followers_that_missed_something_are_found() {
     assert_found(&whole, "the stream from the beginning is not the log");
     let missed = faults(|job| drop(job.followed.remove(7)));
     assert_found(&missed, "saw 12 events of 13, and the same up to 7");
+}
+
+#[test]
+fn a_feed_that_is_not_the_log_is_found() {
+    let lost = faults(|job| job.feed.retain(|event| event["type"] != "job.retrying"));
+    assert_found(&lost, "the feed has");
+    let twice = faults(|job| job.feed.insert(1, job.feed[0].clone()));
+    assert_found(&twice, "the feed has");
 }
 
 #[test]

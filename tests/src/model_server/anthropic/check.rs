@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::block::{self, Blocks};
 use crate::model_server::fault::Faults;
 use crate::model_server::request::Request;
+use crate::model_server::strict;
 
 const FIELDS: &[&str] = &[
     "cache_control",
@@ -54,6 +55,7 @@ pub(in crate::model_server) fn check(request: &Request, made_up: &[String], faul
     });
     faults.positive("max_tokens", &body["max_tokens"]);
     thinking(body, faults);
+    strict::output_config(&body["output_config"], faults);
     system(&body["system"], faults);
 
     let mut known = tools(&body["tools"], faults);

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::model_server::fault::Faults;
 use crate::model_server::request::Request;
+use crate::model_server::strict;
 
 const FIELDS: &[&str] = &[
     "frequency_penalty",
@@ -60,6 +61,7 @@ pub(in crate::model_server) fn check(request: &Request, made_up: &[String], faul
         (max, Value::Null) => faults.positive("max_tokens", max),
         _ => faults.add("The request has both max_tokens and max_completion_tokens."),
     }
+    strict::response_format(&body["response_format"], faults);
     let mut known = tools(&body["tools"], faults);
     known.extend_from_slice(made_up);
     transcript(request, &known, faults);

@@ -2,15 +2,12 @@
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ipnet::IpNet;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
-use reqwest::{Client, ClientBuilder, Request, Response, Url, redirect};
+use reqwest::{Client, Request, Response, Url, redirect};
+use shared::address::{AddressError, AddressPolicy};
 
-use super::address::{AddressError, AddressPolicy};
-
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The words of an error that the model reads.
 const MAX_CAUSE_BYTES: usize = 500;
 
@@ -50,16 +47,6 @@ impl WebClients {
     }
 }
 
-/// The builder of a client that resolves names under the policy.
-pub(super) fn guarded(policy: &AddressPolicy) -> ClientBuilder {
-    Client::builder()
-        .user_agent(concat!("skillet/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        // A proxy would resolve names outside of the policy.
-        .no_proxy()
-        .dns_resolver(policy.clone())
-}
-
 /// Requests gzip. The caller decodes it, and counts the decoded bytes.
 fn packed() -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
@@ -68,7 +55,8 @@ fn packed() -> HeaderMap {
 impl WebClient {
     fn new(opened: Arc<[IpNet]>, headers: HeaderMap) -> reqwest::Result<Self> {
         let policy = AddressPolicy::new(opened);
-        let http = guarded(&policy)
+        let http = policy
+            .client()
             .default_headers(headers)
             .redirect(redirect::Policy::none())
             .build()?;
@@ -97,17 +85,11 @@ impl WebClient {
 /// An error of a request as a sentence, without the URL, which may hold a secret.
 pub fn explain(host: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
-    let causes = || std::iter::successors(error.source(), |&cause| cause.source());
-    let is_ours = |cause: &(dyn Error + 'static)| {
-        matches!(
-            cause.downcast_ref::<AddressError>(),
-            Some(AddressError::NotPublic)
-        )
-    };
-    if causes().any(is_ours) {
+    if AddressError::of(&error) == Some(&AddressError::NotPublic) {
         return format!("{host} is refused: its address is not public");
     }
-    let mut told = causes()
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let mut told = causes
         .last()
         .map_or_else(|| error.to_string(), ToString::to_string);
     told.truncate(told.floor_char_boundary(MAX_CAUSE_BYTES));

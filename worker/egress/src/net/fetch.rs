@@ -7,9 +7,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use ipnet::IpNet;
 use reqwest::{Client, Url, redirect};
-
-use super::address::{AddressError, AddressPolicy};
-use super::client::guarded;
+use shared::address::{AddressError, AddressPolicy};
 
 const MAX_REDIRECTS: usize = 5;
 /// The largest file that is fetched.
@@ -71,7 +69,8 @@ impl FetchClient {
                 Err(error) => attempt.error(error),
             }
         });
-        let http = guarded(&policy)
+        let http = policy
+            .client()
             .read_timeout(READ_TIMEOUT)
             .redirect(redirects)
             .build()?;
@@ -123,12 +122,8 @@ pub async fn get(client: &FetchClient, url: &str) -> Result<Fetched, FetchError>
 
 /// Our own refusal, which the client wraps, or a failure of the transport.
 fn transport(error: reqwest::Error) -> FetchError {
-    let mut source = std::error::Error::source(&error);
-    while let Some(cause) = source {
-        if let Some(refusal) = cause.downcast_ref::<AddressError>() {
-            return refusal.clone().into();
-        }
-        source = cause.source();
+    if let Some(refusal) = AddressError::of(&error) {
+        return refusal.clone().into();
     }
     if error.is_redirect() {
         return FetchError::TooManyRedirects;

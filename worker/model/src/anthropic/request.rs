@@ -32,6 +32,9 @@ pub(super) fn render(request: &ModelRequest<'_>, to: &RenderContext<'_>) -> Valu
     if !tools.is_empty() {
         body["tools"] = Value::Array(tools);
     }
+    if let Some(schema) = request.output_schema {
+        body["output_config"] = json!({ "format": { "type": "json_schema", "schema": schema } });
+    }
     body
 }
 
@@ -80,7 +83,7 @@ fn messages(messages: &[ModelMessage], to: &RenderContext<'_>) -> Vec<Value> {
 /// Results come first, or the API misses them.
 fn user(parts: &[Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
-        Part::ToolResult(result) => Some(tool_result(result, ids)),
+        Part::ToolResult(result) => Some(tool_result(result, ids, takes)),
         _ => None,
     });
     let others = parts.iter().filter_map(|part| match part {
@@ -119,10 +122,13 @@ fn is_thought(block: &Value) -> bool {
     block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
 
-fn tool_result(result: &ToolResult, ids: &WireIds<'_>) -> Value {
+fn tool_result(result: &ToolResult, ids: &WireIds<'_>, takes: AcceptedMedia) -> Value {
     let id = ids.to_wire(&result.call_id);
     let mut block = json!({ "type": "tool_result", "tool_use_id": id });
-    if !is_blank(&result.text) {
+    if !result.images.is_empty() {
+        let images = result.images.iter().map(|image| result_image(image, takes));
+        block["content"] = text_block(&result.text).into_iter().chain(images).collect();
+    } else if !is_blank(&result.text) {
         block["content"] = json!(result.text);
     }
     if result.is_error {
@@ -138,6 +144,13 @@ fn text_block(text: &str) -> Option<Value> {
 
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
+}
+
+fn result_image(image: &Media, takes: AcceptedMedia) -> Value {
+    match image.form(takes) {
+        MediaForm::Image(_) => media(image, takes),
+        _ => json!({ "type": "text", "text": image.image_mention() }),
+    }
 }
 
 fn media(file: &Media, takes: AcceptedMedia) -> Value {

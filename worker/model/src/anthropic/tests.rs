@@ -38,6 +38,7 @@ async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<Stri
         tools: &[],
         messages: &messages,
         max_tokens: 10,
+        output_schema: None,
     };
     let mut stream = if with_retries {
         retry::stream(model, request, &|_| Box::pin(std::future::ready(true)))

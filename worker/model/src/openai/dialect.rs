@@ -1,14 +1,18 @@
 //! The differences between servers that speak Chat Completions.
 
-use reqwest::Url;
 use serde_json::{Value, json};
 use shared::provider::{CapField, MediaKind, Provider};
 
 use crate::media::AcceptedMedia;
+use crate::strict_schema;
+use crate::vendor;
 use crate::{ModelError, ModelMessage};
 
 /// The files that the format has parts for.
 const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
+
+/// The hosts of those that made the format.
+const VENDORS: [&str; 2] = ["openai.com", "azure.com"];
 
 /// The features and limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub(super) struct Dialect {
     cap_field_is_sure: bool,
     /// `stream_options` asks for the usage, which some servers send anyway.
     stream_options: bool,
+    /// Whether the last message can be given a schema.
+    pub(super) structured_output: bool,
     /// Thoughts go back in the fields in which they came: some servers insist, others refuse it.
     pub(super) thoughts: bool,
     /// The files that the model looks at itself.
@@ -35,6 +41,7 @@ impl Dialect {
                 .unwrap_or_else(|| usual_cap_field(&provider.base_url)),
             cap_field_is_sure: provider.cap_field.is_some(),
             stream_options: true,
+            structured_output: strict_schema::is_offered(provider, &VENDORS),
             thoughts: true,
             takes: AcceptedMedia::of(&TAKES, provider.takes.as_deref()),
         }
@@ -85,6 +92,12 @@ impl Dialect {
                 ..self
             });
         }
+        if self.structured_output && is_about_schema(refusal) {
+            return Some(Self {
+                structured_output: false,
+                ..self
+            });
+        }
         // A server that misses thoughts would not be helped.
         let is_refused =
             refusal.contains("reasoning") && !refusal.to_lowercase().contains("missing");
@@ -95,14 +108,12 @@ impl Dialect {
     }
 }
 
+fn is_about_schema(refusal: &str) -> bool {
+    refusal.contains("response_format") || refusal.contains("json_schema")
+}
+
 fn usual_cap_field(base_url: &str) -> CapField {
-    let url = Url::parse(base_url.trim()).ok();
-    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    let is_openai = ["openai.com", "azure.com"].into_iter().any(|domain| {
-        host.strip_suffix(domain)
-            .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    });
-    if is_openai {
+    if vendor::is_host_of(base_url, &VENDORS) {
         CapField::MaxCompletionTokens
     } else {
         CapField::MaxTokens

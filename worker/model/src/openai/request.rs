@@ -25,6 +25,12 @@ pub(super) fn render(
         let tools = request.tools.iter().map(|spec| tool(spec, to.names));
         body["tools"] = tools.collect();
     }
+    if let Some(schema) = request.output_schema.filter(|_| dialect.structured_output) {
+        body["response_format"] = json!({
+            "type": "json_schema",
+            "json_schema": { "name": "result", "strict": true, "schema": schema },
+        });
+    }
     dialect.apply(&mut body, request.max_tokens);
     body
 }
@@ -53,7 +59,8 @@ fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect
     rendered
 }
 
-/// Results must directly follow the message with the calls, so they precede all else.
+/// Results must directly follow the message with the calls, so they precede all else. They are text
+/// alone, so their images come after them, in the message of the user.
 fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(json!({
@@ -91,14 +98,16 @@ fn result_text(result: &ToolResult) -> String {
 }
 
 fn user(parts: &[&Part], takes: AcceptedMedia) -> Option<Value> {
-    let content: Vec<Value> = parts
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
-            Part::Media(file) => Some(media(file, takes)),
-            Part::ToolResult(_) => None,
-        })
-        .collect();
+    let images = parts.iter().flat_map(|part| match part {
+        Part::ToolResult(result) => result_images(result, takes),
+        _ => Vec::new(),
+    });
+    let others = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => (!text.is_empty()).then(|| text_part(text)),
+        Part::Media(file) => Some(media(file, takes)),
+        Part::ToolResult(_) => None,
+    });
+    let content: Vec<Value> = images.chain(others).collect();
     if content.is_empty() {
         return None;
     }
@@ -145,6 +154,20 @@ fn tool_call(call: &ToolCall, ids: &WireIds<'_>, names: &ToolNames) -> Value {
         "type": "function",
         "function": { "name": names.to_wire(&call.tool), "arguments": call.input.to_string() },
     })
+}
+
+/// The images of a result, each after a text that says whence it comes.
+fn result_images(result: &ToolResult, takes: AcceptedMedia) -> Vec<Value> {
+    let images = result.images.iter();
+    let parts = images.flat_map(|image| match image.form(takes) {
+        MediaForm::Image(_) => {
+            let name = &image.name;
+            let origin = format!("[Image of the tool result above: {name}]");
+            vec![text_part(&origin), media(image, takes)]
+        }
+        _ => vec![text_part(&image.image_mention())],
+    });
+    parts.collect()
 }
 
 fn text_part(text: &str) -> Value {

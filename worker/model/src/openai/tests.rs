@@ -27,6 +27,7 @@ async fn ask(model: &OpenAi) -> Result<AssistantMessage, ModelError> {
         tools: &[],
         messages: &messages,
         max_tokens: 10,
+        output_schema: None,
     };
     match model.stream(request).collect::<Vec<_>>().await.pop() {
         Some(Ok(ModelEvent::Completed(message))) => Ok(message),

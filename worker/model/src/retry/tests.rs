@@ -17,6 +17,10 @@ struct Scripted {
 }
 
 impl LanguageModel for Scripted {
+    fn constrains_output(&self, _: &serde_json::Value) -> bool {
+        false
+    }
+
     fn stream<'a>(&'a self, _: ModelRequest<'a>) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
         self.asked_at.lock().unwrap().push(Instant::now());
         stream::iter(self.replies.lock().unwrap().pop_front().unwrap()).boxed()
@@ -53,6 +57,7 @@ fn nothing() -> ModelRequest<'static> {
         tools: &[],
         messages: &[],
         max_tokens: 1,
+        output_schema: None,
     }
 }
 

@@ -32,6 +32,7 @@ fn job(attempt: i32) -> Job {
 
 fn state(job: &Job) -> AttemptState<'_> {
     AttemptState {
+        declares_outputs: false,
         job,
         limits: Limits::DEFAULT,
         max_attempts: 3,
@@ -73,7 +74,7 @@ fn is_failed(decision: &AttemptDecision, code: JobErrorCode) -> bool {
 fn call() -> ToolCall {
     ToolCall {
         call_id: "c1".to_owned(),
-        tool: "execute_bash".to_owned(),
+        tool: "shell.exec".to_owned(),
         input: json!({"command": "ls"}),
         malformed: None,
     }
@@ -101,6 +102,7 @@ fn unanswered_calls_get_their_results_only_if_the_job_is_over() {
     let partial = || {
         let completed = shared::event::ToolCompleted::unanswered("c1".to_owned());
         PartialResult {
+            structured: None,
             result: JobResult::default(),
             unanswered: vec![EventData::ToolCompleted(completed)],
         }

@@ -12,6 +12,7 @@ use shared::tool::ToolName;
 use super::{TIMEOUT, rows};
 use crate::call::{Call, Done, Tool, ToolError};
 use crate::command::{CommandLimits, FinishedCommand};
+use crate::context::ToolContext;
 use crate::{file, shell};
 use worker_model::ToolSpec;
 
@@ -46,7 +47,7 @@ impl Tool for SqlQuery {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         TIMEOUT
     }
 

@@ -12,6 +12,7 @@ use shared::tool::ToolName;
 use super::table_query::TableQuery;
 use super::{TIMEOUT, rows};
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use crate::web::{self, Got};
 use worker_model::ToolSpec;
 
@@ -43,7 +44,7 @@ impl Tool for ReadTable {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         TIMEOUT
     }
 

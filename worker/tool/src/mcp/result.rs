@@ -2,18 +2,23 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use shared::asset::content_type_of;
 
 use crate::call::{Call, Done};
+use crate::look::attached;
 
 /// Files of one result; what comes after them is only counted.
 const MAX_FILES: usize = 16;
+/// Images of one result that the model sees at once; the others it can look at in the workspace.
+const MAX_IMAGES: usize = 4;
 
 /// The result as the model gets it.
 pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
     let mut parts = Vec::new();
     let (mut files, mut left_out) = (0, 0);
+    let mut images = Vec::new();
     for block in result.content {
         let (what, data) = match block {
             ContentBlock::Text(text) => {
@@ -41,7 +46,17 @@ pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
             continue;
         }
         files += 1;
-        parts.push(keep(&what, &data, files, call).await);
+        let Ok(content) = STANDARD.decode(data) else {
+            parts.push(format!("[{what} came damaged]"));
+            continue;
+        };
+        let content = Bytes::from(content);
+        parts.push(keep(&what, &content, files, call).await);
+        if images.len() < MAX_IMAGES
+            && let Ok(image) = attached(&format!("image {files}"), content).await
+        {
+            images.push(image);
+        }
     }
     if left_out > 0 {
         parts.push(format!("[{left_out} more files are left out]"));
@@ -57,18 +72,16 @@ pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
     }
     Done {
         is_error: result.is_error == Some(true),
+        images,
         ..Done::text(parts.join("\n").replace('\0', "\u{fffd}"))
     }
 }
 
-/// Keeps what came in base64 in a file of the workspace, and says where.
-async fn keep(what: &str, data: &str, number: usize, call: &Call<'_>) -> String {
-    let Ok(bytes) = STANDARD.decode(data) else {
-        return format!("[{what} came damaged]");
-    };
-    let content_type = content_type_of("", &bytes);
+/// Keeps what came in a file of the workspace, and says where.
+async fn keep(what: &str, bytes: &[u8], number: usize, call: &Call<'_>) -> String {
+    let content_type = content_type_of("", bytes);
     let mut file = call.spill_bytes(&format!("{number}.{}", extension(&content_type)));
-    file.push(&bytes).await;
+    file.push(bytes).await;
     match file.finish().await {
         Some(kept) => format!(
             "[{what} is in the workspace file {}: {} bytes, {content_type}]",

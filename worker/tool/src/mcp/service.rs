@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_client::{
 
 use crate::context::ToolContext;
 pub(super) use http_transport::{HttpTransport, Unreached};
-use worker_egress::net::AddressError;
+use shared::address::AddressError;
 
 /// How often an answer that broke off is asked for again.
 const MAX_RESUMPTIONS: usize = 5;

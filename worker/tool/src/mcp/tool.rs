@@ -10,6 +10,7 @@ use super::connection::{McpCallError, McpConnection};
 use super::result;
 use super::tool_import::ToolImport;
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
 /// A tool of a server. Whether it says of itself that it changes nothing is not asked: it is called alone.
@@ -43,7 +44,7 @@ impl Tool for McpTool {
         self.spec.clone()
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         self.timeout
     }
 

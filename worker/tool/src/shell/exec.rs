@@ -7,12 +7,13 @@ use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use shared::tool::ToolName;
 
-use super::{ABOUT, TIMEOUT};
+use super::ABOUT;
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use crate::file;
 use worker_model::ToolSpec;
 
-/// Runs a command in the workspace, for agents.
+/// Runs a command in the workspace.
 pub(crate) struct ShellExec;
 
 #[derive(Deserialize, JsonSchema)]
@@ -22,7 +23,7 @@ struct ExecArguments {
     command: String,
     /// The directory to run it in, relative to the workspace, which is also the default.
     cwd: Option<String>,
-    /// Seconds after which it is killed. More than the limit means the limit, which is also the default.
+    /// Seconds after which it is killed. More than the limit of commands means the limit, which is also the default.
     #[schemars(range(min = 1))]
     timeout: Option<u64>,
 }
@@ -32,15 +33,14 @@ impl Tool for ShellExec {
         ToolSpec {
             name: ToolName::ShellExec.as_str().into(),
             description: format!(
-                "Runs a command with bash in a directory of the workspace. The limit of its time is {} s. {ABOUT}",
-                TIMEOUT.as_secs()
+                "Runs a command with bash in a directory of the workspace. {ABOUT}"
             ),
             input_schema: schema_for!(ExecArguments).into(),
         }
     }
 
-    fn timeout(&self) -> Duration {
-        TIMEOUT
+    fn timeout(&self, context: &ToolContext<'_>) -> Duration {
+        context.command_timeout
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {

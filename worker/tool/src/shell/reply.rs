@@ -50,6 +50,7 @@ pub(super) fn done(finished: &FinishedCommand, timeout: Duration, call: &Call<'_
             cpu_ms: u64::try_from(ended.cpu.as_millis()).unwrap_or(u64::MAX),
             peak_memory_bytes: ended.peak_memory_bytes,
         }),
+        images: Vec::new(),
     }
 }
 

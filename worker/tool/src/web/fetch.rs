@@ -16,6 +16,7 @@ use super::html;
 use super::reach::Reach;
 use super::text::{ContentKind, decode, kind_of};
 use crate::call::{Call, Done, Tool, ToolError, blocking};
+use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
 /// The time of a call unless the model says otherwise.
@@ -51,7 +52,7 @@ impl Tool for WebFetch {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         MAX_TIMEOUT
     }
 

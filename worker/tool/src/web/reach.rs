@@ -5,8 +5,9 @@ use shared::host::HostName;
 use shared::skill::Network;
 
 use crate::context::ToolContext;
+use shared::address::AddressError;
 use worker_egress::Egress;
-use worker_egress::net::{AddressError, WebClient};
+use worker_egress::net::WebClient;
 
 /// Where one job's requests may go.
 pub(super) struct Reach<'a> {

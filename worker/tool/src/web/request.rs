@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::reach::Reach;
 use super::response::HttpAnswer;
 use crate::call::{Call, Done, Tool, ToolError};
+use crate::context::ToolContext;
 use worker_model::ToolSpec;
 use worker_workspace::JobSecrets;
 
@@ -123,7 +124,7 @@ impl Tool for HttpRequest {
         }
     }
 
-    fn timeout(&self) -> Duration {
+    fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         Duration::from_secs(30)
     }
 

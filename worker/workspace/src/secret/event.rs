@@ -15,6 +15,7 @@ impl Redactor {
             | EventData::BudgetReserved(_)
             | EventData::BudgetSettled(_)
             | EventData::WorkspaceSaved(_)
+            | EventData::ImagesDropped(_)
             | EventData::JobWaiting(_)
             | EventData::JobResumed(_) => {}
             EventData::MessageDelta(delta) | EventData::ReasoningDelta(delta) => {
@@ -26,7 +27,11 @@ impl Redactor {
                 self.clean_json(&mut started.input);
             }
             EventData::ToolOutput(output) => self.clean(&mut output.text),
-            EventData::ToolCompleted(completed) => self.clean(&mut completed.output),
+            EventData::ToolCompleted(completed) => {
+                self.clean(&mut completed.output);
+                let names = completed.images.iter_mut().map(|image| &mut image.name);
+                names.for_each(|name| self.clean(name));
+            }
             EventData::ApprovalRequested(requested) => {
                 self.clean(&mut requested.tool);
                 self.clean_json(&mut requested.input);
@@ -80,6 +85,7 @@ impl Redactor {
     pub fn clean_result(&self, result: &mut JobResult) {
         let JobResult {
             text,
+            result,
             outputs,
             stop_reason: _,
             error,
@@ -90,5 +96,8 @@ impl Redactor {
         let messages = error.iter_mut().map(|error| &mut error.message);
         let texts = text.iter_mut().chain(names).chain(messages).chain(warnings);
         texts.for_each(|text| self.clean(text));
+        if let Some(result) = result {
+            self.clean_json(result);
+        }
     }
 }

@@ -61,13 +61,13 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Begins with a workspace that holds what was staged and nothing else. If it is shared with later
-    /// jobs, which have other inputs, these are saved like all files.
+    /// Begins with a workspace that holds what was staged and nothing else. What the next attempt stages again by its
+    /// path is not saved. The inputs of a workspace that is shared with later jobs are saved: these have other inputs.
     pub async fn begin(
         assets: &AssetStore,
         job: JobId,
         workspace: &Arc<Workspace>,
-        is_shared: bool,
+        is_restaged: impl Fn(&str) -> bool,
     ) -> anyhow::Result<Self> {
         let workspace_store = assets.workspace_store(job);
         let mut snapshots = Self {
@@ -82,11 +82,11 @@ impl Snapshots {
         let survey = Workspace::look(workspace).await?;
         for found in survey.found {
             match found.kind {
-                SurveyEntryKind::File { stamp, .. } if !is_shared => {
+                SurveyEntryKind::File { stamp, .. } if is_restaged(&found.path) => {
                     let known = (stamp, SnapshotEntry::Staged);
                     snapshots.known.insert(found.path.clone(), known);
                 }
-                SurveyEntryKind::Directory { mode } if !is_shared => {
+                SurveyEntryKind::Directory { mode } if is_restaged(&found.path) => {
                     let path = found.path.clone();
                     snapshots.staged_directories.insert(path, mode);
                 }

@@ -23,7 +23,7 @@ pub(crate) struct InputRequest {
     #[schema(example = "https://example.com/photo.jpg")]
     url: Option<String>,
     /// The content itself, in Base64. For small files; needs `name`.
-    data: Option<String>,
+    pub(super) data: Option<String>,
     /// What to call the file in the workspace; not with `asset_id`.
     name: Option<String>,
 }

@@ -17,10 +17,11 @@ pub(crate) struct LimitsRequest {
     /// Seconds for the whole loop, over all attempts.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 86400)]
     timeout_seconds: Option<Whole>,
-    /// Replies of the model before the loop ends with what it has; 10 by default.
+    /// Replies of the model before the loop ends with what it has. The skill or agent says the default; else it is 40.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     max_iterations: Option<Whole>,
-    /// Tokens of one reply; 4096 by default.
+    /// Tokens of one reply. The skill or agent says the default; else it is 16,000. A model that accepts fewer gets as
+    /// many as it accepts.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 200_000)]
     max_tokens: Option<Whole>,
     /// Seconds that a call waits for a person before it counts as denied; 86,400 by default.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use shared::agent::{Agent, AgentSnapshot};
 use shared::db::job::Needs;
-use shared::job::Target;
+use shared::job::{OutputSchema, Target};
 use shared::limits::Limits;
 use shared::model_name::ModelName;
 use shared::secret::SecretNeed;
@@ -33,10 +33,7 @@ impl<'a> AvailableTarget<'a> {
     pub(super) fn limits(self) -> Limits {
         let default = Limits::DEFAULT;
         match self {
-            Self::Skill(skill) => Limits {
-                timeout_seconds: skill.skill().timeout_seconds,
-                ..default
-            },
+            Self::Skill(skill) => skill.skill().limits,
             Self::Agent(agent) => {
                 let limits = agent.settings.limits;
                 Limits {
@@ -50,6 +47,14 @@ impl<'a> AvailableTarget<'a> {
                     max_cost_usd: limits.max_cost_usd,
                 }
             }
+        }
+    }
+
+    /// The output schema of a job that has none of its own.
+    pub(super) fn output_schema(self) -> Option<&'a OutputSchema> {
+        match self {
+            Self::Skill(skill) => skill.skill().output_schema.as_ref(),
+            Self::Agent(agent) => agent.settings.output_schema.as_ref(),
         }
     }
 

@@ -33,7 +33,7 @@ impl Submitter<'_> {
 
     /// Errors for models whose provider has no key. Only workers have the keys: without a live worker there is no
     /// error, and the job waits.
-    async fn check_models(
+    pub(super) async fn check_models(
         &self,
         validated: &[ValidatedJob],
     ) -> Result<Vec<IndexedError>, ApiError> {
@@ -57,7 +57,7 @@ impl Submitter<'_> {
     }
 
     /// Errors for jobs whose required secrets are not set.
-    async fn check_secrets(
+    pub(super) async fn check_secrets(
         &self,
         validated: &[ValidatedJob],
     ) -> Result<Vec<IndexedError>, ApiError> {

@@ -9,16 +9,16 @@ use super::{Submitted, Submitter};
 use crate::problem::ApiError;
 
 /// The `Idempotency-Key` of a request.
-pub(in crate::v1::jobs) struct Key {
+pub(crate) struct Key {
     /// Its text.
-    pub(in crate::v1::jobs) text: String,
+    pub(crate) text: String,
     /// SHA-256 of all that was sent with it.
-    pub(in crate::v1::jobs) digest: [u8; 32],
+    pub(crate) digest: [u8; 32],
 }
 
 impl Key {
     /// The key of a request that sends this, if it has one.
-    pub(in crate::v1::jobs) fn of(
+    pub(crate) fn of(
         http: &HttpRequest,
         sent: &impl serde::Serialize,
     ) -> Result<Option<Self>, ApiError> {
@@ -42,7 +42,7 @@ impl Submitter<'_> {
 }
 
 /// SHA-256 of what was sent as it was understood: white space and the order of fields do not matter.
-pub(in crate::v1::jobs) fn digest(sent: &impl serde::Serialize) -> Result<[u8; 32], ApiError> {
+pub(crate) fn digest(sent: &impl serde::Serialize) -> Result<[u8; 32], ApiError> {
     let json = serde_json::to_vec(sent).map_err(|error| ApiError::Internal(error.into()))?;
     Ok(Sha256::digest(json).into())
 }

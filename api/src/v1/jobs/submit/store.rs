@@ -4,11 +4,11 @@ use chrono::{DateTime, Utc};
 use shared::db;
 use shared::db::Connection;
 use shared::db::asset::NewAsset;
-use shared::db::job::NewJob;
+use shared::db::job::NewJobRow;
 use shared::id::{AssetId, ConversationId, TenantId};
 use shared::job::{Input, Job};
 
-use super::{IndexedError, Key, StoreOutcome, Submitter, ValidatedJob};
+use super::{IndexedError, Key, StoreOutcome, StoredWith, Submitter, ValidatedJob, webhook};
 use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::request::{Inline, NO_CONVERSATION, ResolvedTarget};
 
@@ -17,7 +17,7 @@ impl Submitter<'_> {
     pub(super) async fn store(
         &self,
         validated: Vec<ValidatedJob>,
-        key: Option<&Key>,
+        with: StoredWith<'_>,
     ) -> Result<StoreOutcome, ApiError> {
         let tenant = self.caller.tenant;
         let conversations: Vec<_> = validated.iter().map(|it| it.parsed.conversation).collect();
@@ -26,14 +26,19 @@ impl Submitter<'_> {
             .into_iter()
             .map(|validated_job| new_job(tenant, validated_job))
             .unzip();
+        for job in &mut jobs {
+            job.schedule = with.run.map(|run| run.schedule);
+        }
         let has_inline = inline.iter().any(|files| !files.is_empty());
-        if key.is_none() && !has_inline && !joins && !self.caller.has_submit_limit {
+        let has_webhook = jobs.iter().any(|job| job.request.webhook.is_some());
+        let is_alone = with.key.is_none() && with.run.is_none() && !has_webhook;
+        if is_alone && !has_inline && !joins && !self.caller.has_submit_limit {
             return Ok(StoreOutcome::Stored(self.insert(jobs).await?, None));
         }
         // Before the transaction, which would hold a connection and locks during the upload.
         let mut files = Vec::new();
         let stored = match self.store_inline(&mut jobs, inline, &mut files).await {
-            Ok(()) => self.store_with(jobs, &files, &conversations, key).await,
+            Ok(()) => self.store_with(jobs, &files, &conversations, with).await,
             Err(error) => Err(error),
         };
         if !matches!(stored, Ok(StoreOutcome::Stored(..))) && !files.is_empty() {
@@ -45,22 +50,25 @@ impl Submitter<'_> {
     /// Stores a job like one that has ended.
     pub(super) async fn store_retry(
         &self,
-        job: NewJob,
+        job: NewJobRow,
         conversation: Option<ConversationId>,
         key: Option<&Key>,
     ) -> Result<StoreOutcome, ApiError> {
-        self.store_with(vec![job], &[], &[conversation], key).await
+        let with = StoredWith { key, run: None };
+        self.store_with(vec![job], &[], &[conversation], with).await
     }
 
     /// Stores jobs whose files are stored, in one transaction.
     async fn store_with(
         &self,
-        mut jobs: Vec<NewJob>,
+        mut jobs: Vec<NewJobRow>,
         files: &[AssetId],
         conversations: &[Option<ConversationId>],
-        key: Option<&Key>,
+        with: StoredWith<'_>,
     ) -> Result<StoreOutcome, ApiError> {
         let tenant = self.caller.tenant;
+        // Before the transaction, which would hold what this waits for.
+        self.open_feed(&jobs).await?;
         let mut transaction = self.pool.begin().await?;
         let (mut counted, mut rate) = (false, None);
         if self.caller.has_submit_limit {
@@ -72,7 +80,7 @@ impl Submitter<'_> {
                 }
             }
         }
-        if let Some(key) = key {
+        if let Some(key) = with.key {
             // Of two at once, the second waits here for the first.
             let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
             let (text, digest) = (&key.text, &key.digest);
@@ -81,6 +89,11 @@ impl Submitter<'_> {
             if used.is_some() {
                 return Ok(StoreOutcome::UsedKey);
             }
+        }
+        if let Some(run) = with.run
+            && let Err(refusal) = db::schedule_run::start(&mut transaction, run, jobs[0].id).await?
+        {
+            return Ok(StoreOutcome::NotStarted(refusal));
         }
         for job in &mut jobs {
             if !take_over(&mut transaction, job).await? {
@@ -98,6 +111,7 @@ impl Submitter<'_> {
             }
         }
         let created_at = db::job::insert(&mut *transaction, counted, &jobs).await?;
+        webhook::insert(&mut transaction, &jobs).await?;
         transaction.commit().await?;
         let jobs = accepted(jobs, created_at);
         self.admit(&jobs).await?;
@@ -107,7 +121,7 @@ impl Submitter<'_> {
     /// Stores the files that jobs bring along, unseen, and makes them inputs. `stored` gets each that is.
     async fn store_inline(
         &self,
-        jobs: &mut [NewJob],
+        jobs: &mut [NewJobRow],
         inline: Vec<Vec<Inline>>,
         stored: &mut Vec<AssetId>,
     ) -> Result<(), ApiError> {
@@ -131,7 +145,7 @@ impl Submitter<'_> {
     }
 
     /// Stores jobs that need no other write.
-    async fn insert(&self, mut jobs: Vec<NewJob>) -> db::Result<Vec<Job>> {
+    async fn insert(&self, mut jobs: Vec<NewJobRow>) -> db::Result<Vec<Job>> {
         match &jobs[..] {
             [_] => {
                 let alone = jobs.swap_remove(0);
@@ -156,7 +170,7 @@ impl Submitter<'_> {
 
 /// Keeps the inputs of a retried job for its retry; does nothing for other jobs. `false` if the retried job was
 /// deleted.
-async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> db::Result<bool> {
+async fn take_over(transaction: &mut Connection, job: &mut NewJobRow) -> db::Result<bool> {
     let Some(before) = job.retry_of else {
         return Ok(true);
     };
@@ -179,12 +193,12 @@ async fn take_over(transaction: &mut Connection, job: &mut NewJob) -> db::Result
     Ok(true)
 }
 
-fn accepted(jobs: Vec<NewJob>, created_at: DateTime<Utc>) -> Vec<Job> {
+fn accepted(jobs: Vec<NewJobRow>, created_at: DateTime<Utc>) -> Vec<Job> {
     let jobs = jobs.into_iter();
     jobs.map(|job| job.accepted(created_at)).collect()
 }
 
-fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline>) {
+fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJobRow, Vec<Inline>) {
     let parsed = validated_job.parsed;
     let ResolvedTarget {
         target,
@@ -192,7 +206,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline
         skill_digest,
         needs,
     } = parsed.chosen;
-    let job = NewJob {
+    let job = NewJobRow {
         id: validated_job.id,
         tenant,
         target,
@@ -206,6 +220,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJob, Vec<Inline
         request: parsed.request,
         metadata: parsed.metadata,
         retry_of: None,
+        schedule: None,
         run_at: parsed.run_at,
         digest: hex::encode(validated_job.digest),
     };
@@ -217,7 +232,7 @@ async fn position(
     transaction: &mut Connection,
     tenant: TenantId,
     conversations: &[Option<ConversationId>],
-    jobs: &mut [NewJob],
+    jobs: &mut [NewJobRow],
 ) -> db::Result<Vec<IndexedError>> {
     let joining: Vec<_> = conversations.iter().flatten().copied().collect();
     let positions = db::conversation::join(transaction, tenant, &joining).await?;

@@ -27,6 +27,7 @@ fn file(name: &str, content_type: &str) -> Part {
         name,
         content_type,
         data: Bytes::from_static(b"abc"),
+        pixels: None,
     })
 }
 
@@ -35,6 +36,7 @@ fn result(call_id: &str, text: &str, is_error: bool) -> Part {
         call_id: call_id.into(),
         text: text.into(),
         is_error,
+        images: Vec::new(),
     })
 }
 
@@ -52,6 +54,7 @@ fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[ModelMessage]) ->
         tools,
         messages,
         max_tokens: 4096,
+        output_schema: None,
     };
     let to = RenderContext {
         model_id: "claude-x",
@@ -261,4 +264,56 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
         let ids = WireIds::of(&[], "anthropic/x");
         assert_eq!(user(&[file(name, content_type)], &ids, takes()), [expected]);
     }
+}
+
+#[test]
+fn an_image_of_a_result_is_in_the_result_and_one_that_is_not_taken_is_named() {
+    let messages = looked();
+    let body = rendered("", &tools(), &messages);
+    let expected = json!([{
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": [
+            { "type": "text", "text": "one page" },
+            {
+                "type": "image",
+                "source": { "type": "base64", "media_type": "image/png", "data": "YWJj" },
+            },
+        ],
+        "cache_control": { "type": "ephemeral" },
+    }]);
+    assert_eq!(body["messages"][2]["content"], expected);
+    let none = AcceptedMedia::of(&[], None);
+    let ids = WireIds::of(&messages, "anthropic/x");
+    let ModelMessage::User(parts) = &messages[2] else {
+        panic!("the last message is ours");
+    };
+    let named = user(parts, &ids, none);
+    let words =
+        "[This model takes no images: a.png is not shown. Rely on what was measured of it.]";
+    assert_eq!(
+        named[0]["content"][1],
+        json!({ "type": "text", "text": words })
+    );
+}
+
+/// A call whose result has an image.
+fn looked() -> [ModelMessage; 3] {
+    let Part::Media(image) = file("a.png", "image/png") else {
+        panic!("a file is media");
+    };
+    let mut result = result("t1", "one page", false);
+    if let Part::ToolResult(result) = &mut result {
+        result.images.push(image);
+    }
+    [
+        ModelMessage::User(vec![text("go")]),
+        said(vec![Block::ToolCall(ToolCall {
+            call_id: "t1".into(),
+            tool: "files.read".into(),
+            input: json!({}),
+            malformed: None,
+        })]),
+        ModelMessage::User(vec![result]),
+    ]
 }

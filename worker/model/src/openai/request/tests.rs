@@ -27,6 +27,7 @@ fn file(name: &str, content_type: &str) -> Part {
         name,
         content_type,
         data: Bytes::from_static(b"abc"),
+        pixels: None,
     })
 }
 
@@ -35,6 +36,7 @@ fn result(call_id: &str, text: &str, is_error: bool) -> Part {
         call_id: call_id.into(),
         text: text.into(),
         is_error,
+        images: Vec::new(),
     })
 }
 
@@ -61,6 +63,7 @@ fn rendered(system: &str, tools: &[Arc<ToolSpec>], messages: &[ModelMessage]) ->
         tools,
         messages,
         max_tokens: 4096,
+        output_schema: None,
     };
     render_for(&request, dialect())
 }
@@ -221,4 +224,37 @@ fn a_file_is_shown_if_the_api_takes_it_and_named_if_not() {
     let named =
         json!({ "role": "user", "content": "[file in/a.ogg (audio/ogg) is in the workspace]" });
     assert_eq!(user(&[&file("in/a.ogg", "audio/ogg")], takes), Some(named));
+}
+
+#[test]
+fn an_image_of_a_result_follows_the_results_in_the_message_of_the_user() {
+    let Part::Media(image) = file("a.png", "image/png") else {
+        panic!("a file is media");
+    };
+    let mut shown = result("c1", "one page", false);
+    if let Part::ToolResult(result) = &mut shown {
+        result.images.push(image);
+    }
+    let messages = [
+        ModelMessage::User(vec![text("go")]),
+        said(vec![
+            call("c1", "files.read", json!({})),
+            call("c2", "files.read", json!({})),
+        ]),
+        ModelMessage::User(vec![shown, result("c2", "more", false), text("Note.")]),
+    ];
+    let body = rendered("", &[], &messages);
+    let expected = json!([
+        { "role": "tool", "tool_call_id": "c1", "content": "one page" },
+        { "role": "tool", "tool_call_id": "c2", "content": "more" },
+        { "role": "user", "content": [
+            { "type": "text", "text": "[Image of the tool result above: a.png]" },
+            { "type": "image_url", "image_url": { "url": "data:image/png;base64,YWJj" } },
+            { "type": "text", "text": "Note." },
+        ] },
+    ]);
+    assert_eq!(
+        body["messages"].as_array().unwrap()[2..],
+        expected.as_array().unwrap()[..]
+    );
 }

@@ -40,7 +40,9 @@ async fn another_worker_finds_the_workspace_as_it_was() {
     let assets = AssetStore::in_folder(&home.path().join("assets")).unwrap();
     let job = JobId::new();
     let first = workspace(home.path(), "first");
-    let mut snapshots = Snapshots::begin(&assets, job, &first, false).await.unwrap();
+    let mut snapshots = Snapshots::begin(&assets, job, &first, |_| true)
+        .await
+        .unwrap();
     assert!(
         snapshots.save(&first).await.unwrap().is_none(),
         "inputs alone are no change"
@@ -66,7 +68,7 @@ async fn another_worker_finds_the_workspace_as_it_was() {
     );
 
     let second = workspace(home.path(), "second");
-    let mut resumed = Snapshots::begin(&assets, job, &second, false)
+    let mut resumed = Snapshots::begin(&assets, job, &second, |_| true)
         .await
         .unwrap();
     assert_eq!(
@@ -98,7 +100,9 @@ async fn staged_directories_are_kept_like_inputs_and_what_became_of_them_is_rest
         workspace
     };
     let first = staged("first");
-    let mut snapshots = Snapshots::begin(&assets, job, &first, false).await.unwrap();
+    let mut snapshots = Snapshots::begin(&assets, job, &first, |_| true)
+        .await
+        .unwrap();
     assert!(snapshots.save(&first).await.unwrap().is_none());
 
     let at = |name: &str| folder(&first).join(name);
@@ -111,7 +115,7 @@ async fn staged_directories_are_kept_like_inputs_and_what_became_of_them_is_rest
     assert_eq!(saved.files, 2, "what was staged is not saved again");
 
     let second = staged("second");
-    let mut resumed = Snapshots::begin(&assets, job, &second, false)
+    let mut resumed = Snapshots::begin(&assets, job, &second, |_| true)
         .await
         .unwrap();
     let lost = resumed.restore(&second, &saved.manifest).await.unwrap();

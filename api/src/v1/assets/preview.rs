@@ -1,0 +1,65 @@
+//! `GET /v1/assets/{id}/preview`.
+
+use actix_web::body::SizedStream;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, REFERRER_POLICY,
+};
+use actix_web::web::{Data, Path};
+use actix_web::{HttpResponse, get};
+use shared::asset::AssetStore;
+use shared::db::{self, Pool};
+use shared::id::AssetId;
+
+use crate::auth::Caller;
+use crate::etag::REVALIDATE;
+use crate::form::FileContent;
+use crate::problem::{ApiError, Problem};
+
+/// The page runs its scripts in an origin of its own. It reaches no network, no cookie and no other page.
+const ISOLATED: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \
+                        style-src 'unsafe-inline'; img-src data: blob:; font-src data:; \
+                        media-src data: blob:; connect-src 'none'; form-action 'none'; \
+                        base-uri 'none'; frame-ancestors 'self'";
+
+/// Shows a web page or an SVG image with its scripts, isolated from this service and from the network.
+///
+/// Only a page of this service can frame it. Files of other types are shown by `/content`.
+#[utoipa::path(tag = "assets",
+    params(("asset_id" = AssetId, Path, description = "The asset")),
+    responses(
+        (status = 200, description = "The content, of the asset's `content_type`",
+            content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
+        (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[get("/assets/{asset_id}/preview")]
+pub(crate) async fn get_asset_preview(
+    caller: Caller,
+    pool: Data<Pool>,
+    assets: Data<AssetStore>,
+    asset: Path<AssetId>,
+) -> Result<HttpResponse, ApiError> {
+    let asset = db::asset::get(&**pool, caller.tenant, *asset).await?;
+    let asset = asset.ok_or(ApiError::NotFound("asset"))?;
+    if !matches!(asset.content_type.as_str(), "text/html" | "image/svg+xml") {
+        return Err(ApiError::NotFound(
+            "preview: the file is no web page and no SVG image",
+        ));
+    }
+    let content = assets.read(&asset.sha256, None).await;
+    let content = content.map_err(|error| {
+        if error.is_not_found() {
+            ApiError::ContentLost
+        } else {
+            error.into()
+        }
+    })?;
+    Ok(HttpResponse::Ok()
+        .content_type(format!("{}; charset=utf-8", asset.content_type))
+        .insert_header((CACHE_CONTROL, REVALIDATE))
+        .insert_header((CONTENT_SECURITY_POLICY, ISOLATED))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .insert_header((CONTENT_DISPOSITION, "inline"))
+        .body(SizedStream::new(asset.size.unsigned_abs(), content)))
+}

@@ -1,0 +1,102 @@
+//! `GET /v1/events/stream`.
+
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, get};
+use serde::Deserialize;
+use shared::db::Pool;
+use shared::feed::FeedCursor;
+use shared::id::ConversationId;
+use utoipa::IntoParams;
+
+use super::filter::{self, MilestoneQuery};
+use super::streamed::StreamedEvent;
+use super::{open, parse_cursor};
+use crate::auth::Caller;
+use crate::feed_follower::FeedFollower;
+use crate::feed_hub::FeedHub;
+use crate::key_watch::KeyWatch;
+use crate::problem::{ApiError, Problem};
+
+/// From where to follow, and what.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct StreamTenantEvents {
+    /// Only these types, separated by commas.
+    #[param(example = "job.completed,job.failed")]
+    types: Option<String>,
+    /// Only jobs of this skill.
+    skill: Option<String>,
+    /// Only jobs of this agent.
+    agent: Option<String>,
+    /// Only jobs of this conversation.
+    conversation_id: Option<ConversationId>,
+    /// Events after this cursor: the `id` of an event, or the `cursor` of a page. If not given, the stream begins now.
+    /// The header `Last-Event-ID` wins.
+    after: Option<String>,
+}
+
+/// Follows the milestones of all jobs as Server-Sent Events. The stream does not end by itself.
+///
+/// The first event is `cursor`; its data is `{"cursor": "…"}`. What is committed up to it can be listed by other
+/// requests, and all that comes later comes in the stream. So a client that first opens the stream, then lists the
+/// jobs, and then applies the events misses nothing. More `cursor` events come while all events are filtered out.
+///
+/// `id` is the cursor of an event, `event` its type. A client that lost the connection sends the last id it has as
+/// `Last-Event-ID`, to any API process. A cursor that is too old is answered with 410 `cursor_expired`: list the jobs
+/// again, and follow from now on.
+///
+/// Events of one job come in their order. `metadata.KEY=VALUE` sends only events of jobs whose metadata has that value
+/// under that key at the top level; a query may have up to three of them.
+#[utoipa::path(tag = "events",
+    params(
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `id` that the client has", pattern = "^[A-Za-z0-9_-]*$"),
+        StreamTenantEvents,
+    ),
+    responses(
+        (status = 200, description = "The stream; each event's data is a `FeedEvent`, except for `cursor`", body = StreamedEvent,
+            content_type = "text/event-stream"),
+        (status = 410, description = "Events after the cursor may be missing (`cursor_expired`)", body = Problem,
+            content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+#[get("/events/stream")]
+pub(crate) async fn stream_tenant_events(
+    caller: Caller,
+    pool: Data<Pool>,
+    hub: Data<FeedHub>,
+    keys: Data<KeyWatch>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
+    let (asked, metadata) = filter::parse::<StreamTenantEvents>(request.query_string())?;
+    let wanted = MilestoneQuery {
+        types: asked.types,
+        skill: asked.skill,
+        agent: asked.agent,
+        conversation_id: asked.conversation_id,
+    };
+    let wanted = wanted.filter(metadata)?;
+    let state = open(&pool, caller.tenant).await?;
+    let cursor = match (last_event_id(&request), &asked.after) {
+        (Some(id), _) => parse_cursor("Last-Event-ID", id, &state)?,
+        (None, Some(after)) => parse_cursor("after", after, &state)?,
+        (None, None) => FeedCursor {
+            epoch: state.epoch,
+            position: state.now(),
+        },
+    };
+    let (pool, hub) = (pool.get_ref().clone(), hub.get_ref().clone());
+    let follower = FeedFollower::new(pool, hub, caller.tenant, wanted, cursor);
+    Ok(HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(follower.into_body(keys.watch(caller.key))))
+}
+
+/// An empty id is what a browser sends that has seen no event with one.
+fn last_event_id(request: &HttpRequest) -> Option<&str> {
+    let header = request.headers().get("Last-Event-ID")?;
+    let text = header.to_str().unwrap_or("?").trim();
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,22 @@
+//! The checks of a request that a schedule repeats.
+
+use super::CreateJob;
+use crate::problem::FieldError;
+
+impl CreateJob {
+    /// Errors for fields that make no sense in a schedule.
+    pub(in crate::v1::jobs) fn check_scheduled(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if self.run_at.is_some() {
+            let detail = "the schedule decides when its jobs start; leave it out";
+            errors.push(FieldError::new("/run_at", detail));
+        }
+        for (place, input) in self.inputs.iter().enumerate() {
+            if input.data.is_some() {
+                let detail = "a schedule keeps no contents; upload the file to POST /v1/assets and name it as `asset_id`";
+                errors.push(FieldError::new(format!("/inputs/{place}/data"), detail));
+            }
+        }
+        errors
+    }
+}

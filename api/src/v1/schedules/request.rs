@@ -1,0 +1,259 @@
+//! The settings of a schedule as clients give them.
+
+use std::ops::RangeInclusive;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use shared::db::schedule::{ScheduleSettings, StoredSchedule};
+use shared::schedule::{CatchUp, Overlap, RecurrenceError, ScheduleTiming};
+use shared::whole::Whole;
+use utoipa::ToSchema;
+
+use crate::name;
+use crate::number;
+use crate::problem::{ApiError, FieldError};
+use crate::v1::jobs::{CreateJob, instant};
+
+/// A shorter interval would be a loop. The longest is a year.
+const INTERVAL_SECONDS: RangeInclusive<i32> = 10..=31_536_000;
+const JITTER_SECONDS: RangeInclusive<i32> = 0..=3600;
+const CATCH_UP_LIMIT: RangeInclusive<i32> = 1..=100;
+const DEFAULT_CATCH_UP_LIMIT: i32 = 10;
+pub(super) const DEFAULT_ZONE: &str = "UTC";
+
+/// A schedule to be made.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateSchedule {
+    /// A name, unique in the tenant: 1 to 100 characters, none of them a control character.
+    #[schema(example = "morning report", min_length = 1, max_length = 100)]
+    name: String,
+    /// A cron pattern of five fields (minute, hour, day of month, month, day of week), or one of `@hourly`, `@daily`,
+    /// `@weekly`, `@monthly`, `@yearly`. Exactly one of `cron` and `interval_seconds`.
+    #[schema(example = "30 9 * * 1-5")]
+    cron: Option<String>,
+    /// The IANA time zone of the pattern; `UTC` if not given.
+    #[schema(example = "Europe/Berlin")]
+    time_zone: Option<String>,
+    /// Seconds from one time to the next, counted from `starts_at`, or from the creation of the schedule.
+    #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
+    interval_seconds: Option<Whole>,
+    /// The request of its jobs, as for `POST /v1/jobs`, without `run_at` and without inputs as `data`.
+    pub(super) job: CreateJob,
+    /// Whether it is paused.
+    #[serde(default)]
+    paused: bool,
+    /// What happens when a run is due while the job of an earlier run has not ended; `skip` if not given.
+    #[serde(default)]
+    overlap: Overlap,
+    /// What happens with times that passed while no worker could start them; `one` if not given.
+    #[serde(default)]
+    catch_up: CatchUp,
+    /// The most of those times that run, with `catch_up` of `all`; 10 if not given.
+    #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
+    catch_up_limit: Option<Whole>,
+    /// The longest random delay of a run; 0 if not given. A run is never delayed beyond the next time.
+    #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
+    jitter_seconds: Option<Whole>,
+    /// The first time is no earlier.
+    #[serde(default, deserialize_with = "instant")]
+    starts_at: Option<DateTime<Utc>>,
+    /// The last time is no later.
+    #[serde(default, deserialize_with = "instant")]
+    ends_at: Option<DateTime<Utc>>,
+}
+
+/// Changes to a schedule. Fields that are not given stay.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpdateSchedule {
+    /// A new name.
+    #[schema(min_length = 1, max_length = 100)]
+    name: Option<String>,
+    /// A cron pattern, in place of the pattern or the interval that was there.
+    cron: Option<String>,
+    /// The IANA time zone of the pattern.
+    time_zone: Option<String>,
+    /// An interval, in place of the interval or the pattern that was there.
+    #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
+    interval_seconds: Option<Whole>,
+    /// The request of its jobs, in place of the one that was there.
+    pub(super) job: Option<CreateJob>,
+    /// Pauses or resumes it. Times that pass meanwhile are not caught up.
+    paused: Option<bool>,
+    /// What happens when a run is due while the job of an earlier run has not ended.
+    overlap: Option<Overlap>,
+    /// What happens with times that passed while no worker could start them.
+    catch_up: Option<CatchUp>,
+    /// The most of those times that run, with `catch_up` of `all`.
+    #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
+    catch_up_limit: Option<Whole>,
+    /// The longest random delay of a run.
+    #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
+    jitter_seconds: Option<Whole>,
+    /// The first time is no earlier; null for no such bound.
+    #[serde(default, deserialize_with = "given_instant")]
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    starts_at: Option<Option<DateTime<Utc>>>,
+    /// The last time is no later; null for no such bound.
+    #[serde(default, deserialize_with = "given_instant")]
+    #[schema(value_type = Option<DateTime<Utc>>)]
+    ends_at: Option<Option<DateTime<Utc>>>,
+}
+
+/// Null is something other than nothing.
+fn given_instant<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<DateTime<Utc>>>, D::Error> {
+    instant(deserializer).map(Some)
+}
+
+impl CreateSchedule {
+    /// The settings. Their job is validated apart from them.
+    pub(super) fn parse(
+        self,
+        job: Box<RawValue>,
+        errors: &mut Vec<FieldError>,
+    ) -> ScheduleSettings {
+        let has_cron = self.cron.is_some();
+        ScheduleSettings {
+            name: check_name(&self.name, errors),
+            time_zone: self
+                .time_zone
+                .or_else(|| has_cron.then(|| DEFAULT_ZONE.to_owned())),
+            cron: self.cron,
+            interval_seconds: check_interval(self.interval_seconds, errors),
+            job,
+            paused: self.paused,
+            overlap: self.overlap,
+            catch_up: self.catch_up,
+            catch_up_limit: check_catch_up_limit(self.catch_up_limit, errors)
+                .unwrap_or(DEFAULT_CATCH_UP_LIMIT),
+            jitter_seconds: check_jitter(self.jitter_seconds, errors).unwrap_or_default(),
+            starts_at: self.starts_at,
+            ends_at: self.ends_at,
+        }
+    }
+}
+
+impl UpdateSchedule {
+    /// Whether the change concerns the times of the schedule.
+    pub(super) fn moves_times(&self) -> bool {
+        self.cron.is_some()
+            || self.time_zone.is_some()
+            || self.interval_seconds.is_some()
+            || self.starts_at.is_some()
+            || self.ends_at.is_some()
+    }
+
+    /// Whether it starts or ends a pause.
+    pub(super) fn pauses_or_resumes(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// The settings after the change. Their job is validated apart from them.
+    pub(super) fn apply(
+        self,
+        stored: &StoredSchedule,
+        job: Option<Box<RawValue>>,
+        errors: &mut Vec<FieldError>,
+    ) -> ScheduleSettings {
+        let before = stored.settings.clone();
+        let interval = check_interval(self.interval_seconds, errors);
+        let (kept_cron, kept_interval) = match (&self.cron, self.interval_seconds) {
+            (None, None) => (before.cron, before.interval_seconds),
+            _ => (None, None),
+        };
+        let cron = self.cron.or(kept_cron);
+        let has_cron = cron.is_some();
+        let kept_zone = before.time_zone.or_else(|| Some(DEFAULT_ZONE.to_owned()));
+        ScheduleSettings {
+            name: self
+                .name
+                .map_or(before.name, |name| check_name(&name, errors)),
+            cron,
+            time_zone: self.time_zone.or_else(|| kept_zone.filter(|_| has_cron)),
+            interval_seconds: interval.or(kept_interval),
+            job: job.unwrap_or(before.job),
+            paused: self.paused.unwrap_or(before.paused),
+            overlap: self.overlap.unwrap_or(before.overlap),
+            catch_up: self.catch_up.unwrap_or(before.catch_up),
+            catch_up_limit: check_catch_up_limit(self.catch_up_limit, errors)
+                .unwrap_or(before.catch_up_limit),
+            jitter_seconds: check_jitter(self.jitter_seconds, errors)
+                .unwrap_or(before.jitter_seconds),
+            starts_at: self.starts_at.unwrap_or(before.starts_at),
+            ends_at: self.ends_at.unwrap_or(before.ends_at),
+        }
+    }
+}
+
+/// When a schedule with these settings runs; notes what contradicts itself.
+pub(super) fn check_timing(
+    settings: &ScheduleSettings,
+    created_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+    errors: &mut Vec<FieldError>,
+) -> Option<ScheduleTiming> {
+    let error = match (&settings.cron, settings.interval_seconds) {
+        (Some(_), Some(_)) => FieldError::new(
+            "/interval_seconds",
+            "a schedule has `cron` or `interval_seconds`, not both",
+        ),
+        // An interval out of its range is noted already.
+        (None, None)
+            if errors
+                .iter()
+                .any(|error| error.pointer == "/interval_seconds") =>
+        {
+            return None;
+        }
+        (None, None) => {
+            FieldError::new("", "say when it runs: one of `cron` and `interval_seconds`")
+        }
+        (None, Some(_)) if settings.time_zone.is_some() => FieldError::new(
+            "/time_zone",
+            "only a cron pattern has a time zone; leave it out",
+        ),
+        _ => match settings.timing(created_at) {
+            Ok(timing) if timing.next_after(now).is_some() => return Some(timing),
+            Ok(_) => FieldError::new("/ends_at", "the schedule would end before its next time"),
+            Err(error @ RecurrenceError::Zone) => FieldError::new("/time_zone", error.to_string()),
+            Err(error) => FieldError::new("/cron", error.to_string()),
+        },
+    };
+    errors.push(error);
+    None
+}
+
+/// The request as it is stored: what the client gave, without fields that are null.
+pub(super) fn to_stored(job: &CreateJob) -> Result<Box<RawValue>, ApiError> {
+    let mut value = serde_json::to_value(job).map_err(|error| ApiError::Internal(error.into()))?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    serde_json::value::to_raw_value(&value).map_err(|error| ApiError::Internal(error.into()))
+}
+
+fn check_name(text: &str, errors: &mut Vec<FieldError>) -> String {
+    match name::parse(text) {
+        Ok(name) => name,
+        Err(error) => {
+            errors.push(error);
+            String::new()
+        }
+    }
+}
+
+pub(super) fn check_interval(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+    number::check(given, INTERVAL_SECONDS, "/interval_seconds", errors)
+}
+
+fn check_catch_up_limit(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+    number::check(given, CATCH_UP_LIMIT, "/catch_up_limit", errors)
+}
+
+fn check_jitter(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+    number::check(given, JITTER_SECONDS, "/jitter_seconds", errors)
+}

@@ -1,0 +1,84 @@
+//! `/v1/usage`
+
+use actix_web::get;
+use actix_web::web::{Data, Json};
+use chrono::{Days, NaiveDate};
+use serde::Deserialize;
+use shared::db::{self, Pool};
+use shared::usage::{UsageGroup, UsageGrouping};
+use utoipa::IntoParams;
+
+use crate::auth::Caller;
+use crate::cursor::{self, Page};
+use crate::problem::{ApiError, Problem};
+use crate::query::Query;
+
+type UsageGroupPage = Page<UsageGroup>;
+
+/// The days before today that are included unless others are given.
+const DEFAULT_DAYS: Days = Days::new(29);
+
+/// Which usage to return.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListUsage {
+    /// What to add up by; `day` if not given.
+    #[param(inline)]
+    by: Option<UsageGrouping>,
+    /// The first day (UTC), such as `2026-11-01`; 29 days before `to` if not given.
+    from: Option<NaiveDate>,
+    /// The last day (UTC), which is included; today if not given.
+    to: Option<NaiveDate>,
+    /// Entries of a page, 1 to 100; 20 if not given.
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Returns what the tenant's jobs have used, by day, skill, agent or model.
+///
+/// A job counts on the day on which it ended, a few seconds after its end. Deleted jobs stay counted. Days are in their
+/// order and left out if no job ended on them; skills, agents and models begin with the one that cost the most.
+#[utoipa::path(tag = "jobs", params(ListUsage), responses(
+    (status = 200, description = "A page of usage", body = UsageGroupPage),
+    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+))]
+#[get("/usage")]
+pub(crate) async fn list_usage(
+    caller: Caller,
+    pool: Data<Pool>,
+    query: Query<ListUsage>,
+) -> Result<Json<UsageGroupPage>, ApiError> {
+    let ListUsage {
+        by,
+        from,
+        to,
+        limit,
+        cursor,
+    } = query.into_inner();
+    let limit = cursor::limit(limit)?;
+    // The order has no key that could be in a cursor.
+    let offset: u32 = cursor::parse(cursor.as_deref())?.unwrap_or_default();
+    let offset = i64::from(offset);
+    let last = match to {
+        Some(to) => to,
+        None => db::now(&**pool).await?.date_naive(),
+    };
+    let first = from.unwrap_or_else(|| last.checked_sub_days(DEFAULT_DAYS).unwrap_or(last));
+    if first > last {
+        return Err(ApiError::Malformed(format!(
+            "`from` ({first}) must not be after `to` ({last})"
+        )));
+    }
+    let groups = db::usage::list(
+        &**pool,
+        caller.tenant,
+        by.unwrap_or_default(),
+        (first, last),
+        (offset, limit + 1),
+    )
+    .await?;
+    let next = (offset + limit).to_string();
+    Ok(Json(Page::of(groups, limit, |_| next.clone())))
+}

@@ -1,0 +1,204 @@
+//! The addresses to which webhooks may post: judged when a webhook is created, and again at each connection.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+use reqwest::redirect;
+use shared::address::{AddressError, AddressPolicy};
+use tokio::net::lookup_host;
+use tokio::time::timeout;
+use url::Url;
+
+/// The longest URL.
+const MAX_URL_BYTES: usize = 2048;
+/// The ports that are permitted below 1024.
+const LOW_PORTS: [u16; 2] = [80, 443];
+/// The first port that is not reserved for other protocols.
+const FIRST_HIGH_PORT: u16 = 1024;
+/// The longest look-up of a name when a webhook is created. A name that takes longer is judged at the connection.
+const LOOKUP_PATIENCE: Duration = Duration::from_secs(3);
+/// The longest that an unused connection stays open.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The policy for the addresses of webhooks.
+#[derive(Clone)]
+pub struct WebhookTargets {
+    /// For `https`: public addresses, and networks that the operator opened.
+    policy: AddressPolicy,
+    has_master_key: bool,
+}
+
+/// Why a URL cannot be that of a webhook.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WebhookUrlError {
+    /// It cannot be read.
+    #[error("must be a URL such as https://example.com/hook, of at most {MAX_URL_BYTES} bytes")]
+    Malformed,
+    /// A password would be stored and shown.
+    #[error(
+        "must not contain a user name or a password; check the signature to know that it is us"
+    )]
+    Credentials,
+    /// The port belongs to another protocol.
+    #[error("must have port 443, 80 or one from 1024")]
+    Port,
+    /// The content would be readable on its way.
+    #[error(
+        "must begin with https://; http:// is for private networks that the operator opened with --webhook-allow"
+    )]
+    NotEncrypted,
+    /// The address is private.
+    #[error(
+        "address_refused: the address is not public; the operator can open a private network with --webhook-allow"
+    )]
+    NotPublic,
+}
+
+impl WebhookTargets {
+    /// `opened` are private networks that the operator opened. Without a master key there are no webhooks.
+    pub fn new(opened: &[IpNet], has_master_key: bool) -> Self {
+        Self {
+            policy: AddressPolicy::new(opened.into()),
+            has_master_key,
+        }
+    }
+
+    /// Whether the service has a master key, without which nothing can be signed.
+    pub(crate) fn has_master_key(&self) -> bool {
+        self.has_master_key
+    }
+
+    /// Judges a URL, and its address if that can be found now.
+    pub(crate) async fn check(&self, text: &str) -> Result<(), WebhookUrlError> {
+        let url = parse(text)?;
+        let policy = self.policy_of(&url);
+        let is_plain = url.scheme() == "http";
+        let is_permitted = match url.host() {
+            Some(url::Host::Domain(name)) => {
+                match timeout(LOOKUP_PATIENCE, lookup_host((name, 0))).await {
+                    Ok(Ok(mut found)) => found.any(|address| policy.permits(address.ip())),
+                    // It may be known later. Without encryption, the address must be known to be private.
+                    Ok(Err(_)) | Err(_) => !is_plain,
+                }
+            }
+            _ => policy.permits_url(&url).is_ok(),
+        };
+        match (is_permitted, is_plain) {
+            (true, _) => Ok(()),
+            (false, true) => Err(WebhookUrlError::NotEncrypted),
+            (false, false) => Err(WebhookUrlError::NotPublic),
+        }
+    }
+
+    fn policy_of(&self, url: &Url) -> AddressPolicy {
+        match url.scheme() {
+            "http" => self.policy.only_opened(),
+            _ => self.policy.clone(),
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Url, WebhookUrlError> {
+    if text.len() > MAX_URL_BYTES {
+        return Err(WebhookUrlError::Malformed);
+    }
+    let url = Url::parse(text).map_err(|_| WebhookUrlError::Malformed)?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() || url.fragment().is_some() {
+        return Err(WebhookUrlError::Malformed);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(WebhookUrlError::Credentials);
+    }
+    match url.port_or_known_default() {
+        Some(port) if port >= FIRST_HIGH_PORT || LOW_PORTS.contains(&port) => Ok(url),
+        _ => Err(WebhookUrlError::Port),
+    }
+}
+
+/// HTTP clients that keep to the policy at each connection, and follow no redirect.
+pub(crate) struct WebhookClients {
+    targets: WebhookTargets,
+    encrypted: reqwest::Client,
+    plain: reqwest::Client,
+}
+
+impl WebhookClients {
+    pub(crate) fn new(targets: WebhookTargets) -> reqwest::Result<Self> {
+        let client = |policy: &AddressPolicy| {
+            policy
+                .client()
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .redirect(redirect::Policy::none())
+                .build()
+        };
+        Ok(Self {
+            encrypted: client(&targets.policy)?,
+            plain: client(&targets.policy.only_opened())?,
+            targets,
+        })
+    }
+
+    /// The client for a URL, if its host is no address that is not permitted. The client judges the addresses of names.
+    pub(crate) fn of(&self, url: &Url) -> Result<&reqwest::Client, AddressError> {
+        self.targets.policy_of(url).permits_url(url)?;
+        Ok(if url.scheme() == "http" {
+            &self.plain
+        } else {
+            &self.encrypted
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn refusal(opened: &[&str], url: &str) -> Option<String> {
+        let opened: Vec<_> = opened.iter().map(|it| it.parse().unwrap()).collect();
+        let checked = WebhookTargets::new(&opened, true).check(url).await;
+        checked.err().map(|error| format!("{error:?}"))
+    }
+
+    #[tokio::test]
+    async fn only_encrypted_public_addresses_are_permitted() {
+        for (url, expected) in [
+            ("https://1.1.1.1/hook?a=b", None),
+            ("https://1.1.1.1:8443/", None),
+            ("http://1.1.1.1/", Some("NotEncrypted")),
+            ("http://127.0.0.1/", Some("NotEncrypted")),
+            ("https://127.0.0.1/", Some("NotPublic")),
+            (
+                "https://169.254.169.254/latest/meta-data",
+                Some("NotPublic"),
+            ),
+            ("https://[::1]/", Some("NotPublic")),
+            ("https://localhost/", Some("NotPublic")),
+            ("https://1.1.1.1:22/", Some("Port")),
+            ("https://user@1.1.1.1/", Some("Credentials")),
+            ("https://:secret@1.1.1.1/", Some("Credentials")),
+            ("ftp://1.1.1.1/", Some("Malformed")),
+            ("https://1.1.1.1/#top", Some("Malformed")),
+            ("example.com", Some("Malformed")),
+            ("", Some("Malformed")),
+        ] {
+            assert_eq!(refusal(&[], url).await.as_deref(), expected, "{url}");
+        }
+        let long = format!("https://1.1.1.1/{}", "a".repeat(MAX_URL_BYTES));
+        assert_eq!(refusal(&[], &long).await.as_deref(), Some("Malformed"));
+    }
+
+    #[tokio::test]
+    async fn an_opened_network_may_be_reached_without_encryption() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8000/", None),
+            ("https://127.0.0.1/", None),
+            ("http://localhost:8000/", None),
+            ("http://10.0.0.1/", Some("NotEncrypted")),
+            ("https://10.0.0.1/", Some("NotPublic")),
+            ("http://1.1.1.1/", Some("NotEncrypted")),
+        ] {
+            let found = refusal(&["127.0.0.0/8", "::1/128"], url).await;
+            assert_eq!(found.as_deref(), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+# Draws the first pages of a file on one sheet.
+draw() {
+    local file=$1 out=$2 work
+    work=$(mktemp -d)
+    case ${file,,} in
+        *.html | *.htm)
+            chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,1400 \
+                --screenshot="$work/page-1.png" "$file" ;;
+        *.pdf) cp -- "$file" "$work/it.pdf" ;;
+        *.epub) pandoc -- "$file" -t html -s -o "$work/it.html" && soffice --headless --convert-to pdf \
+            --outdir "$work" "$work/it.html" ;;
+        *) soffice --headless --convert-to pdf --outdir "$work" "$file" && mv "$work"/*.pdf "$work/it.pdf" ;;
+    esac > "$work/log" 2>&1
+    [[ -f $work/it.pdf ]] && pdftoppm -png -r 60 -l 12 "$work/it.pdf" "$work/page" 2>> "$work/log"
+    local pages=("$work"/page-*.png)
+    if [[ ! -f ${pages[0]} ]]; then
+        cat "$work/log"
+        : > "$out"
+    elif ((${#pages[@]} == 1)); then
+        cp "${pages[0]}" "$out"
+    else
+        montage "${pages[@]}" -tile 4x -geometry '420x+8+8' -background '#dde2e7' "$out"
+    fi
+    [[ -f $out ]] || : > "$out"
+    rm -rf "$work"
+}

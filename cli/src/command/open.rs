@@ -1,0 +1,87 @@
+//! `skillet open`: the console in a browser.
+
+use std::env;
+use std::process::{Command as Program, Stdio};
+
+use anyhow::Context;
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::args::Remote;
+use crate::connect::connect;
+use crate::exit::Exit;
+use crate::session::running_service;
+use crate::terminal::{print, say};
+
+#[derive(Args)]
+pub(crate) struct OpenConsole {
+    /// Print the address instead of opening a browser
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    pub(super) remote: Remote,
+}
+
+/// The answer of `POST /v1/session/codes`.
+#[derive(Deserialize)]
+struct CreatedSessionCode {
+    code: String,
+    expires_in: u64,
+}
+
+/// `skillet open`: signs a browser in by a one-time code, so that nobody types a key.
+pub(super) async fn open(options: &OpenConsole) -> anyhow::Result<Exit> {
+    let service = running_service(&options.remote)?;
+    let client = connect(&service.url, &service.api_key)?;
+    let nothing = json!({});
+    let code = tokio::select! {
+        code = client.post::<CreatedSessionCode>("/v1/session/codes", &nothing) => code?,
+        _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
+    };
+    let console = format!("{}/console/", service.url.trim_end_matches('/'));
+    // A fragment is not sent to the server, so the code is in no log.
+    let address = format!("{console}#code={}", code.code);
+    let note = format!("It signs in once, within {} seconds.", code.expires_in);
+    if options.print {
+        print(&address)?;
+        say(&note);
+        return Ok(Exit::Done);
+    }
+    match browser().map(|name| start(name, &address)) {
+        Some(Ok(())) => print(&format!("Opened {console}"))?,
+        Some(Err(error)) => {
+            say(&format!("cannot open a browser ({error:#}). {note} Open"));
+            print(&address)?;
+        }
+        None => {
+            say(&format!("There is no desktop here. {note} Open"));
+            print(&address)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The program that opens addresses, if there is a desktop.
+fn browser() -> Option<String> {
+    if let Some(browser) = env::var("BROWSER").ok().filter(|name| !name.is_empty()) {
+        return Some(browser);
+    }
+    if cfg!(target_os = "macos") {
+        return Some("open".to_owned());
+    }
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].map(|name| env::var_os(name).is_some());
+    has_desktop.contains(&true).then(|| "xdg-open".to_owned())
+}
+
+fn start(program: String, address: &str) -> anyhow::Result<()> {
+    let status = Program::new(&program)
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| program.clone())?;
+    anyhow::ensure!(status.success(), "{program} ended with {status}");
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The settings of a schedule as options.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use clap::Args;
+use serde_json::{Map, Value};
+use shared::model_name::ModelName;
+
+use super::ScheduleArgument;
+use crate::complete;
+use crate::json_file;
+
+#[derive(Args)]
+pub(crate) struct CreateScheduleOptions {
+    /// A name, unique in the tenant
+    name: String,
+    #[command(flatten)]
+    job: JobOptions,
+    #[command(flatten)]
+    timing: TimingOptions,
+    /// Create it paused
+    #[arg(long)]
+    paused: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct UpdateScheduleOptions {
+    #[command(flatten)]
+    pub(super) one: ScheduleArgument,
+    /// A new name
+    #[arg(long)]
+    name: Option<String>,
+    /// A JSON file with the request of its jobs, in place of the one that it has. `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    #[command(flatten)]
+    timing: TimingOptions,
+}
+
+/// The request of the jobs.
+#[derive(Args)]
+struct JobOptions {
+    /// The task of each job
+    #[arg(required_unless_present = "job")]
+    prompt: Option<String>,
+    /// The skill
+    #[arg(short, long, conflicts_with = "agent", add = complete::skills())]
+    skill: Option<String>,
+    /// The agent
+    #[arg(short, long, add = complete::agents())]
+    agent: Option<String>,
+    /// The model [default: of the agent or the service]
+    #[arg(short, long, add = complete::models())]
+    model: Option<ModelName>,
+    /// A JSON file with the request, as for POST /v1/jobs, instead of these options. `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "skill", "agent", "model"])]
+    job: Option<PathBuf>,
+}
+
+/// When it runs.
+#[derive(Args)]
+struct TimingOptions {
+    /// A cron pattern of five fields, such as `30 9 * * 1-5`, or @daily
+    #[arg(long, value_name = "PATTERN", conflicts_with = "every")]
+    cron: Option<String>,
+    /// The IANA time zone of the pattern [default: UTC]
+    #[arg(long, value_name = "ZONE")]
+    time_zone: Option<String>,
+    /// Seconds from one time to the next, instead of a pattern
+    #[arg(long, value_name = "SECONDS")]
+    every: Option<u32>,
+    /// What happens while the job of an earlier run has not ended [default: skip]
+    #[arg(long, value_parser = ["skip", "queue", "cancel_running"])]
+    overlap: Option<String>,
+    /// What happens with missed times [default: one]
+    #[arg(long, value_parser = ["none", "one", "all"])]
+    catch_up: Option<String>,
+    /// The most missed times that run with --catch-up all [default: 10]
+    #[arg(long, value_name = "NUMBER")]
+    catch_up_limit: Option<u32>,
+    /// The longest random delay of a run in seconds [default: 0]
+    #[arg(long, value_name = "SECONDS")]
+    jitter: Option<u32>,
+    /// The first time is no earlier, such as 2027-01-31T09:00:00Z
+    #[arg(long, value_name = "TIME")]
+    starts_at: Option<String>,
+    /// The last time is no later
+    #[arg(long, value_name = "TIME")]
+    ends_at: Option<String>,
+}
+
+impl CreateScheduleOptions {
+    pub(super) fn body(&self) -> anyhow::Result<Value> {
+        let mut body = self.timing.body();
+        ensure!(
+            self.timing.cron.is_some() || self.timing.every.is_some(),
+            "say when it runs: --cron PATTERN or --every SECONDS"
+        );
+        body.insert("name".to_owned(), self.name.as_str().into());
+        body.insert("job".to_owned(), self.job.body()?);
+        body.insert("paused".to_owned(), self.paused.into());
+        Ok(body.into())
+    }
+}
+
+impl UpdateScheduleOptions {
+    pub(super) fn body(&self) -> anyhow::Result<Value> {
+        let mut body = self.timing.body();
+        if let Some(name) = &self.name {
+            body.insert("name".to_owned(), name.as_str().into());
+        }
+        if let Some(file) = &self.job {
+            body.insert("job".to_owned(), json_file::read(file)?);
+        }
+        ensure!(!body.is_empty(), "say what to change");
+        Ok(body.into())
+    }
+}
+
+impl JobOptions {
+    fn body(&self) -> anyhow::Result<Value> {
+        if let Some(file) = &self.job {
+            return json_file::read(file);
+        }
+        let model = self.model.as_ref().map(ToString::to_string);
+        let fields = [
+            ("skill", self.skill.clone()),
+            ("agent", self.agent.clone()),
+            ("model", model),
+            ("prompt", self.prompt.clone()),
+        ];
+        let given = fields.into_iter();
+        let given = given.filter_map(|(name, text)| Some((name.to_owned(), text?.into())));
+        Ok(Value::Object(given.collect()))
+    }
+}
+
+impl TimingOptions {
+    /// The fields that are given.
+    fn body(&self) -> Map<String, Value> {
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        let fields = [
+            ("cron", text(&self.cron)),
+            ("time_zone", text(&self.time_zone)),
+            ("interval_seconds", self.every.map(Value::from)),
+            ("overlap", text(&self.overlap)),
+            ("catch_up", text(&self.catch_up)),
+            ("catch_up_limit", self.catch_up_limit.map(Value::from)),
+            ("jitter_seconds", self.jitter.map(Value::from)),
+            ("starts_at", text(&self.starts_at)),
+            ("ends_at", text(&self.ends_at)),
+        ];
+        let given = fields.into_iter();
+        given
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Attempts that are repeated after a pause.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+/// A request is given up when the service asks for a longer pause. A stream waits as long as it is told.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Pauses and bounds of repeated attempts.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// The pause after the first failure. Each further failure doubles it.
+    pub first_delay: Duration,
+    /// The longest pause.
+    pub max_delay: Duration,
+    /// A stream that is silent for longer has lost its other end. The service sends a comment every 15 s.
+    pub silence: Duration,
+    /// Attempts of a request that can be repeated without harm.
+    pub attempts: u32,
+    /// Connections of a stream that may fail in a row; without a bound if `None`.
+    pub stream_attempts: Option<u32>,
+}
+
+impl Default for Timing {
+    /// Six attempts, whose pauses are 15.5 s together, which is longer than a restart of the service.
+    fn default() -> Self {
+        Self {
+            first_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(10),
+            silence: Duration::from_secs(45),
+            attempts: 6,
+            stream_attempts: None,
+        }
+    }
+}
+
+impl Timing {
+    /// The pause after that many failures in a row.
+    pub(crate) fn backoff(&self, failures: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
+        self.first_delay.saturating_mul(factor).min(self.max_delay)
+    }
+}
+
+/// The header `Retry-After`: seconds or a date.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let at = DateTime::parse_from_rfc2822(text).ok()?;
+    Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let timing = Timing::default();
+        let millis = [1, 2, 3, 5, 6, 1000].map(|it| timing.backoff(it).as_millis());
+        assert_eq!(millis, [500, 1000, 2000, 8000, 10_000, 10_000]);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let of = |text: &str| {
+            let header = text.parse().unwrap();
+            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, header)]))
+        };
+        assert_eq!(of("7"), Some(Duration::from_secs(7)));
+        assert_eq!(of("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::ZERO));
+        assert!(of("Sat, 21 Oct 2215 07:28:00 GMT").is_some_and(|it| it > MAX_RETRY_AFTER));
+        assert_eq!(of("soon"), None);
+    }
+}

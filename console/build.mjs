@@ -1,0 +1,78 @@
+/**
+ * Builds `dist/`, which is committed: the same sources give the same bytes. `--watch` builds after each change,
+ * `--check` compares with what is committed and checks the sizes, `--test` builds the unit tests.
+ */
+
+import { copyFile, mkdtemp, readdir, readFile, mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import * as esbuild from "esbuild";
+
+/** What a browser loads first, compressed, and all that there is. */
+const MAX_FIRST_BYTES = 70 * 1024;
+const MAX_BYTES = 130 * 1024;
+/** What is loaded when a page needs it. */
+const LATER = /^(later|prerender)-/;
+
+const root = dirname(fileURLToPath(import.meta.url));
+const mode = process.argv[2];
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  // The client is in another folder, whose packages need not be installed.
+  nodePaths: [join(root, "node_modules")],
+  alias: { "#platform": join(root, "../clients/typescript/src/platform.browser.ts") },
+  logLevel: "warning",
+};
+
+const page = (outdir) => ({
+  ...shared,
+  entryPoints: { console: "src/main.tsx", style: "src/style/main.css" },
+  outdir,
+  minify: true,
+  splitting: true,
+  chunkNames: "[name]-[hash]",
+  legalComments: "none",
+});
+
+async function build(outdir) {
+  // Names of parts change with their content.
+  await rm(outdir, { recursive: true, force: true });
+  await mkdir(outdir, { recursive: true });
+  await esbuild.build(page(outdir));
+  for (const name of ["index.html", "icon.svg"]) await copyFile(join(root, "src", name), join(outdir, name));
+}
+
+async function check() {
+  const fresh = await mkdtemp(join(tmpdir(), "console-"));
+  await build(fresh);
+  let [first, all] = [0, 0];
+  for (const name of await readdir(fresh)) {
+    const [built, committed] = await Promise.all([readFile(join(fresh, name)), readFile(join(root, "dist", name))]);
+    if (!built.equals(committed)) throw new Error(`dist/${name} is not what the sources give: npm run build`);
+    const { length } = gzipSync(built);
+    all += length;
+    if (!LATER.test(name)) first += length;
+  }
+  if (first > MAX_FIRST_BYTES) throw new Error(`the first load has ${first} bytes compressed, over ${MAX_FIRST_BYTES}`);
+  if (all > MAX_BYTES) throw new Error(`dist has ${all} bytes compressed, over ${MAX_BYTES}`);
+  console.log(`dist is what the sources give: ${first} bytes compressed at first, ${all} in total`);
+}
+
+async function tests() {
+  const names = (await readdir(join(root, "test"))).filter((name) => name.endsWith(".test.ts"));
+  const entryPoints = names.map((name) => `test/${name}`);
+  await esbuild.build({ ...shared, entryPoints, outdir: "build", platform: "node", packages: "external" });
+}
+
+if (mode === "--check") await check();
+else if (mode === "--test") await tests();
+else await build(join(root, "dist"));
+if (mode === "--watch") await (await esbuild.context(page(join(root, "dist")))).watch();

@@ -1,0 +1,175 @@
+/** The frame of all views: navigation, who is signed in, and what to know everywhere. */
+
+import { signal } from "@preact/signals";
+import { useLocation } from "preact-iso";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { api, call, lostSince } from "./api.js";
+import { startFeed } from "./feed.js";
+import { duration, now } from "./format.js";
+import { areKeysOn, isHelpOpen, setKeysOn, useKeys } from "./keyboard.js";
+import { useResource } from "./resource.js";
+import { isAdmin, me, signOut } from "./session.js";
+import { theme, toggleTheme } from "./theme.js";
+import { Confirmation, Dialog } from "./ui/dialog.js";
+import { Icon, type IconName } from "./ui/icon.js";
+import { attempt, Notices } from "./ui/notice.js";
+import { isAboutApprovals } from "./view/approvals.js";
+
+type Link = [path: string, title: string, icon: IconName, key: string];
+
+const LINKS: Link[] = [
+  ["jobs", "Jobs", "jobs", "j"],
+  ["approvals", "Approvals", "approvals", "a"],
+  ["conversations", "Conversations", "conversations", "c"],
+  ["schedules", "Schedules", "clock", "d"],
+  ["agents", "Agents", "agents", "e"],
+  ["skills", "Skills", "skills", "s"],
+  ["secrets", "Secrets", "secrets", "x"],
+  ["webhooks", "Webhooks", "webhooks", "h"],
+  ["usage", "Usage", "usage", "u"],
+];
+const ADMIN_LINKS: Link[] = [
+  ["queue", "Queue", "queue", "q"],
+  ["workers", "Workers", "workers", "w"],
+  ["tenants", "Tenants", "tenants", "t"],
+  ["keys", "API keys", "keys", "k"],
+];
+const isMenuOpen = signal(false);
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { route, path } = useLocation();
+  const links = isAdmin.value ? [...LINKS, ...ADMIN_LINKS] : LINKS;
+  useKeys({
+    "?": () => (isHelpOpen.value = true),
+    n: () => route("/console/new"),
+    t: toggleTheme,
+    ...Object.fromEntries(links.map(([target, , , key]) => [`g ${key}`, () => route(`/console/${target}`)])),
+  });
+  useEffect(() => void (isMenuOpen.value = false), [path]);
+  useEffect(() => startFeed(me.value?.tenant.id ?? ""), []);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Sidebar path={path} />
+      <main id="main" tabIndex={-1}>
+        <Connection />
+        {children}
+      </main>
+      <Notices />
+      <Confirmation />
+      {isHelpOpen.value && <Help links={links} />}
+    </div>
+  );
+}
+
+function Sidebar({ path }: { path: string }) {
+  const pending = useResource(
+    "approvals:count",
+    () => call(api.GET("/v1/approvals", { params: { query: { status: "pending", limit: 100 } } })),
+    { on: isAboutApprovals },
+  );
+  const waiting = pending.data.value?.data.length ?? 0;
+  const item = ([target, title, icon]: Link) => {
+    const href = `/console/${target}`;
+    const isHere = path === href || path.startsWith(`${href}/`) || (target === "jobs" && path === "/console/new");
+    return (
+      <a key={target} href={href} aria-current={isHere ? "page" : undefined}>
+        <Icon name={icon} />
+        {title}
+        {target === "approvals" && waiting > 0 && <span class="badge">{waiting}</span>}
+      </a>
+    );
+  };
+  return (
+    <nav class={isMenuOpen.value ? "sidebar is-open" : "sidebar"} aria-label="Main">
+      <div class="brand">
+        <img src="/console/icon.svg" alt="" width="22" height="22" />
+        <b>Skillet</b>
+        <button
+          class="plain menu"
+          aria-label="Menu"
+          aria-expanded={isMenuOpen.value}
+          onClick={() => (isMenuOpen.value = !isMenuOpen.value)}
+        >
+          <Icon name={isMenuOpen.value ? "cross" : "menu"} />
+        </button>
+      </div>
+      <div class="links">
+        {LINKS.map(item)}
+        {isAdmin.value && <h2>Operations</h2>}
+        {isAdmin.value && ADMIN_LINKS.map(item)}
+      </div>
+      <div class="sidebar-foot">
+        <div class="who">
+          <b>{me.value?.tenant.name}</b>
+          <span>{me.value?.key.name}</span>
+        </div>
+        <button
+          class="plain"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
+          onClick={() => (isHelpOpen.value = true)}
+        >
+          <Icon name="help" />
+        </button>
+        <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}>
+          <Icon name={theme.value === "dark" ? "sun" : "moon"} />
+        </button>
+        <button class="plain" aria-label="Sign out" title="Sign out" onClick={() => void attempt(signOut)}>
+          <Icon name="leave" />
+        </button>
+      </div>
+    </nav>
+  );
+}
+
+/** Says that the service does not answer, once that lasts. */
+function Connection() {
+  const since = lostSince.value;
+  if (since === undefined || now.value - since < 1500) return null;
+  return (
+    <div class="connection" role="alert">
+      <Icon name="run" spin />
+      The service has not answered for {duration(now.value - since)}. Trying again…
+    </div>
+  );
+}
+
+function Help({ links }: { links: Link[] }) {
+  const close = () => void (isHelpOpen.value = false);
+  const keys: [string, string][] = [
+    ["/", "Search"],
+    ["n", "New job"],
+    ["j k", "Next, previous row"],
+    ["Enter", "Open the row"],
+    ["x", "Select the row"],
+    ["[ ]", "Newer, older job"],
+    [".", "Follow the end of a transcript"],
+    ["t", "Light or dark"],
+    ["?", "This help"],
+    ...links.map(([, title, , key]): [string, string] => [`g ${key}`, title]),
+  ];
+  return (
+    <Dialog title="Keyboard shortcuts" close={close}>
+      <dl class="shortcuts">
+        {keys.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              {key.split(" ").map((part) => (
+                <kbd key={part}>{part}</kbd>
+              ))}
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <label class="check">
+        <input type="checkbox" checked={areKeysOn.value} onChange={(event) => setKeysOn(event.currentTarget.checked)} />
+        Use shortcuts of single keys
+      </label>
+    </Dialog>
+  );
+}

@@ -1,0 +1,86 @@
+/** A plot over time: lines, or bars that stand on each other. Pointing at it shows the values of that time. */
+
+import { useState } from "preact/hooks";
+
+export interface Series {
+  name: string;
+  /** Its colour, a class of `plot.css`. */
+  colour: "blue" | "green" | "red" | "amber" | "grey" | "violet";
+  values: number[];
+}
+
+interface PlotProps {
+  title: string;
+  shape: "lines" | "bars";
+  series: Series[];
+  /** The name of each time. */
+  times: string[];
+  format: (value: number) => string;
+}
+
+const HEIGHT = 100;
+
+export function Plot({ title, shape, series, times, format }: PlotProps) {
+  const [at, setAt] = useState<number>();
+  const totals = times.map((_, index) => {
+    const values = series.map(({ values: all }) => all[index] ?? 0);
+    return shape === "bars" ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+  });
+  const top = Math.max(...totals, 0);
+  const scale = top > 0 ? HEIGHT / top : 0;
+  const point = (event: PointerEvent) => {
+    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
+    setAt(Math.max(0, Math.min(times.length - 1, Math.floor(((event.clientX - left) / width) * times.length))));
+  };
+  const shown = (values: number[]) => {
+    if (at !== undefined) return values[at] ?? 0;
+    return shape === "bars" ? values.reduce((sum, value) => sum + value, 0) : (values.at(-1) ?? 0);
+  };
+  return (
+    <figure class="plot">
+      <figcaption>
+        <b>{title}</b>
+        <span class="fine">{at === undefined ? (shape === "bars" ? "in total" : "now") : times[at]}</span>
+        <span class="plot-legend">
+          {series.map(({ name, colour, values }) => (
+            <span key={name}>
+              <i class={`swatch is-${colour}`} /> {name} <b>{format(shown(values))}</b>
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <div class="plot-body" onPointerMove={point} onPointerLeave={() => setAt(undefined)}>
+        <span class="plot-top">{top > 0 && format(top)}</span>
+        <svg viewBox={`0 0 ${times.length} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={title}>
+          {at !== undefined && <rect class="plot-at" x={at} y={0} width={1} height={HEIGHT} />}
+          {shape === "bars"
+            ? times.flatMap((_, index) => bars(series, index, scale))
+            : series.map(({ name, colour, values }) => (
+                <polyline
+                  key={name}
+                  class={`line is-${colour}`}
+                  points={values.map((value, index) => `${index + 0.5},${HEIGHT - value * scale}`).join(" ")}
+                />
+              ))}
+        </svg>
+      </div>
+      <div class="plot-times" aria-hidden="true">
+        <span>{times[0]}</span>
+        <span>{times[Math.floor(times.length / 2)]}</span>
+        <span>{times.at(-1)}</span>
+      </div>
+    </figure>
+  );
+}
+
+function bars(series: Series[], index: number, scale: number) {
+  let y = HEIGHT;
+  return series.flatMap(({ name, colour, values }) => {
+    const height = (values[index] ?? 0) * scale;
+    if (height === 0) return [];
+    y -= height;
+    return [
+      <rect key={`${name}${index}`} class={`bars is-${colour}`} x={index + 0.12} y={y} width={0.76} height={height} />,
+    ];
+  });
+}

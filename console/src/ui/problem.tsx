@@ -1,0 +1,87 @@
+/** What went wrong, with what the service said about it. */
+
+import type { ComponentChildren } from "preact";
+import { ApiError } from "../api.js";
+import type { Resource } from "../resource.js";
+import { Icon } from "./icon.js";
+
+export function ProblemBox({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (error === undefined || error === null) return null;
+  const problem = error instanceof ApiError ? error.problem : undefined;
+  const text = problem?.detail ?? (error instanceof TypeError ? "The service does not answer." : String(error));
+  return (
+    <div class="problem" role="alert">
+      <Icon name="warning" />
+      <div>
+        <p>{text}</p>
+        {problem?.errors && (
+          <ul>
+            {problem.errors.map(({ pointer, detail }) => (
+              <li key={pointer}>
+                <code>{pointer}</code> {detail}
+              </li>
+            ))}
+          </ul>
+        )}
+        {problem && (
+          <p class="fine">
+            <code>{problem.code}</code>
+            {problem.request_id && (
+              <>
+                {" "}
+                · request <code>{problem.request_id}</code>
+              </>
+            )}
+          </p>
+        )}
+      </div>
+      {retry && (
+        <button class="button small" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The message for the field at a pointer of a job. */
+export type ErrorAt = (pointer: string) => string | undefined;
+
+/** The message for the field at a pointer, or below it. */
+export function fieldError(error: unknown, pointer: string): string | undefined {
+  const errors = error instanceof ApiError ? error.problem?.errors : undefined;
+  return errors?.find((it) => it.pointer === pointer || it.pointer.startsWith(`${pointer}/`))?.detail;
+}
+
+interface LoadedProps<T> {
+  resource: Resource<T>;
+  children: (data: T) => ComponentChildren;
+  skeleton?: ComponentChildren;
+}
+
+/** The view of a resource, once it is there. Data that could not be renewed stays, with the reason above it. */
+export function Loaded<T>({ resource, children, skeleton }: LoadedProps<T>) {
+  const data = resource.data.value;
+  const error = resource.error.value;
+  const isUnknown = error instanceof ApiError && error.status === 404;
+  return (
+    <>
+      {error !== undefined && !(error instanceof TypeError && data !== undefined) && (
+        <ProblemBox error={error} retry={() => void resource.reload()} />
+      )}
+      {data !== undefined && !isUnknown && children(data)}
+      {data === undefined && error === undefined && (skeleton ?? <Skeleton />)}
+    </>
+  );
+}
+
+export function Skeleton() {
+  return (
+    <div class="skeleton" aria-label="Loading" role="status">
+      <i />
+      <i />
+      <i />
+      <i />
+    </div>
+  );
+}

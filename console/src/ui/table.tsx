@@ -1,0 +1,49 @@
+/** A table of things. */
+
+import type { ComponentChildren } from "preact";
+
+export interface Column<T> {
+  name: string;
+  cell: (row: T) => ComponentChildren;
+  isNumber?: boolean;
+  /** Whether a narrow screen does without. */
+  isOptional?: boolean;
+  isWrapping?: boolean;
+}
+
+interface TableProps<T> {
+  rows: T[];
+  columns: Column<T>[];
+  keyOf: (row: T) => string;
+}
+
+export function Table<T>({ rows, columns, keyOf }: TableProps<T>) {
+  const classes = ({ isNumber, isOptional, isWrapping }: Column<T>) =>
+    [isNumber && "is-number", isOptional && "is-optional", isWrapping && "is-wrapping"].filter(Boolean).join(" ");
+  return (
+    <div class="table-frame">
+      <table class="table">
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.name} class={classes(column)}>
+                {column.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map((column) => (
+                <td key={column.name} class={classes(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

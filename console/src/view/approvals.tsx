@@ -1,0 +1,56 @@
+/** All tool calls that wait for a person, the oldest first. */
+
+import { api, call } from "../api.js";
+import type { Milestone } from "../feed.js";
+import { useResource } from "../resource.js";
+import { ApprovalCard } from "../transcript/call.js";
+import { Empty, Page, Time } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+import { isOver } from "../ui/status.js";
+
+/** Whether approvals may have been asked for or answered. */
+export const isAboutApprovals = ({ type, status }: Milestone) =>
+  type.startsWith("approval.") || type === "job.waiting" || isOver(status);
+
+export function ApprovalsPage() {
+  const query = { status: "pending", limit: 100 } as const;
+  const load = () => call(api.GET("/v1/approvals", { params: { query } }));
+  const resource = useResource("approvals", load, { on: isAboutApprovals });
+  return (
+    <Page title="Approvals" about="Tool calls that a job may only make when a person allows them.">
+      <Loaded resource={resource}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty icon="approvals" title="Nothing waits for you">
+              <p>
+                A job asks before it calls a tool that its <code>hooks.confirm</code> names.
+              </p>
+            </Empty>
+          ) : (
+            <div class="stack">
+              {[...data]
+                .sort((a, b) => a.requested_at.localeCompare(b.requested_at))
+                .map((it) => (
+                  <article class="call card" key={it.id}>
+                    <header class="card-head">
+                      <b>{it.tool}</b>
+                      <a href={`/console/jobs/${it.job_id}`}>Open the job</a>
+                      <span class="fine is-pushed">
+                        asked <Time at={it.requested_at} />
+                      </span>
+                    </header>
+                    <ApprovalCard
+                      id={it.id}
+                      expiresAt={it.expires_at}
+                      input={it.input}
+                      onAnswered={() => void resource.reload()}
+                    />
+                  </article>
+                ))}
+            </div>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,175 @@
+/** Conversations, and one with a box to go on. */
+
+import { useLocation, useRoute } from "preact-iso";
+import { useState } from "preact/hooks";
+import { api, call, client, requestKey, type Schemas } from "../api.js";
+import { useResource } from "../resource.js";
+import { printed } from "../transcript/summary.js";
+import { Icon } from "../ui/icon.js";
+import { Markdown } from "../ui/markdown.js";
+import { attempt } from "../ui/notice.js";
+import { Empty, Page, Time } from "../ui/page.js";
+import { Loaded, ProblemBox } from "../ui/problem.js";
+import { Table } from "../ui/table.js";
+import { Terminal } from "../ui/terminal.js";
+
+type Said = Schemas["Said"];
+
+export function ConversationsPage() {
+  const { route } = useLocation();
+  const query = { limit: 100 };
+  const resource = useResource("conversations", () => call(api.GET("/v1/conversations", { params: { query } })));
+  const start = () =>
+    attempt(async () => {
+      const { id } = await call(api.POST("/v1/conversations", { body: {} }));
+      route(`/console/conversations/${id}`);
+    });
+  const button = (
+    <button class="button is-accent" onClick={() => void start()}>
+      <Icon name="plus" />
+      New conversation
+    </button>
+  );
+  return (
+    <Page title="Conversations" about="A history and files that several jobs of an agent continue." actions={button}>
+      <Loaded resource={resource}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty icon="conversations" title="No conversations yet">
+              {button}
+            </Empty>
+          ) : (
+            <Table
+              rows={data}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  name: "Conversation",
+                  cell: (it) => <a href={`/console/conversations/${it.id}`}>{it.external_id ?? it.id}</a>,
+                },
+                { name: "Agent", cell: (it) => it.agent },
+                { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+export function ConversationPage() {
+  const id = useRoute().params["id"] ?? "";
+  const params = { path: { conversation_id: id }, query: { limit: 100 } };
+  const load = () => call(api.GET("/v1/conversations/{conversation_id}", { params }));
+  const resource = useResource(`conversation:${id}`, load, { on: (event) => event.conversation_id === id });
+  return (
+    <Loaded resource={resource}>
+      {(conversation) => (
+        <Page
+          title={conversation.external_id ?? "Conversation"}
+          above={{ title: "Conversations", href: "/console/conversations" }}
+          about={`Agent ${conversation.agent}`}
+          actions={
+            <a class="button" href={`/console/jobs?conversation_id=${id}`}>
+              Its jobs
+            </a>
+          }
+        >
+          <div class="messages">
+            {conversation.messages.data.map(({ job_id, seq, said }) => (
+              <Message key={`${job_id}${seq}`} said={said} job={job_id} />
+            ))}
+            {conversation.messages.data.length === 0 && <p class="fine">Nothing has been said yet.</p>}
+            <Composer conversation={id} agent={conversation.agent} sent={resource.reload} />
+          </div>
+        </Page>
+      )}
+    </Loaded>
+  );
+}
+
+function Message({ said, job }: { said: Said; job: string }) {
+  if (said.role === "tool") {
+    return (
+      <details class="said">
+        <summary>Output of a tool · {said.outcome}</summary>
+        <Terminal text={printed(said.output)} />
+      </details>
+    );
+  }
+  if (said.role === "assistant") {
+    const text = said.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+    const calls = said.content.flatMap((block) => (block.type === "tool_call" ? [block.tool] : []));
+    return (
+      <div class="said">
+        {text && <Markdown text={text} />}
+        {calls.length > 0 && <p class="fine">Called {calls.join(", ")}</p>}
+      </div>
+    );
+  }
+  return (
+    <div class={`said is-${said.role}`}>
+      <Markdown text={said.text} />
+      {said.role === "user" && (
+        <a class="fine" href={`/console/jobs/${job}`}>
+          Open the job
+        </a>
+      )}
+    </div>
+  );
+}
+
+interface ComposerProps {
+  conversation: string;
+  agent: string;
+  sent: () => Promise<void>;
+}
+
+function Composer({ conversation, agent, sent }: ComposerProps) {
+  const [prompt, setPrompt] = useState("");
+  const [model, setModel] = useState("");
+  const [error, setError] = useState<unknown>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setError(undefined);
+    try {
+      const job = { conversation_id: conversation, agent, prompt, ...(model ? { model } : {}) };
+      await client.submit(job, { idempotencyKey: requestKey() });
+      setPrompt("");
+      await sent();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) =>
+    void (event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event));
+  return (
+    <form class="stack composer" onSubmit={submit}>
+      <ProblemBox error={error} />
+      <textarea
+        class="control"
+        rows={3}
+        aria-label="Message"
+        placeholder="Continue the conversation"
+        value={prompt}
+        onInput={(event) => setPrompt(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+        required
+      />
+      <div class="row">
+        <input
+          class="control"
+          aria-label="Model"
+          placeholder="Model of the agent"
+          value={model}
+          onInput={(event) => setModel(event.currentTarget.value)}
+        />
+        <span class="fine is-pushed">
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+        </span>
+        <button class="button is-accent">Send</button>
+      </div>
+    </form>
+  );
+}

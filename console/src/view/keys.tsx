@@ -1,0 +1,89 @@
+/** API keys, for administrators. */
+
+import { useState } from "preact/hooks";
+import { allPages, api, call, type Schemas } from "../api.js";
+import { useResource } from "../resource.js";
+import { me, restore } from "../session.js";
+import { confirm } from "../ui/dialog.js";
+import { attempt } from "../ui/notice.js";
+import { Field, Page, Time } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+import { SecretDialog } from "../ui/secret.js";
+import { Table } from "../ui/table.js";
+
+export function KeysPage() {
+  const load = (cursor?: string) =>
+    call(api.GET("/v1/keys", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } }));
+  const resource = useResource("keys", () => allPages(load));
+  const [name, setName] = useState("");
+  const [hasAdmin, setAdmin] = useState(false);
+  const [created, setCreated] = useState<string>();
+  const create = async (event: Event) => {
+    event.preventDefault();
+    const body: Schemas["CreateKey"] = { name, scopes: hasAdmin ? ["jobs", "admin"] : ["jobs"] };
+    await attempt(async () => setCreated((await call(api.POST("/v1/keys", { body }))).token));
+    setName("");
+    await resource.reload();
+  };
+  const revoke = async ({ id, name: of }: Schemas["ApiKey"]) => {
+    const isOwn = id === me.value?.key.id;
+    const text = isOwn
+      ? "You are signed in with it, and will be signed out."
+      : "Programs that use it are refused at once.";
+    if (!(await confirm(`Revoke ${of}?`, text, "Revoke"))) return;
+    const isDone = await attempt(
+      () => call(api.DELETE("/v1/keys/{key_id}", { params: { path: { key_id: id } } })),
+      "Revoked",
+    );
+    if (isDone && isOwn) await restore();
+    else await resource.reload();
+  };
+  return (
+    <Page title="API keys" about="A key is shown once, when it is created.">
+      <form class="inline-form" onSubmit={create}>
+        <Field label="Name">
+          <input
+            class="control"
+            placeholder="ci"
+            value={name}
+            onInput={({ currentTarget }) => setName(currentTarget.value)}
+            required
+          />
+        </Field>
+        <label class="check">
+          <input type="checkbox" checked={hasAdmin} onChange={({ currentTarget }) => setAdmin(currentTarget.checked)} />
+          May administer
+        </label>
+        <button class="button is-accent">Create</button>
+      </form>
+      {created && (
+        <SecretDialog title="The new key" secret={created} close={() => setCreated(undefined)}>
+          Copy it now. It cannot be shown again.
+        </SecretDialog>
+      )}
+      <Loaded resource={resource}>
+        {(keys) => (
+          <Table
+            rows={keys}
+            keyOf={({ id }) => id}
+            columns={[
+              { name: "Name", cell: (it) => <b>{it.name}</b> },
+              { name: "Key", cell: (it) => <code>…{it.hint}</code> },
+              { name: "Scopes", cell: (it) => it.scopes.join(", "), isOptional: true },
+              { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
+              {
+                name: "Actions",
+                cell: (it) => (
+                  <button class="button small is-quiet" onClick={() => void revoke(it)}>
+                    Revoke…
+                  </button>
+                ),
+                isNumber: true,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,93 @@
+/** The fields of a job that most jobs do without. */
+
+import type { Schemas } from "../api.js";
+import { fromLocal, JsonField, NumberField, toLocal } from "../ui/fields.js";
+import { Field } from "../ui/page.js";
+import type { ErrorAt } from "../ui/problem.js";
+
+type CreateJob = Schemas["CreateJob"];
+type Limit = "timeout_seconds" | "max_cost_usd" | "max_total_tokens";
+
+interface MoreFieldsProps {
+  job: CreateJob;
+  change: (changes: Partial<CreateJob>) => void;
+  errorAt: ErrorAt;
+  startsNow: boolean;
+}
+
+export function MoreFields({ job, change, errorAt, startsNow }: MoreFieldsProps) {
+  const isOpen = ["/limits", "/title", "/hooks", "/metadata", "/output_schema", "/run_at"].some(errorAt);
+  const limit = (name: Limit, label: string, step: number | "any" = 1) => (
+    <NumberField
+      label={label}
+      error={errorAt(`/limits/${name}`)}
+      value={job.limits?.[name]}
+      step={step}
+      set={(value) => change({ limits: { ...job.limits, [name]: value } })}
+    />
+  );
+  const list = (text: string) => {
+    const names = text.split(",").map((it) => it.trim());
+    return names.filter(Boolean);
+  };
+  return (
+    <details class="more" open={isOpen}>
+      <summary>Title, limits, approvals, result and more</summary>
+      <div class="stack">
+        <Field label="Title" error={errorAt("/title")} hint="The first line of the prompt if empty.">
+          <input
+            class="control"
+            value={job.title ?? ""}
+            onInput={({ currentTarget }) => change({ title: currentTarget.value || null })}
+          />
+        </Field>
+        <Field
+          label="Tools that need approval"
+          error={errorAt("/hooks")}
+          hint="Names with commas, such as shell.exec. Each call waits for a person."
+        >
+          <input
+            class="control"
+            value={job.hooks?.confirm?.join(", ") ?? ""}
+            onChange={({ currentTarget }) => change({ hooks: { ...job.hooks, confirm: list(currentTarget.value) } })}
+          />
+        </Field>
+        <div class="two">
+          {limit("timeout_seconds", "Time limit in seconds")}
+          {limit("max_cost_usd", "Cost limit in dollars", "any")}
+          {limit("max_total_tokens", "Token limit")}
+          <NumberField
+            label="Priority"
+            error={errorAt("/priority")}
+            value={job.priority}
+            set={(priority) => change({ priority: priority ?? 0 })}
+          />
+        </div>
+        {startsNow && (
+          <Field label="Start at" error={errorAt("/run_at")} hint="Local time. Now if empty.">
+            <input
+              class="control"
+              type="datetime-local"
+              value={toLocal(job.run_at)}
+              onChange={({ currentTarget }) => change({ run_at: fromLocal(currentTarget.value) })}
+            />
+          </Field>
+        )}
+        <JsonField
+          label="Schema of the result"
+          hint="A JSON Schema. The job then returns data of that form."
+          error={errorAt("/output_schema")}
+          value={job.output_schema}
+          set={(value) => change({ output_schema: value as Record<string, never> | null })}
+        />
+        <JsonField
+          label="Metadata"
+          hint="A JSON object, which lists can be filtered by."
+          error={errorAt("/metadata")}
+          value={job.metadata}
+          set={(value) => change({ metadata: (value ?? {}) as Record<string, never> })}
+        />
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,68 @@
+/** What was asked for: prompt, inputs and settings. */
+
+import { api, call } from "../api.js";
+import { duration, usd } from "../format.js";
+import { useResource } from "../resource.js";
+import { CodeBlock } from "../ui/markdown.js";
+import { Icon } from "../ui/icon.js";
+import { AssetName } from "../ui/asset_name.js";
+import { Facts } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+
+export function useRequest(job: string) {
+  return useResource(`request:${job}`, () =>
+    call(api.GET("/v1/jobs/{job_id}/request", { params: { path: { job_id: job } } })),
+  );
+}
+
+export function RequestView({ job }: { job: string }) {
+  return (
+    <Loaded resource={useRequest(job)}>
+      {(request) => (
+        <div class="stack">
+          <h2>Prompt</h2>
+          <CodeBlock text={request.prompt} />
+          {request.inputs.length > 0 && <h2>Inputs</h2>}
+          {request.inputs.map((input, index) => (
+            <a
+              class="file-chip"
+              key={index}
+              href={input.asset_id ? `/v1/assets/${input.asset_id}/content` : (input.url ?? "")}
+              target="_blank"
+              rel="noopener noreferrer"
+            >
+              <Icon name={input.asset_id ? "file" : "globe"} />
+              {input.asset_id ? <AssetName id={input.asset_id} /> : (input.name ?? input.url)}
+            </a>
+          ))}
+          {Object.keys(request.parameters).length > 0 && (
+            <>
+              <h2>Parameters</h2>
+              <CodeBlock text={JSON.stringify(request.parameters, null, 2)} />
+            </>
+          )}
+          {request.output_schema && (
+            <>
+              <h2>Output schema</h2>
+              <CodeBlock text={JSON.stringify(request.output_schema, null, 2)} />
+            </>
+          )}
+          <h2>Settings</h2>
+          <Facts
+            facts={[
+              ["Model", request.model],
+              ["Time limit", duration(request.limits.timeout_seconds * 1000)],
+              ["Turns", `${request.limits.max_iterations} at most`],
+              ["Tokens of an answer", `${request.limits.max_tokens} at most`],
+              ["Tokens", request.limits.max_total_tokens && `${request.limits.max_total_tokens} at most`],
+              ["Cost", request.limits.max_cost_usd && `${usd(request.limits.max_cost_usd)} at most`],
+              ["Needs approval", request.hooks.confirm?.join(", ")],
+              ["Priority", request.priority || null],
+              ["Attempts", `${request.max_attempts} at most`],
+            ]}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}

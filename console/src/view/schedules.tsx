@@ -1,0 +1,95 @@
+/** Schedules of jobs. */
+
+import { allPages, api, call, type Schemas } from "../api.js";
+import { dateTime, duration, until } from "../format.js";
+import { useResource } from "../resource.js";
+import { Icon } from "../ui/icon.js";
+import { Empty, Page } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+import { Table } from "../ui/table.js";
+
+export type Schedule = Schemas["Schedule"];
+
+const POLL_MS = 10_000;
+
+export function SchedulesPage() {
+  const load = (cursor?: string) =>
+    call(api.GET("/v1/schedules", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } }));
+  const resource = useResource("schedules", () => allPages(load), { everyMs: POLL_MS });
+  const button = (
+    <a class="button is-accent" href="/console/schedules/new">
+      <Icon name="plus" />
+      New schedule
+    </a>
+  );
+  return (
+    <Page title="Schedules" about="Jobs that start at times of a calendar or at an interval." actions={button}>
+      <Loaded resource={resource}>
+        {(schedules) =>
+          schedules.length === 0 ? (
+            <Empty icon="clock" title="No schedules yet">
+              <p>A schedule submits the same job again and again, such as a report each morning.</p>
+              {button}
+            </Empty>
+          ) : (
+            <Table
+              rows={schedules}
+              keyOf={({ id }) => id}
+              columns={[
+                { name: "Schedule", cell: (it) => <a href={`/console/schedules/${it.id}`}>{it.name}</a> },
+                { name: "State", cell: (it) => <ScheduleState schedule={it} /> },
+                { name: "Runs", cell: (it) => <Recurrence schedule={it} />, isOptional: true },
+                { name: "Job", cell: (it) => it.job.skill ?? it.job.agent, isOptional: true },
+                { name: "Next run", cell: (it) => <NextRun schedule={it} />, isNumber: true },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+export function ScheduleState({ schedule: { paused, next_times: times } }: { schedule: Schedule }) {
+  if (paused) return <span class="tag is-bad">paused</span>;
+  if (times.length === 0) return <span class="tag">ended</span>;
+  return (
+    <span class="status is-completed">
+      <Icon name="check" />
+      active
+    </span>
+  );
+}
+
+/** The cron pattern with its time zone, or the interval. */
+export function Recurrence({ schedule: { cron, time_zone: zone, interval_seconds: seconds } }: { schedule: Schedule }) {
+  if (cron === null) return <>every {duration((seconds ?? 0) * 1000)}</>;
+  return (
+    <>
+      <code>{cron}</code> <span class="none">{zone}</span>
+    </>
+  );
+}
+
+export function NextTimes({ times }: { times: string[] }) {
+  return (
+    <ol class="times">
+      {times.map((at) => (
+        <li key={at}>
+          <time dateTime={at}>{dateTime(at)}</time>
+          <span class="fine">{until(at)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function NextRun({ schedule: { next_times: times } }: { schedule: Schedule }) {
+  const [next] = times;
+  if (next === undefined) return <span class="none">–</span>;
+  return (
+    <time dateTime={next} title={dateTime(next)}>
+      {until(next)}
+    </time>
+  );
+}

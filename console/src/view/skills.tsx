@@ -1,0 +1,209 @@
+/** Skills: what each needs and whether a worker has it; upload by drop. */
+
+import { useLocation, useRoute } from "preact-iso";
+import { useRef } from "preact/hooks";
+import { api, call, type Schemas } from "../api.js";
+import { duration } from "../format.js";
+import { useResource } from "../resource.js";
+import { isAdmin } from "../session.js";
+import { Icon } from "../ui/icon.js";
+import { CodeBlock, Markdown } from "../ui/markdown.js";
+import { confirm } from "../ui/dialog.js";
+import { attempt } from "../ui/notice.js";
+import { Facts, Page } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+import { Table } from "../ui/table.js";
+import { useSkills } from "./job_filters.js";
+
+type Skill = Schemas["Skill"];
+
+export function SkillsPage() {
+  const resource = useSkills();
+  const picker = useRef<HTMLInputElement>(null);
+  const upload = async (file: File | undefined) => {
+    if (!file) return;
+    const form = new FormData();
+    form.append("file", file, file.name);
+    const request = { body: { file: "" }, bodySerializer: () => form };
+    await attempt(() => call(api.POST("/v1/skills", request)), `Uploaded ${file.name}`);
+    await resource.reload();
+  };
+  const onDrop = (event: DragEvent) => {
+    event.preventDefault();
+    void upload(event.dataTransfer?.files[0]);
+  };
+  const actions = (
+    <>
+      <input
+        ref={picker}
+        type="file"
+        class="offscreen"
+        tabIndex={-1}
+        aria-hidden="true"
+        onChange={(event) => void upload(event.currentTarget.files?.[0])}
+      />
+      <button class="button" onClick={() => picker.current?.click()}>
+        <Icon name="upload" />
+        Upload a skill
+      </button>
+    </>
+  );
+  return (
+    <div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
+      <Page
+        title="Skills"
+        about="Instructions and programs for one kind of task. Drop an archive here to upload one."
+        actions={actions}
+      >
+        <Loaded resource={resource}>
+          {(skills) => (
+            <Table
+              rows={skills}
+              keyOf={({ name }) => name}
+              columns={[
+                { name: "Skill", cell: (it) => <a href={`/console/skills/${it.name}`}>{it.name}</a> },
+                { name: "State", cell: (it) => <SkillState skill={it} /> },
+                {
+                  name: "Makes",
+                  cell: (it) => it.outputs.map((kind) => <Icon key={kind} name={kind} />),
+                  isOptional: true,
+                },
+                {
+                  name: "Description",
+                  cell: (it) => <span class="fine">{it.description}</span>,
+                  isOptional: true,
+                  isWrapping: true,
+                },
+              ]}
+            />
+          )}
+        </Loaded>
+      </Page>
+    </div>
+  );
+}
+
+function SkillState({ skill }: { skill: Skill }) {
+  if (skill.paused) return <span class="tag is-bad">paused</span>;
+  if (!skill.available) return <span class="tag is-bad">not runnable</span>;
+  return (
+    <span class="status is-completed">
+      <Icon name="check" />
+      ready
+    </span>
+  );
+}
+
+export function SkillPage() {
+  const name = useRoute().params["name"] ?? "";
+  const { route } = useLocation();
+  const path = { params: { path: { name } } };
+  const resource = useResource(`skill:${name}`, () => call(api.GET("/v1/skills/{name}", path)));
+  const pause = async ({ paused }: Skill) => {
+    const act = () => (paused ? api.POST("/v1/skills/{name}/resume", path) : api.POST("/v1/skills/{name}/pause", path));
+    await attempt(() => call<unknown>(act()), paused ? "Resumed" : "Paused");
+    await resource.reload();
+  };
+  const remove = async ({ name: of }: Skill) => {
+    if (!(await confirm(`Delete the skill ${of}?`, "Jobs that have been submitted keep it.", "Delete"))) return;
+    if (await attempt(() => call<unknown>(api.DELETE("/v1/skills/{name}", path)), "Deleted")) route("/console/skills");
+  };
+  return (
+    <Loaded resource={resource}>
+      {(skill) => (
+        <Page
+          title={skill.title}
+          above={{ title: "Skills", href: "/console/skills" }}
+          about={skill.description}
+          actions={
+            <>
+              {skill.origin === "uploaded" && (
+                <button class="button is-quiet" onClick={() => void remove(skill)}>
+                  Delete…
+                </button>
+              )}
+              {isAdmin.value && (
+                <button class="button" onClick={() => void pause(skill)}>
+                  {skill.paused ? "Resume" : "Pause"}
+                </button>
+              )}
+              <a class="button is-accent" href={`/console/new?skill=${skill.name}`}>
+                Run a job
+              </a>
+            </>
+          }
+        >
+          {skill.missing.length > 0 && (
+            <div class="why">
+              <Icon name="warning" />
+              <div>
+                <b>No worker has all of its programs.</b> Missing: <code>{skill.missing.join(", ")}</code>. A worker
+                offers the skill when they are installed.
+              </div>
+            </div>
+          )}
+          <div class="job-layout">
+            <div class="stack">
+              <h2>Parameters</h2>
+              <Parameters schema={skill.parameters} />
+              <h2>Instructions for the model</h2>
+              <Instructions name={skill.name} />
+            </div>
+            <aside class="job-side">
+              <h2>Details</h2>
+              <Facts
+                facts={[
+                  ["State", <SkillState skill={skill} />],
+                  ["Origin", skill.origin.replace("_", " ")],
+                  ["Version", skill.version],
+                  ["Makes", skill.outputs.join(", ")],
+                  ["Network", skill.network],
+                  ["Time limit", duration(skill.timeout_seconds * 1000)],
+                  ["Secrets", skill.secrets.map((it) => it.name).join(", ")],
+                  ["Programs", Object.keys(skill.programs).join(", ")],
+                  ["Jobs", <a href={`/console/jobs?skill=${skill.name}`}>Show</a>],
+                ]}
+              />
+            </aside>
+          </div>
+        </Page>
+      )}
+    </Loaded>
+  );
+}
+
+function Instructions({ name }: { name: string }) {
+  const params = { path: { name } };
+  const load = () => call(api.GET("/v1/skills/{name}/instructions", { params, parseAs: "text" }));
+  return (
+    <Loaded resource={useResource(`skill:${name}:instructions`, load)}>
+      {(text) => (
+        <div class="framed">
+          <Markdown text={text} />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function Parameters({ schema }: { schema: Record<string, unknown> }) {
+  const properties = (schema["properties"] ?? {}) as Record<string, { type?: unknown; description?: string }>;
+  if (Object.keys(properties).length === 0) return <p class="fine">It takes none.</p>;
+  return (
+    <>
+      <Table
+        rows={Object.entries(properties)}
+        keyOf={([name]) => name}
+        columns={[
+          { name: "Name", cell: ([name]) => <code>{name}</code> },
+          { name: "Type", cell: ([, it]) => String(it.type ?? "any") },
+          { name: "Description", cell: ([, it]) => it.description, isWrapping: true },
+        ]}
+      />
+      <details>
+        <summary class="fine">JSON Schema</summary>
+        <CodeBlock text={JSON.stringify(schema, null, 2)} />
+      </details>
+    </>
+  );
+}

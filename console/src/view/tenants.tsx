@@ -1,0 +1,94 @@
+/** Tenants with their shares, budgets and submission limits, for administrators. */
+
+import { useState } from "preact/hooks";
+import { api, call, type Schemas } from "../api.js";
+import { count } from "../format.js";
+import { useResource } from "../resource.js";
+import { attempt } from "../ui/notice.js";
+import { Field, Page, Time } from "../ui/page.js";
+import { Loaded } from "../ui/problem.js";
+import { Table } from "../ui/table.js";
+import { TenantDialog } from "./tenant_dialog.js";
+
+type Tenant = Schemas["Tenant"];
+
+const LIMIT = { params: { query: { limit: 100 } } };
+const POLL_MS = 30_000;
+
+export function TenantsPage() {
+  const resource = useResource("tenants", () => call(api.GET("/v1/tenants", LIMIT)));
+  const [name, setName] = useState("");
+  const [edited, setEdited] = useState<Tenant>();
+  const create = async (event: Event) => {
+    event.preventDefault();
+    if (await attempt(() => call(api.POST("/v1/tenants", { body: { name } })), `Created ${name}`)) setName("");
+    await resource.reload();
+  };
+  return (
+    <Page title="Tenants" about="Each has its own jobs, files, keys and share of the workers.">
+      <form class="inline-form" onSubmit={create}>
+        <Field label="Name">
+          <input class="control" value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} required />
+        </Field>
+        <button class="button is-accent">Create</button>
+      </form>
+      {edited && (
+        <TenantDialog
+          tenant={edited}
+          close={() => {
+            setEdited(undefined);
+            void resource.reload();
+          }}
+        />
+      )}
+      <Loaded resource={resource}>
+        {({ data }) => (
+          <Table
+            rows={data}
+            keyOf={({ id }) => id}
+            columns={[
+              { name: "Tenant", cell: (it) => <b>{it.name}</b> },
+              { name: "Weight", cell: (it) => it.weight, isNumber: true, isOptional: true },
+              {
+                name: "Runs at once",
+                cell: (it) => it.max_running ?? <span class="none">no limit</span>,
+                isNumber: true,
+                isOptional: true,
+              },
+              { name: "Spent this month", cell: (it) => <Spent tenant={it.id} />, isNumber: true },
+              { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
+              {
+                name: "Actions",
+                cell: (it) => (
+                  <button class="button small is-quiet" onClick={() => setEdited(it)}>
+                    Edit
+                  </button>
+                ),
+                isNumber: true,
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+export function useBudget(tenant: string) {
+  const params = { path: { tenant_id: tenant } };
+  const load = () => call(api.GET("/v1/tenants/{tenant_id}/budget", { params }));
+  return useResource(`budget:${tenant}`, load, { everyMs: POLL_MS });
+}
+
+function Spent({ tenant }: { tenant: string }) {
+  const budget = useBudget(tenant).data.value;
+  if (!budget) return <span class="none">–</span>;
+  const { spent, max_cost_usd: most } = budget;
+  const dollars = `$${spent.cost_usd.toFixed(2)}${most === null ? "" : ` of $${most.toFixed(2)}`}`;
+  return (
+    <span class="slots">
+      {most !== null && <meter min={0} max={most} value={spent.cost_usd} aria-label="Share of the budget" />}
+      {dollars} <span class="none is-optional">{count(spent.tokens)} tokens</span>
+    </span>
+  );
+}

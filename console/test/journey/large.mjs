@@ -1,0 +1,128 @@
+// Long logs and fast ones. The events are made here, so that no machine is too slow to make them.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { api, createJob, launch, signIn, url } from "../browser.mjs";
+
+const MAX_HEAP_BYTES = 150 * 1024 * 1024;
+/** Elements of a turn that is folded. All output in the page would be many times more. */
+const MAX_ELEMENTS_PER_TURN = 40;
+
+let browser;
+before(async () => void (browser = await launch()));
+after(() => browser.close());
+
+/** The stored events of turns that each make one call, and the end of the job. */
+function eventsOf(job, turns) {
+  const at = new Date().toISOString();
+  const events = [{ type: "job.started", data: { attempt: 1 } }];
+  for (let turn = 0; turn < turns; turn++) {
+    const call_id = `call_${turn}`;
+    const input = { command: `step ${turn}` };
+    const content = [
+      { type: "text", text: `Step **${turn}** of the work.` },
+      { type: "tool_call", call_id, tool: "shell.exec", input },
+    ];
+    const usage = { input_tokens: 10, output_tokens: 5 };
+    events.push(
+      { type: "message.completed", data: { content, stop_reason: "tool_use", usage, model: "m" } },
+      { type: "tool.started", data: { call_id, tool: "shell.exec", input } },
+      {
+        type: "tool.completed",
+        data: { call_id, outcome: "ok", output: "line\n".repeat(200), duration_ms: 5, truncated: false, exit_code: 0 },
+      },
+      { type: "workspace.saved", data: {} },
+    );
+  }
+  events.push({ type: "job.completed", data: job });
+  return events.map((event, index) => ({ seq: index + 1, at, attempt: 1, ...event }));
+}
+
+/** Answers the stream of a job with events. */
+async function serve(page, job, events) {
+  const body = events
+    .map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join("");
+  const answer = { status: 200, contentType: "text/event-stream", body };
+  await page.route(`**/v1/jobs/${job.id}/stream*`, (route) => route.fulfill(answer));
+}
+
+async function endedJob() {
+  const { id } = await createJob("Large", "true");
+  for (;;) {
+    const job = await api("GET", `/v1/jobs/${id}`);
+    if (job.status === "completed") return job;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+test("a log of 5,000 events can be read and used, and its bodies are not in the page", async () => {
+  const job = await endedJob();
+  const { context, page, faults } = await signIn(browser);
+  const turns = 1250;
+  await serve(page, job, eventsOf(job, turns));
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable");
+  await page.goto(`${url}/console/jobs/${job.id}`);
+  await page.getByText("Completed after").waitFor();
+  const count = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert.ok(count < turns * MAX_ELEMENTS_PER_TURN, `${count} elements`);
+  const { metrics } = await session.send("Performance.getMetrics");
+  const heap = metrics.find(({ name }) => name === "JSHeapUsedSize").value;
+  assert.ok(heap < MAX_HEAP_BYTES, `${heap} bytes of heap`);
+  // It answers: a call in the middle unfolds.
+  await page
+    .locator(".call-head")
+    .nth(turns / 2)
+    .click();
+  await page.locator(".call-body").waitFor();
+  await page.getByRole("link", { name: "Timeline" }).click();
+  await page.locator(".span").nth(299).waitFor();
+  assert.equal(await page.locator(".span").count(), 300);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("deltas that come together are drawn together", async () => {
+  const job = await endedJob();
+  const { context, page, faults } = await signIn(browser);
+  const at = new Date().toISOString();
+  const words = 3000;
+  const deltas = Array.from({ length: words }, (_, index) => ({
+    seq: 2,
+    type: "message.delta",
+    at,
+    attempt: 1,
+    data: { text: index % 60 === 59 ? `w${index}\n\n` : `w${index} ` },
+  }));
+  const started = { seq: 1, type: "job.started", at, attempt: 1, data: { attempt: 1 } };
+  const body = [started, ...deltas].map((event, index) => {
+    const line = { ...event, seq: index + 1 };
+    return `id: ${line.seq}\nevent: ${line.type}\ndata: ${JSON.stringify(line)}\n\n`;
+  });
+  let isServed = false;
+  await page.route(`**/v1/jobs/${job.id}/stream*`, (route) => {
+    // After that the stream stays away, as that of a job that is thinking.
+    if (isServed) return;
+    isServed = true;
+    return route.fulfill({ status: 200, contentType: "text/event-stream", body: body.join("") });
+  });
+  await page.addInitScript(() => {
+    window.changes = 0;
+    new MutationObserver(() => window.changes++).observe(document, {
+      subtree: true,
+      childList: true,
+      characterData: true,
+    });
+  });
+  await page.goto(`${url}/console/jobs/${job.id}`);
+  await page
+    .getByText(`w${words - 1}`)
+    .first()
+    .waitFor();
+  const changes = await page.evaluate(() => window.changes);
+  assert.ok(changes < words / 10, `the page changed ${changes} times for ${words} deltas`);
+  assert.equal(await page.locator(".turn .markdown p").count(), words / 60);
+  assert.deepEqual(faults, []);
+  await context.close();
+});

@@ -1,0 +1,107 @@
+// Every page, light and dark: accessible, with no breach of the policy and no error. And content that attacks.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { AxeBuilder } from "@axe-core/playwright";
+import { api, createJob, launch, script, signIn, url } from "../browser.mjs";
+
+const PAGES = ["jobs", "new?skill=git", "approvals", "conversations", "schedules", "schedules/new", "agents"];
+const MORE_PAGES = [
+  "agents/new",
+  "skills",
+  "skills/git",
+  "secrets",
+  "webhooks",
+  "usage",
+  "queue",
+  "workers",
+  "tenants",
+  "keys",
+  "nowhere",
+];
+
+let browser;
+let job;
+
+/** Waits for the end of a job. */
+async function ended(id) {
+  for (;;) {
+    const { status } = await api("GET", `/v1/jobs/${id}`);
+    if (!["queued", "running"].includes(status)) return status;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+before(async () => {
+  browser = await launch();
+  await api("PUT", "/v1/agents/shown", { soul: "You are shown.", tools: ["shell.exec"], model: "script/bash" });
+  const prompt = script("echo hello; printf 'a,b\\n1,2\\n' > table.csv; ls /none", "output: table.csv");
+  job = await api("POST", "/v1/jobs", { skill: "shell", model: "script/bash", prompt });
+  const asks = await createJob("Asks first", "true", { hooks: { confirm: ["shell.exec"] } });
+  await Promise.all([job, asks].map(({ id }) => ended(id)));
+});
+after(() => browser.close());
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`every page is accessible and reports nothing: ${colorScheme}`, async () => {
+    const { context, page, faults } = await signIn(browser, { colorScheme });
+    const { id } = await api("POST", "/v1/conversations", { agent: "shown" });
+    const views = ["", "?view=timeline", "?view=request", "?view=log"].map((view) => `jobs/${job.id}${view}`);
+    const found = [];
+    for (const path of [...PAGES, ...MORE_PAGES, ...views, "agents/shown", `conversations/${id}`]) {
+      await page.goto(`${url}/console/${path}`);
+      await page.locator("main h1").first().waitFor();
+      await page.locator(".skeleton").first().waitFor({ state: "detached" });
+      const { violations } = await new AxeBuilder({ page }).analyze();
+      found.push(...violations.map((it) => `${path}: ${it.id}: ${it.nodes[0].html}`));
+    }
+    assert.deepEqual(found, []);
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+}
+
+test("no page is wider than a narrow screen", async () => {
+  const { context, page } = await signIn(browser, { viewport: { width: 390, height: 844 } });
+  for (const path of [...PAGES, ...MORE_PAGES, `jobs/${job.id}`, `jobs/${job.id}?view=log`]) {
+    await page.goto(`${url}/console/${path}`);
+    await page.locator("main h1").first().waitFor();
+    await page.locator(".skeleton").first().waitFor({ state: "detached" });
+    const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(excess <= 0, `${path} is ${excess} px too wide`);
+  }
+  await context.close();
+});
+
+test("content that attacks stays text", async () => {
+  const attack = [
+    `<img src=x onerror="document.title='owned'">`,
+    `<script>document.title='owned'</script>`,
+    `[click](javascript:document.title='owned')`,
+    `![x](https://example.com/pixel.png)`,
+    `<svg onload="document.title='owned'">`,
+    `\u202Egpj.exe`,
+  ];
+  const title = `<img src=x onerror="document.title='owned'">`;
+  const commands = `cat <<'END'\n${attack.join("\n\n")}\nEND\nprintf '\\033]0;owned\\007\\033[2J'`;
+  const { id } = await createJob(title, commands, { metadata: { "<b>key</b>": "<i>value</i>" } });
+  await ended(id);
+  const { context, page, faults } = await signIn(browser);
+  const requests = [];
+  page.on("request", (request) => requests.push(request.url()));
+  for (const view of ["transcript", "timeline", "request", "log"]) {
+    await page.goto(`${url}/console/jobs/${id}?view=${view}`);
+    await page.getByRole("heading", { name: "<img src=x" }).waitFor();
+    for (const call of await page.locator(".call-head").all()) await call.click();
+    assert.equal(await page.locator("main img, main script, main a[href^=javascript]").count(), 0);
+  }
+  await page.goto(`${url}/console/jobs`);
+  await page.getByText("<img src=x").first().waitFor();
+  assert.ok(!(await page.title()).startsWith("owned"));
+  assert.deepEqual(
+    requests.filter((it) => !it.startsWith(url)),
+    [],
+  );
+  assert.deepEqual(faults, []);
+  await context.close();
+});

@@ -1,0 +1,135 @@
+//! Storing the results of attempts.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::columns::{AttemptColumns, AttemptRow};
+use super::lock_states;
+use crate::db::Pool;
+use crate::id::{DeliveryId, WebhookId};
+
+/// What follows from an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// The receiver accepted the event.
+    Delivered,
+    /// It failed; another attempt follows after that time.
+    Retry(Duration),
+    /// It failed, and no attempt follows.
+    Dead,
+}
+
+/// An attempt that has ended.
+#[derive(Debug)]
+pub struct EndedAttempt {
+    /// The delivery.
+    pub delivery: DeliveryId,
+    /// The attempt.
+    pub claim: Uuid,
+    /// The webhook.
+    pub webhook: WebhookId,
+    /// Whether it was a test, which says nothing about the webhook.
+    pub is_test: bool,
+    /// What follows.
+    pub outcome: DeliveryOutcome,
+    /// The status of the answer.
+    pub status: Option<u16>,
+    /// How long it took.
+    pub took: Duration,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The beginning of the answer.
+    pub response: Option<String>,
+}
+
+/// Stores the results of attempts whose claims still hold. Returns the webhooks all of whose attempts of the
+/// last five days failed.
+pub async fn finish(
+    db: &Pool,
+    ended: impl Iterator<Item = &EndedAttempt>,
+) -> sqlx::Result<Vec<WebhookId>> {
+    let mut columns = AttemptColumns::default();
+    for attempt in ended {
+        columns.push(row(attempt));
+    }
+    let mut webhooks = columns.webhook.clone();
+    webhooks.sort_unstable();
+    webhooks.dedup();
+    let mut transaction = db.begin().await?;
+    lock_states(&mut *transaction, &webhooks).await?;
+    let failing = sqlx::query_scalar!(
+        r#"with ended as materialized (
+               select * from unnest(
+                   $1::uuid[], $2::uuid[], $3::uuid[], $4::bool[], $5::text[], $6::double precision[], $7::smallint[],
+                   $8::int[], $9::text[], $10::text[]
+               ) as t (id, claim, webhook_id, is_test, state, pause, status, ms, error, response)
+           ),
+           stored as (
+               update webhook_delivery as delivery set
+                   state = ended.state, claim = null, attempts = delivery.attempts + 1,
+                   due_at = now() + ended.pause * interval '1 second', last_at = now(), last_status = ended.status,
+                   last_ms = ended.ms, last_error = ended.error, last_response = ended.response
+               from ended
+               where delivery.id = ended.id and delivery.claim = ended.claim and delivery.state = 'pending'
+           ),
+           results as (
+               select webhook_id,
+                   bool_or(state = 'delivered' and not is_test) as is_accepted,
+                   count(*) filter (where state <> 'delivered' and not is_test) as failed
+               from ended
+               group by webhook_id
+           )
+           update webhook_state as state set
+               failures = case
+                   when is_accepted then 0
+                   else least(state.failures + failed, 1000000)
+               end,
+               failing_since = case
+                   when is_accepted then null
+                   when failed > 0 then coalesce(state.failing_since, now())
+                   else state.failing_since
+               end,
+               last_success_at = case when is_accepted then now() else state.last_success_at end,
+               next_at = now()
+           from results
+           where state.webhook_id = results.webhook_id
+           returning case
+               when failing_since < now() - interval '5 days' and failed > 0 then state.webhook_id
+           end as "failing: WebhookId""#,
+        &columns.id,
+        &columns.claim,
+        &columns.webhook,
+        &columns.is_test,
+        &columns.state as &[&str],
+        &columns.pause,
+        &columns.status as &[Option<i16>],
+        &columns.ms,
+        &columns.error as &[Option<String>],
+        &columns.response as &[Option<String>],
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(failing.into_iter().flatten().collect())
+}
+
+fn row(attempt: &EndedAttempt) -> AttemptRow {
+    let (state, pause) = match attempt.outcome {
+        DeliveryOutcome::Delivered => ("delivered", Duration::ZERO),
+        DeliveryOutcome::Retry(pause) => ("pending", pause),
+        DeliveryOutcome::Dead => ("dead", Duration::ZERO),
+    };
+    AttemptRow {
+        id: attempt.delivery.0,
+        claim: attempt.claim,
+        webhook: attempt.webhook.0,
+        is_test: attempt.is_test,
+        state,
+        pause: pause.as_secs_f64(),
+        status: attempt.status.and_then(|status| i16::try_from(status).ok()),
+        ms: i32::try_from(attempt.took.as_millis()).unwrap_or(i32::MAX),
+        error: attempt.error.clone(),
+        response: attempt.response.clone(),
+    }
+}

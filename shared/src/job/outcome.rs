@@ -1,0 +1,25 @@
+//! The outcome of a job.
+
+use skillet_wire::job::Status;
+
+/// The outcome of a finished job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "job_outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// With a result.
+    Completed,
+    /// With an error.
+    Failed,
+    /// Because someone asked for it.
+    Cancelled,
+}
+
+impl From<Outcome> for Status {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::Failed => Self::Failed,
+            Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}

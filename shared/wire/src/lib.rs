@@ -1,0 +1,16 @@
+//! Types of the HTTP API: what the service and its clients both read and write.
+
+pub mod approval;
+pub mod asset;
+#[cfg(feature = "server")]
+pub mod clock;
+pub mod event;
+pub mod feed;
+pub mod id;
+pub mod job;
+pub mod message;
+pub mod model_name;
+pub mod money;
+pub mod problem;
+pub mod sandbox;
+pub mod sse;

@@ -1,0 +1,105 @@
+//! Money, in US dollars.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// US dollars, exact to a billionth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = f64, minimum = 0, example = 0.25))]
+pub struct Usd(u64);
+
+/// Billionths of a dollar in a dollar.
+const NANOS: f64 = 1e9;
+
+impl Usd {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// A million dollars, the most that a limit may be. Far below where numbers of JSON become coarse.
+    pub const MILLION: Self = Self(1_000_000_000_000_000);
+
+    /// So many billionths.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// The amount in billionths.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The nearest amount; `None` if it is negative or no number.
+    pub fn from_f64(dollars: f64) -> Option<Self> {
+        let nanos = (dollars * NANOS).round();
+        let fits = nanos >= 0.0 && nanos <= Self::MILLION.0 as f64 * 1e3;
+        fits.then_some(Self(nanos as u64))
+    }
+
+    /// The amount in dollars, as near as a number of that kind comes.
+    pub fn to_f64(self) -> f64 {
+        self.0 as f64 / NANOS
+    }
+
+    /// The difference; zero if `other` is more.
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl std::ops::Add for Usd {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::ops::AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl std::fmt::Display for Usd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0 as f64 / NANOS)
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / NANOS)
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        Self::from_f64(dollars).ok_or_else(|| D::Error::custom("is no amount of dollars"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_amount_comes_back_out_of_json_as_it_was(nanos in 0..=Usd::MILLION.0) {
+            let json = serde_json::to_string(&Usd(nanos)).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Usd>(&json).unwrap(), Usd(nanos));
+        }
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused() {
+        for wrong in ["-0.1", "\"1\"", "null", "1e300"] {
+            assert!(serde_json::from_str::<Usd>(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(Usd::from_f64(f64::NAN), None);
+        assert_eq!(Usd::from_f64(0.29), Some(Usd(290_000_000)));
+        assert_eq!(Usd(1_500_000).to_string(), "0.0015");
+    }
+}

@@ -1,0 +1,79 @@
+//! The adapter: what all of its tasks share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use skillet_client::Client;
+use skillet_client::types::id::JobId;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use crate::bot::Bot;
+use crate::error::TelegramError;
+use crate::outbox::Outbox;
+use crate::settings::TelegramSettings;
+
+/// Jobs that are followed at once. Others wait for their turn.
+const MAX_FOLLOWED: usize = 500;
+
+/// A bot, a service, and the jobs between them. Clones are the same adapter.
+#[derive(Clone)]
+pub(crate) struct Adapter {
+    pub(crate) client: Client,
+    pub(crate) bot: Bot,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) settings: Arc<TelegramSettings>,
+    /// The name of the bot, without `@`.
+    pub(crate) username: String,
+    pub(crate) stop: CancellationToken,
+    /// The right to follow a job now.
+    pub(crate) places: Arc<Semaphore>,
+    /// The tasks that follow jobs.
+    pub(crate) tasks: TaskTracker,
+    followed: Arc<Mutex<HashSet<JobId>>>,
+}
+
+impl Adapter {
+    pub(crate) fn new(
+        client: Client,
+        bot: Bot,
+        settings: Arc<TelegramSettings>,
+        username: String,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            client,
+            outbox: Arc::new(Outbox::new(bot.clone(), stop.clone())),
+            bot,
+            settings,
+            username,
+            stop,
+            followed: Arc::default(),
+            places: Arc::new(Semaphore::new(MAX_FOLLOWED)),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Waits until every task has come to a boundary, after the adapter was told to stop.
+    pub(crate) async fn close(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// The jobs that are followed.
+    pub(crate) fn followed(&self) -> std::sync::MutexGuard<'_, HashSet<JobId>> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The page of a job, for people.
+    pub(crate) fn job_url(&self, job: JobId) -> String {
+        format!("{}/console/jobs/{job}", self.settings.link_url)
+    }
+
+    /// Whether the adapter goes on although this failed.
+    pub(crate) fn warn(&self, error: &TelegramError, what: &str) {
+        warn!(%error, "{what}");
+    }
+}

@@ -1,0 +1,107 @@
+//! The conversation of a place: the one that its next message continues.
+//!
+//! The conversations of a place are numbered. The number is in their `external_id`, and in the metadata of their jobs.
+
+use serde::{Deserialize, Serialize};
+use skillet_client::Error;
+use skillet_client::types::id::ConversationId;
+
+use crate::adapter::Adapter;
+use crate::chat_jobs::ChatJobs;
+use crate::job_record::JobRecord;
+use crate::place::ChatPlace;
+
+/// A conversation, with its number in its place.
+pub(crate) struct ChatConversation {
+    pub(crate) id: ConversationId,
+    pub(crate) number: u32,
+    pub(crate) agent: String,
+}
+
+#[derive(Deserialize)]
+struct FoundConversation {
+    id: ConversationId,
+    agent: String,
+}
+
+#[derive(Serialize)]
+struct WantedConversation<'a> {
+    agent: &'a str,
+    external_id: String,
+}
+
+/// The current conversation, which is begun if there is none.
+pub(crate) async fn current(
+    adapter: &Adapter,
+    place: ChatPlace,
+) -> Result<ChatConversation, Error> {
+    let number = current_number(adapter, place).await?;
+    let agent = &adapter.settings.agent;
+    get_or_create(adapter, place, number.unwrap_or_default(), agent).await
+}
+
+/// Begins a conversation, which is the current one from now on. Without a name, the agent stays the same.
+pub(crate) async fn begin(
+    adapter: &Adapter,
+    place: ChatPlace,
+    agent: Option<&str>,
+) -> Result<ChatConversation, Error> {
+    let Some(number) = current_number(adapter, place).await? else {
+        let agent = agent.unwrap_or(&adapter.settings.agent);
+        return get_or_create(adapter, place, 0, agent).await;
+    };
+    let before = get_or_create(adapter, place, number, &adapter.settings.agent).await?;
+    let agent = agent.unwrap_or(&before.agent);
+    get_or_create(adapter, place, number + 1, agent).await
+}
+
+/// The number of the latest conversation: that of the latest job, and of those that were begun without a job since.
+async fn current_number(adapter: &Adapter, place: ChatPlace) -> Result<Option<u32>, Error> {
+    let bot = adapter.bot.id();
+    let client = &adapter.client;
+    let jobs = ChatJobs { client, bot };
+    let mut numbers = None;
+    // A job of a skill has none, so a few more jobs are looked at.
+    for job in jobs.latest(place, "", 100).await? {
+        numbers = JobRecord::of(&job, bot).and_then(|record| record.conversation);
+        if numbers.is_some() {
+            break;
+        }
+    }
+    let mut next = numbers.map_or(0, |number| number + 1);
+    while find(adapter, place, next).await?.is_some() {
+        numbers = Some(next);
+        next += 1;
+    }
+    Ok(numbers)
+}
+
+async fn find(
+    adapter: &Adapter,
+    place: ChatPlace,
+    number: u32,
+) -> Result<Option<FoundConversation>, Error> {
+    let query = [("external_id", external_id(adapter, place, number))];
+    let found = adapter.client.list("/v1/conversations", &query, Some(1));
+    Ok(found.await?.into_iter().next())
+}
+
+async fn get_or_create(
+    adapter: &Adapter,
+    place: ChatPlace,
+    number: u32,
+    agent: &str,
+) -> Result<ChatConversation, Error> {
+    let external_id = external_id(adapter, place, number);
+    let wanted = WantedConversation { agent, external_id };
+    let found: FoundConversation = adapter.client.post("/v1/conversations", &wanted).await?;
+    Ok(ChatConversation {
+        id: found.id,
+        number,
+        agent: found.agent,
+    })
+}
+
+fn external_id(adapter: &Adapter, place: ChatPlace, number: u32) -> String {
+    format!("telegram:{}:{place}:{number}", adapter.bot.id())
+}

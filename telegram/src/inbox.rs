@@ -1,0 +1,162 @@
+//! Updates: whom they are from, and what they ask for.
+
+use skillet_client::Error;
+
+use crate::access::PairingResult;
+use crate::adapter::Adapter;
+use crate::album::UpdateGroup;
+use crate::approval;
+use crate::chat_action;
+use crate::command::ChatCommand;
+use crate::error::TelegramError;
+use crate::intake::{Intake, JobTarget, start_job};
+use crate::outbox::OutgoingText;
+use crate::prompt::{has_mention, prompt};
+use crate::rich_text::RichText;
+use crate::tap;
+use crate::update::{ChatMessage, ChatUser};
+
+/// The id of all administrators of groups who hide their name.
+const ANONYMOUS_ADMIN: i64 = 1_087_968_824;
+
+/// Handles updates that belong together. Doing that again does no harm.
+pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(), TelegramError> {
+    for update in &group.updates {
+        if let Some(tap) = &update.callback_query {
+            tap::handle(adapter, tap).await?;
+        }
+    }
+    let messages = group.messages();
+    let Some(first) = messages.first().copied() else {
+        return Ok(());
+    };
+    let Some(user) = first.from.as_ref().filter(|user| is_person(user)) else {
+        return Ok(());
+    };
+    let is_for_us = messages
+        .iter()
+        .any(|message| is_addressed(adapter, message));
+    if !is_for_us || first.is_automatic_forward {
+        return Ok(());
+    }
+    let command = ChatCommand::parse(first.said());
+    if !adapter.settings.access.may_use(user.id, first.chat.id) {
+        return turn_away(adapter, first, user, command).await;
+    }
+    let answer = answer(adapter, group, first, user, command).await;
+    let text = match answer {
+        Ok(text) => text,
+        // The user can change what the service refuses.
+        Err(TelegramError::Service(Error::Service(refusal)))
+            if matches!(refusal.status, 400 | 404 | 409 | 413 | 422) =>
+        {
+            Some(RichText::plain(format!("❌ {refusal}")))
+        }
+        Err(error) => return Err(error),
+    };
+    match text {
+        Some(text) => reply(adapter, first, text).await,
+        None => Ok(()),
+    }
+}
+
+/// Does what a message asks for, and returns the text to answer with.
+async fn answer(
+    adapter: &Adapter,
+    group: &UpdateGroup,
+    message: &ChatMessage,
+    user: &ChatUser,
+    command: Option<ChatCommand>,
+) -> Result<Option<RichText>, TelegramError> {
+    if let Some(command) = command {
+        return chat_action::run(adapter, group, message, &command).await;
+    }
+    if let Some(approval) = reason_for(adapter, message) {
+        let text = tap::deny_because(adapter, message, user, approval).await?;
+        return Ok(Some(RichText::plain(text)));
+    }
+    let messages = group.messages();
+    let has_content = messages
+        .iter()
+        .any(|it| !it.said().is_empty() || it.file().is_some());
+    if !has_content {
+        let refusal = "I read text, photos, documents, voice messages, audio and video.";
+        // Others are notices of the chat, such as that someone has joined.
+        return Ok(message.is_unusable().then(|| RichText::plain(refusal)));
+    }
+    let prompt = prompt(&messages, &adapter.username);
+    match start_job(adapter, group, JobTarget::Conversation, prompt).await? {
+        Intake::Accepted => Ok(None),
+        Intake::Refused(reason) => Ok(Some(RichText::plain(reason))),
+    }
+}
+
+/// The approval whose denial the message explains.
+fn reason_for(
+    adapter: &Adapter,
+    message: &ChatMessage,
+) -> Option<skillet_client::types::id::ApprovalId> {
+    let question = message.reply_to_message.as_ref()?;
+    let is_ours = question.from.as_ref()?.id == adapter.bot.id();
+    let is_text = message.text.is_some();
+    approval::asked_approval(question.said()).filter(|_| is_ours && is_text)
+}
+
+/// Whether a message is for the bot: all in a private chat, and in a group those that name it or reply to it.
+fn is_addressed(adapter: &Adapter, message: &ChatMessage) -> bool {
+    let said = message.said();
+    let command_for = ChatCommand::parse(said).and_then(|command| command.bot);
+    if let Some(bot) = command_for {
+        return bot.eq_ignore_ascii_case(&adapter.username);
+    }
+    let replied = message.reply_to_message.as_ref();
+    let replied = replied.filter(|it| Some(it.message_id) != message.message_thread_id);
+    let author = replied.and_then(|it| it.from.as_ref());
+    !message.place().is_group()
+        || has_mention(said, &adapter.username)
+        || author.is_some_and(|user| user.id == adapter.bot.id())
+}
+
+fn is_person(user: &ChatUser) -> bool {
+    !user.is_bot || user.id == ANONYMOUS_ADMIN
+}
+
+/// Tells someone without access their id and nothing else, or lets them in with a code.
+async fn turn_away(
+    adapter: &Adapter,
+    message: &ChatMessage,
+    user: &ChatUser,
+    command: Option<ChatCommand>,
+) -> Result<(), TelegramError> {
+    let is_group = message.place().is_group();
+    let code = command.filter(|it| it.name == "start" && !it.rest.is_empty() && !is_group);
+    let paired = code.map(|command| adapter.settings.access.pair(user.id, &command.rest));
+    let text = match (paired, is_group) {
+        (Some(PairingResult::Paired), _) => format!(
+            "You are paired until the bot restarts. To keep it that way, start it with --allow {}. /help says what I do.",
+            user.id
+        ),
+        (_, true) => format!("The id of this group is {}.", message.chat.id),
+        (_, false) => format!("Your id is {}.", user.id),
+    };
+    reply(adapter, message, RichText::plain(text)).await
+}
+
+async fn reply(
+    adapter: &Adapter,
+    message: &ChatMessage,
+    text: RichText,
+) -> Result<(), TelegramError> {
+    let out = OutgoingText::new(text).reply_to(message.message_id);
+    match adapter.outbox.send(message.place(), &out).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let error = TelegramError::Bot(error);
+            if error.is_stopping() || error.is_fatal() {
+                return Err(error);
+            }
+            adapter.warn(&error, "a chat does not get an answer");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Settings of the adapter.
+
+use std::net::SocketAddr;
+
+use crate::access::Access;
+use crate::token::BotToken;
+
+/// The server of the Bot API that Telegram runs.
+pub const BOT_API_URL: &str = "https://api.telegram.org";
+
+/// The largest file that a bot can receive and send through Telegram's own server, and through another.
+const PUBLIC_DOWNLOAD: u64 = 20_000_000;
+const PUBLIC_UPLOAD: u64 = 50_000_000;
+const LOCAL_FILE: u64 = 2_000_000_000;
+
+/// Settings of the adapter.
+pub struct TelegramSettings {
+    /// The token of the bot.
+    pub token: BotToken,
+    /// The server of the Bot API.
+    pub bot_api_url: String,
+    /// The users and groups that may use the bot.
+    pub access: Access,
+    /// The agent of new conversations.
+    pub agent: String,
+    /// The model of all jobs, such as `script/bash`; that of the agent or the skill if `None`.
+    pub model: Option<String>,
+    /// The address of the service in links, without a slash at its end.
+    pub link_url: String,
+    /// How updates come.
+    pub source: UpdateSource,
+}
+
+/// The way in which updates come.
+#[derive(Clone, Debug)]
+pub enum UpdateSource {
+    /// The bot asks for them.
+    Polling,
+    /// Telegram sends them.
+    Webhook {
+        /// The address to listen on. A proxy with TLS is in front of it.
+        listen: SocketAddr,
+        /// The public URL, which leads there.
+        url: String,
+    },
+}
+
+impl TelegramSettings {
+    /// The largest file that the bot can receive, in bytes.
+    pub(crate) fn max_download(&self) -> u64 {
+        self.file_limit(PUBLIC_DOWNLOAD)
+    }
+
+    /// The largest file that the bot can send, in bytes.
+    pub(crate) fn max_upload(&self) -> u64 {
+        self.file_limit(PUBLIC_UPLOAD)
+    }
+
+    fn file_limit(&self, public: u64) -> u64 {
+        match self.bot_api_url == BOT_API_URL {
+            true => public,
+            false => LOCAL_FILE,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The HTTP server: methods and files below the token.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use actix_web::error::ErrorInternalServerError;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::{Data, PayloadConfig};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::call::{BotCall, Refused, bad_request, refused, response};
+use super::stage::{BotStage, CallFault};
+use super::{TOKEN, form, polling, webhook};
+
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+/// A server that listens until it is dropped.
+pub(super) struct BotHttpServer {
+    address: SocketAddr,
+    handle: actix_web::dev::ServerHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BotHttpServer {
+    pub(super) fn start(stage: Data<BotStage>) -> Self {
+        // For the webhook. Another test may have been first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let (sender, receiver) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let app = {
+                    let stage = stage.clone();
+                    move || {
+                        App::new()
+                            .app_data(stage.clone())
+                            .app_data(PayloadConfig::new(MAX_BODY_BYTES))
+                            .default_service(actix_web::web::to(handle))
+                    }
+                };
+                let server = HttpServer::new(app).workers(1).disable_signals();
+                let server = server
+                    .listen(listener)
+                    .expect("the listener is fresh")
+                    .run();
+                sender.send(server.handle()).expect("the test waits for it");
+                let delivering = actix_web::rt::spawn(webhook::deliver(stage));
+                server.await.expect("nothing stops the server but us");
+                delivering.abort();
+            });
+        });
+        Self {
+            address,
+            handle: receiver.recv().expect("the server starts"),
+            thread: Some(thread),
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for BotHttpServer {
+    fn drop(&mut self) {
+        drop(self.handle.stop(false));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn handle(http: HttpRequest, body: Bytes, stage: Data<BotStage>) -> HttpResponse {
+    let path = http.path();
+    if let Some(file) = path.strip_prefix(&format!("/file/bot{TOKEN}/files/")) {
+        let found = stage.lock().files.get(file).cloned();
+        return match found {
+            Some((_, content)) => HttpResponse::Ok().body(content),
+            None => HttpResponse::NotFound().finish(),
+        };
+    }
+    let Some(method) = path.strip_prefix(&format!("/bot{TOKEN}/")) else {
+        return response(Err(refused(401, "Unauthorized")));
+    };
+    let content_type = http.headers().get(CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|it| it.to_str().ok())
+        .unwrap_or_default();
+    match form::read_call(method, content_type, &body) {
+        Some(call) => answer(&stage, call).await,
+        None => response(Err(bad_request("can't parse the request"))),
+    }
+}
+
+async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
+    if call.method == "getUpdates" {
+        return response(polling::get_updates(stage, &call).await);
+    }
+    let (result, is_held, is_lost) = perform(stage, &call);
+    stage.changed();
+    if is_held {
+        std::future::pending::<()>().await;
+    }
+    if is_lost {
+        let cut = stream::iter([Err::<Bytes, _>(ErrorInternalServerError("cut"))]);
+        return HttpResponse::Ok().streaming(cut);
+    }
+    response(result)
+}
+
+/// The result of a call, whether it is held for ever, and whether its answer gets lost.
+fn perform(stage: &BotStage, call: &BotCall) -> (super::call::CallResult, bool, bool) {
+    let mut inner = stage.lock();
+    let held = call.changes_chat().then(|| inner.holds()).flatten();
+    if held == Some(false) {
+        return (Ok(true.into()), true, false);
+    }
+    inner.calls.push(call.clone());
+    let fault = inner.fault(&call.method);
+    match fault {
+        Some(CallFault::TooMany(seconds)) => return (Err(too_many(seconds)), false, false),
+        Some(CallFault::Refuse(code, text)) => return (Err(refused(code, text)), false, false),
+        Some(CallFault::LoseAnswer) | None => {}
+    }
+    if call.changes_chat()
+        && let Some(chat) = call.number("chat_id")
+        && let Err(breach) = inner.pace.note(chat)
+    {
+        inner.violations.push(breach);
+        return (Err(too_many(1)), false, false);
+    }
+    let result = inner.perform(call);
+    let is_lost = matches!(fault, Some(CallFault::LoseAnswer));
+    (result, held == Some(true), is_lost)
+}
+
+fn too_many(seconds: u64) -> Refused {
+    Refused {
+        code: 429,
+        description: format!("Too Many Requests: retry after {seconds}"),
+        retry_after: Some(seconds),
+    }
+}

@@ -1,0 +1,111 @@
+//! The state that the server's threads and the test share.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::call::BotCall;
+use super::chat_log::ChatLog;
+use super::pace::ChatCalls;
+
+/// A way in which a call fails.
+#[derive(Clone, Debug)]
+pub enum CallFault {
+    /// 429, with so many seconds to wait.
+    TooMany(u64),
+    /// A refusal with a status and a description.
+    Refuse(u16, &'static str),
+    /// The call has its effect, and the connection is closed before the answer.
+    LoseAnswer,
+}
+
+/// All of the server.
+#[derive(Default)]
+pub(super) struct BotStage {
+    inner: Mutex<StageState>,
+    change: Notify,
+}
+
+pub(super) struct StageState {
+    pub(super) chats: ChatLog,
+    pub(super) updates: VecDeque<Value>,
+    pub(super) next_update: i64,
+    pub(super) files: HashMap<String, (String, Vec<u8>)>,
+    pub(super) calls: Vec<BotCall>,
+    pub(super) pace: ChatCalls,
+    pub(super) violations: Vec<String>,
+    pub(super) faults: VecDeque<(&'static str, CallFault)>,
+    /// The number of the latest request for updates. An earlier one ends.
+    pub(super) poll: u64,
+    pub(super) webhook: Option<(String, String)>,
+    /// Calls until one is held, and whether it has an effect.
+    pub(super) freeze: Option<(usize, bool)>,
+    pub(super) is_frozen: bool,
+}
+
+impl Default for StageState {
+    fn default() -> Self {
+        Self {
+            chats: ChatLog::default(),
+            updates: VecDeque::new(),
+            next_update: 700_000,
+            files: HashMap::new(),
+            calls: Vec::new(),
+            pace: ChatCalls::default(),
+            violations: Vec::new(),
+            faults: VecDeque::new(),
+            poll: 0,
+            webhook: None,
+            freeze: None,
+            is_frozen: false,
+        }
+    }
+}
+
+impl BotStage {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StageState> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes up all who wait for a change.
+    pub(super) fn changed(&self) {
+        self.change.notify_waiters();
+    }
+
+    /// Waits for a change after this call.
+    pub(super) fn on_change(&self) -> std::pin::Pin<Box<Notified<'_>>> {
+        let mut notified = Box::pin(self.change.notified());
+        notified.as_mut().enable();
+        notified
+    }
+}
+
+impl StageState {
+    pub(super) fn add_update(&mut self, kind: &str, content: Value) {
+        let mut update = json!({"update_id": self.next_update});
+        update[kind] = content;
+        self.next_update += 1;
+        self.updates.push_back(update);
+    }
+
+    /// The fault of a call, if it has one.
+    pub(super) fn fault(&mut self, method: &str) -> Option<CallFault> {
+        let place = self.faults.iter().position(|(it, _)| *it == method)?;
+        self.faults.remove(place).map(|(_, fault)| fault)
+    }
+
+    /// Whether to hold this call, and whether it has an effect then.
+    pub(super) fn holds(&mut self) -> Option<bool> {
+        let (left, has_effect) = self.freeze.as_mut()?;
+        if *left > 0 {
+            *left -= 1;
+            return None;
+        }
+        let has_effect = *has_effect;
+        self.is_frozen = true;
+        Some(has_effect)
+    }
+}

@@ -1,0 +1,51 @@
+//! The webhook: updates are sent to the bot until it has answered with success.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use serde_json::Value;
+
+use super::stage::BotStage;
+
+/// The pause after an update that was not taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Sends updates, several at once, as long as the server runs.
+pub(super) async fn deliver(stage: Data<BotStage>) {
+    let http = reqwest::Client::new();
+    let mut begun: HashSet<i64> = HashSet::new();
+    loop {
+        let changed = stage.on_change();
+        let (webhook, updates) = {
+            let inner = stage.lock();
+            (inner.webhook.clone(), inner.updates.clone())
+        };
+        if webhook.is_some() {
+            for update in updates {
+                let id = update["update_id"].as_i64().unwrap_or_default();
+                if begun.insert(id) {
+                    actix_web::rt::spawn(send(stage.clone(), http.clone(), update, id));
+                }
+            }
+        }
+        changed.await;
+    }
+}
+
+async fn send(stage: Data<BotStage>, http: reqwest::Client, update: Value, id: i64) {
+    loop {
+        let webhook = stage.lock().webhook.clone();
+        if let Some((url, secret)) = webhook {
+            let request = http.post(url).json(&update);
+            let request = request.header("X-Telegram-Bot-Api-Secret-Token", secret);
+            let answer = request.send().await;
+            if answer.is_ok_and(|answer| answer.status().is_success()) {
+                break;
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    stage.lock().updates.retain(|it| it["update_id"] != id);
+    stage.changed();
+}

@@ -1,0 +1,52 @@
+//! The programs that a worker has looked for, so that a job waits for a search only if it is the first to ask.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use shared::skill::{Need, Program};
+use worker_sandbox::Sandbox;
+
+use super::installed;
+
+/// The most programs that are remembered. Beyond that the memory begins anew.
+const MAX_KNOWN: usize = 10_000;
+
+/// Whether programs are installed, by program.
+#[derive(Default)]
+pub(crate) struct KnownPrograms(Mutex<BTreeMap<Program, bool>>);
+
+impl KnownPrograms {
+    /// Those of the needs' programs that are installed. Others than those known are looked
+    /// for by a command in that sandbox, below `home`.
+    pub(crate) async fn installed(
+        &self,
+        needs: &[Need],
+        sandbox: &Sandbox,
+        home: &Path,
+    ) -> BTreeSet<Program> {
+        let wanted: BTreeSet<_> = needs.iter().flat_map(|Need(any)| any).collect();
+        let unknown: Vec<_> = {
+            let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let unknown = wanted
+                .iter()
+                .filter(|program| !known.contains_key(**program));
+            unknown.copied().collect()
+        };
+        if !unknown.is_empty() {
+            let found = installed(unknown.iter().copied(), sandbox, home).await;
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() > MAX_KNOWN {
+                known.clear();
+            }
+            let looked_for = unknown.into_iter();
+            known.extend(looked_for.map(|program| (program.clone(), found.contains(program))));
+        }
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = wanted.into_iter();
+        there
+            .filter(|program| known.get(*program) == Some(&true))
+            .cloned()
+            .collect()
+    }
+}

@@ -1,0 +1,26 @@
+//! Images that the results of other tools show.
+
+use bytes::Bytes;
+use worker_model::image_scaling::{NoPicture, Picture};
+use worker_model::{Media, shown_image};
+
+use super::{sheet, strip};
+
+/// An image as the model sees it. A tall one comes in parts, on a contact sheet.
+pub(crate) async fn attached(name: &str, content: Bytes) -> Result<Media, NoPicture> {
+    let picture = shown_image::work(move || {
+        let image = shown_image::decode(content)?;
+        sheet::picture(&strip::parts(image))
+    });
+    Ok(media(name.to_owned(), picture.await?))
+}
+
+/// The part of a result.
+pub(super) fn media(name: String, picture: Picture) -> Media {
+    Media {
+        name,
+        content_type: picture.content_type.to_owned(),
+        data: picture.data,
+        pixels: Some(picture.pixels),
+    }
+}

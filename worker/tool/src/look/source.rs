@@ -1,0 +1,77 @@
+//! The kinds of files that can be looked at, and what shows each.
+
+use serde::Serialize;
+
+/// A kind of files that can be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LookSource {
+    /// An image that is read here.
+    Picture,
+    /// An image that a program has to convert first.
+    Drawing,
+    Pdf,
+    /// A document of an office program, which has pages once it is printed.
+    Office,
+    /// An HTML page.
+    Page,
+    Film,
+}
+
+impl LookSource {
+    /// The kind of a media type; `None` if such files show nothing.
+    pub(super) fn of(content_type: &str) -> Option<Self> {
+        let is_office = || {
+            [
+                "openxmlformats",
+                "opendocument",
+                "msword",
+                "ms-excel",
+                "ms-powerpoint",
+                "rtf",
+            ]
+            .iter()
+            .any(|part| content_type.contains(part))
+        };
+        Some(match content_type {
+            "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Self::Picture,
+            "application/pdf" => Self::Pdf,
+            "text/html" => Self::Page,
+            _ if content_type.starts_with("image/") => Self::Drawing,
+            _ if content_type.starts_with("video/") => Self::Film,
+            _ if is_office() => Self::Office,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_the_media_type() {
+        for (content_type, source) in [
+            ("image/webp", Some(LookSource::Picture)),
+            ("image/svg+xml", Some(LookSource::Drawing)),
+            ("image/tiff", Some(LookSource::Drawing)),
+            ("application/pdf", Some(LookSource::Pdf)),
+            (
+                "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+                Some(LookSource::Office),
+            ),
+            (
+                "application/vnd.oasis.opendocument.text",
+                Some(LookSource::Office),
+            ),
+            ("text/rtf", Some(LookSource::Office)),
+            ("text/html", Some(LookSource::Page)),
+            ("video/mp4", Some(LookSource::Film)),
+            ("audio/mpeg", None),
+            ("text/csv", None),
+            ("application/zip", None),
+        ] {
+            assert_eq!(LookSource::of(content_type), source, "{content_type}");
+        }
+    }
+}
