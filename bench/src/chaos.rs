@@ -102,6 +102,11 @@ fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> 
     writeln!(out, "{} runs from seed {seed} in {seconds} s", summary.runs)?;
     writeln!(out, "{:.1} s for the longest", summary.longest_seconds)?;
     writeln!(out, "{} jobs with {} events", summary.jobs, summary.events)?;
+    let (deliveries, repeated) = (summary.deliveries, summary.repeated);
+    writeln!(
+        out,
+        "{deliveries} deliveries to webhooks, {repeated} of them repeated"
+    )?;
     let ends = summary
         .ends
         .iter()

@@ -35,6 +35,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         "connections hung for a while",
         "connections hung for good",
         "updates of all workers",
+        "outages of webhook receivers",
     ];
     if options.setup.wrong_clock.is_some() {
         faults.push("clocks three weeks ahead");
@@ -43,6 +44,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         assert!(summary.faults.contains_key(fault), "{fault}: {summary:?}");
     }
     assert!(summary.ends["completed"] > 30, "{summary:?}");
+    assert!(summary.deliveries > 150, "{summary:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ mod check;
 mod client;
 mod clock;
 mod collect;
+mod delivery;
 mod fault;
 mod feed;
 mod history;
@@ -16,7 +17,7 @@ mod schedule;
 mod workload;
 mod world;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub use check::{Violation, check};
 use client::{Client, send_surely};
 pub use clock::WrongClock;
 pub use fault::Fault;
-pub use history::{Asked, Download, History, JobHistory, Replay};
+pub use history::{Asked, Delivered, Download, History, JobHistory, Replay};
 pub use interrupt::{Interruption, interrupt};
 pub use rolling::{Rolled, roll};
 pub use schedule::Schedule;
@@ -72,6 +73,10 @@ pub struct Summary {
     pub events: usize,
     /// How long the longest run took, in seconds.
     pub longest_seconds: f64,
+    /// Events that receivers of webhooks accepted.
+    pub deliveries: usize,
+    /// How many of them were repetitions.
+    pub repeated: usize,
     /// What became of the jobs.
     pub ends: BTreeMap<String, usize>,
     /// Attempts that ended before their job did, by cause.
@@ -92,6 +97,9 @@ impl Summary {
         }
         for job in &played.history.jobs {
             self.events += job.events.len();
+            let different: HashSet<_> = job.delivered.iter().map(|it| &it.id).collect();
+            self.deliveries += job.delivered.len();
+            self.repeated += job.delivered.len() - different.len();
             let status = job.job["status"].as_str().unwrap_or("unknown");
             *self.ends.entry(status.to_owned()).or_default() += 1;
             for event in job.of_type("job.retrying") {
@@ -183,6 +191,7 @@ async fn begin(setup: &Setup) -> anyhow::Result<World> {
     for _ in 1..APIS {
         world.add_api().await?;
     }
+    world.hasten_deliveries();
     (0..WORKERS).for_each(|place| world.start_worker(place));
     world.until_workers(WORKERS).await?;
     Ok(world)

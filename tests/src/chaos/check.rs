@@ -3,6 +3,7 @@
 //! Each rule reads a history and returns its violations as sentences.
 
 mod cap;
+mod delivery;
 mod ending;
 mod feed;
 mod file;
@@ -31,7 +32,7 @@ type Rule = fn(&JobHistory, &mut Vec<String>);
 /// A rule about one job beside all that happened in its run.
 type RuleInRun = fn(&History, &JobHistory, &mut Vec<String>);
 
-const RULES: [Rule; 18] = [
+const RULES: [Rule; 20] = [
     ending::what_was_accepted_is_there,
     ending::a_key_makes_one_job,
     ending::it_ends_as_it_should,
@@ -46,6 +47,8 @@ const RULES: [Rule; 18] = [
     stream::followers_saw_the_log,
     model::no_reply_is_asked_for_again,
     feed::it_has_each_milestone_once,
+    delivery::each_milestone_is_delivered,
+    delivery::what_is_delivered_is_in_the_log,
     file::what_was_saved_is_there,
     time::its_log_never_goes_back_in_time,
     time::it_is_accepted_begins_and_ends_in_that_order,
@@ -75,6 +78,7 @@ pub fn check(history: &History) -> Vec<Violation> {
     }
     let mut faults = history.model_violations.clone();
     faults.extend(history.process_violations.clone());
+    faults.extend(history.unverified.clone());
     cap::no_tenant_exceeds_its_cap(history, &mut faults);
     cap::conversations_run_one_job_at_a_time(history, &mut faults);
     violations.extend(faults.into_iter().map(|what| Violation { key: None, what }));

@@ -10,6 +10,7 @@ use shared::db;
 use shared::id::{JobId, WorkerId};
 
 use super::client::{Client, read_stream, send_surely};
+use super::delivery;
 use super::feed::read_on;
 use super::history::{Asked, Download, History, JobHistory, Replay};
 use super::schedule::TENANTS;
@@ -57,6 +58,7 @@ pub(crate) async fn collect(
         history.jobs.push(job);
     }
     read_feeds(world, &mut history.jobs).await?;
+    history.unverified = delivery::collect(world, &mut history.jobs).await;
     Ok(history)
 }
 

@@ -34,6 +34,19 @@ pub enum Fault {
     ClockAhead(usize),
     /// Workers that begin from now on are of the next version.
     Release,
+    /// The receivers of webhooks accept nothing.
+    ReceiversDown(Outage),
+    /// The receivers of webhooks accept everything again.
+    ReceiversUp,
+}
+
+/// What receivers of webhooks do that accept nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outage {
+    /// They answer with an error.
+    Error,
+    /// They close the connection before the answer.
+    Close,
 }
 
 /// A connection to the database, by whose it is.
@@ -58,6 +71,8 @@ pub(crate) enum Purpose {
     JobWriter,
     /// An API reads new events for all its followers.
     Hub,
+    /// A worker turns milestones into deliveries to webhooks, or claims deliveries.
+    Dispatcher,
     /// Waiting for notifications.
     Listener,
     /// Any of these, or one of a pool.
@@ -65,12 +80,13 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Log,
         Self::Claim,
         Self::Heartbeat,
         Self::JobWriter,
         Self::Hub,
+        Self::Dispatcher,
         Self::Listener,
         Self::Any,
     ];
@@ -83,6 +99,7 @@ impl Purpose {
             Self::Heartbeat => "update worker set heartbeat_at%",
             Self::JobWriter => "%with new as materialized%",
             Self::Hub => "%as followed (job_id, after)%",
+            Self::Dispatcher => "%from webhook\\_%",
             Self::Listener => "LISTEN%",
             Self::Any => "%",
         }
@@ -107,6 +124,8 @@ impl Fault {
             Self::StartApi(_) => "APIs started",
             Self::ClockAhead(_) => "clocks three weeks ahead",
             Self::Release => "updates of all workers",
+            Self::ReceiversDown(_) => "outages of webhook receivers",
+            Self::ReceiversUp => "ends of such outages",
         }
     }
 
@@ -126,7 +145,9 @@ impl Fault {
             | Self::KillApi(_)
             | Self::StartApi(_)
             | Self::ClockAhead(_)
-            | Self::Release => false,
+            | Self::Release
+            | Self::ReceiversDown(_)
+            | Self::ReceiversUp => false,
         }
     }
 }

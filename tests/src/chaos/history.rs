@@ -23,6 +23,8 @@ pub struct History {
     pub model_violations: Vec<String>,
     /// What the processes did that none should do.
     pub process_violations: Vec<String>,
+    /// What came to receivers and is not signed.
+    pub unverified: Vec<String>,
 }
 
 /// One request for a job, with all that came of it.
@@ -54,6 +56,8 @@ pub struct JobHistory {
     pub followed: Vec<String>,
     /// What the feed of its tenant has of it.
     pub feed: Vec<Value>,
+    /// What the receiver of its tenant accepted of it.
+    pub delivered: Vec<Delivered>,
     /// Which processes began its attempts, by the number of the attempt.
     pub starters: HashMap<i64, usize>,
     /// What the model was asked, in order.
@@ -91,6 +95,15 @@ pub struct Download {
     pub stated: String,
     /// SHA-256 of what came; why nothing came.
     pub found: Result<String, String>,
+}
+
+/// An event that a receiver verified and accepted.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// The id of the event.
+    pub id: String,
+    /// The body.
+    pub content: Value,
 }
 
 impl JobHistory {

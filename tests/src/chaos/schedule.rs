@@ -6,7 +6,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::fault::{Connection, Fault, Purpose};
+use super::delivery::HASTE;
+use super::fault::{Connection, Fault, Outage, Purpose};
 
 /// Workers of a service.
 pub(crate) const WORKERS: usize = 3;
@@ -22,6 +23,8 @@ const SENDING_MS: u64 = 900;
 const TROUBLE_MS: u64 = 1_500;
 /// The longest that a connection hangs, if it is not for good.
 const MAX_HANG_MS: u64 = 12_000;
+/// The length of an outage of the receivers: an hour, as fast as it passes for deliveries.
+const OUTAGE: Duration = Duration::from_millis(3_600_000 / HASTE as u64);
 /// Between workers that are replaced one after the other.
 const REPLACE_PAUSE: Duration = Duration::from_millis(300);
 
@@ -86,6 +89,9 @@ impl Schedule {
         for _ in 0..random.random_range(1..=4) {
             schedule.add_fault(random);
         }
+        if random.random_ratio(1, 3) {
+            schedule.add_outage(random);
+        }
         schedule.jobs.sort_by_key(|job| job.at);
         schedule.faults.sort_by_key(|(at, _)| *at);
         schedule
@@ -142,6 +148,20 @@ impl Schedule {
             13 => self.add([(Duration::ZERO, Fault::ClockAhead(API_WITH_WRONG_CLOCK))]),
             _ => self.add_update(at, random),
         }
+    }
+
+    /// Adds an outage of the receivers of webhooks.
+    fn add_outage(&mut self, random: &mut StdRng) {
+        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let outage = if random.random() {
+            Outage::Error
+        } else {
+            Outage::Close
+        };
+        self.add([
+            (at, Fault::ReceiversDown(outage)),
+            (at + OUTAGE, Fault::ReceiversUp),
+        ]);
     }
 
     fn add<const COUNT: usize>(&mut self, faults: [(Duration, Fault); COUNT]) {
@@ -258,6 +278,8 @@ mod tests {
             assert_eq!(hung, count(|fault| matches!(fault, Fault::Resume(_))));
             let ended = count(|fault| matches!(fault, Fault::KillApi(_)));
             assert_eq!(ended, count(|fault| matches!(fault, Fault::StartApi(_))));
+            let down = count(|fault| matches!(fault, Fault::ReceiversDown(_)));
+            assert_eq!(down, count(|fault| *fault == Fault::ReceiversUp));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod api;
 mod database;
+mod tenant;
 mod version;
 mod worker;
 
@@ -9,25 +10,25 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use reqwest::{Client, Method};
-use serde_json::json;
+use reqwest::Client;
 use shared::db::{self, Pool};
-use shared::id::TenantId;
-use shared::key::{Scope, SecretKey};
+use shared::secret::generate_master_key;
 use tempfile::TempDir;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::api::Api;
 use self::database::Database;
 use self::worker::Worker;
 use super::clock::WrongClock;
-use super::fault::Fault;
+use super::delivery;
+use super::fault::{Fault, Outage};
 use super::schedule::{TENANTS, WORKERS};
 use crate::model_server::ModelServer;
+use crate::receiver::Behavior;
 
+pub(crate) use self::tenant::{CAPS, TenantWebhook};
 pub(crate) use self::version::{NEXT_VERSION, Version};
 
-/// Tenants of which only so many jobs may run at once.
-pub(crate) const CAPS: [(usize, usize); 1] = [(1, 2)];
 /// How long a part may take to be there.
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a worker that was told to leave may take: it lets commands end.
@@ -63,6 +64,10 @@ pub struct World {
     pub pool: Pool,
     /// Where the feeds of the tenants were read to.
     pub(crate) feed_cursors: [Option<String>; TENANTS],
+    /// The webhook of each tenant.
+    pub(crate) webhooks: Vec<TenantWebhook>,
+    /// Lets time pass faster for deliveries.
+    haste: Option<AbortOnDropHandle<()>>,
     setup: Setup,
     /// A key of each tenant.
     keys: Vec<String>,
@@ -103,6 +108,8 @@ impl World {
             ("DATABASE_URL".to_owned(), database.url().to_owned()),
             ("SKILLET_ASSETS".to_owned(), assets),
             ("ANTHROPIC_BASE_URL".to_owned(), model.base_url()),
+            ("SKILLET_MASTER_KEY".to_owned(), generate_master_key()),
+            ("SKILLET_WEBHOOK_ALLOW".to_owned(), "127.0.0.0/8".to_owned()),
         ];
         if let Some(silence) = setup.silence {
             environment.push(("SKILLET_WORKER_SILENCE".to_owned(), silence.to_string()));
@@ -111,6 +118,8 @@ impl World {
             model,
             pool,
             feed_cursors: Default::default(),
+            webhooks: Vec::new(),
+            haste: None,
             setup,
             keys: Vec::new(),
             http: Client::new(),
@@ -131,26 +140,10 @@ impl World {
         Ok(world)
     }
 
-    async fn add_tenants(&mut self) -> anyhow::Result<()> {
-        let mut tenants: Vec<TenantId> = Vec::new();
-        for number in 0..TENANTS {
-            let key = SecretKey::generate();
-            let name = format!("tenant-{number}");
-            let tenant = db::tenant::get_or_insert(&self.pool, &name).await?.id;
-            let scopes = [Scope::Jobs, Scope::Admin];
-            db::key::insert(&self.pool, tenant, "chaos", &scopes, &key).await?;
-            self.keys.push(key.reveal().to_owned());
-            // From its first job on, so that every milestone is in its feed.
-            db::feed::enable(&self.pool, tenant).await?;
-            tenants.push(tenant);
-        }
-        for (tenant, cap) in CAPS {
-            let path = format!("/v1/tenants/{}", tenants[tenant]);
-            let request = self.access(0).request(tenant, Method::PATCH, &path);
-            let request = request.json(&json!({ "max_running": cap }));
-            request.send().await?.error_for_status()?;
-        }
-        Ok(())
+    /// Lets time pass faster for deliveries from now on.
+    pub(crate) fn hasten_deliveries(&mut self) {
+        let hastening = tokio::spawn(delivery::hasten(self.pool.clone()));
+        self.haste = Some(AbortOnDropHandle::new(hastening));
     }
 
     /// How many APIs there are.
@@ -246,6 +239,18 @@ impl World {
                 self.apis[api].set_clock(clock) && self.start_api(api).await?
             }
             Fault::Release => std::mem::replace(&mut self.version, Version::Next) == Version::This,
+            Fault::ReceiversDown(Outage::Error) => {
+                self.set_receivers(&Behavior::Answer(500, "", ""));
+                true
+            }
+            Fault::ReceiversDown(Outage::Close) => {
+                self.set_receivers(&Behavior::CloseEarly);
+                true
+            }
+            Fault::ReceiversUp => {
+                self.set_receivers(&Behavior::ACCEPT);
+                true
+            }
         })
     }
 
@@ -256,6 +261,7 @@ impl World {
 
     /// Brings everything in order but connections that hang for good: all parts are there, and nobody is stopped.
     pub async fn heal(&mut self) -> anyhow::Result<()> {
+        self.set_receivers(&Behavior::ACCEPT);
         for number in 0..self.apis.len() {
             if let Some(status) = self.apis[number].ended() {
                 let fault = format!("API {number} ended by itself: {status}");

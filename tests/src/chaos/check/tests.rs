@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::check;
-use crate::chaos::history::{Asked, Download, History, JobHistory, Replay};
+use crate::chaos::history::{Asked, Delivered, Download, History, JobHistory, Replay};
 use crate::chaos::workload::SHOWN;
 
 /// An id that was made at the beginning of 2026, as the log of that job begins.
@@ -91,7 +91,19 @@ fn observe(job: &mut JobHistory) {
         .collect();
     job.followed = stream;
     job.feed = job.events.clone();
+    job.delivered = job.events.iter().map(delivered).collect();
     job.job_elsewhere = vec![job.job.clone()];
+}
+
+/// An event as a receiver gets it.
+fn delivered(event: &Value) -> Delivered {
+    let id = ID.parse().unwrap();
+    Delivered {
+        id: shared::webhook::event_id(id, event["seq"].as_i64().unwrap()),
+        content: json!({
+            "type": event["type"], "timestamp": event["at"], "data": {"job_id": ID, "seq": event["seq"]},
+        }),
+    }
 }
 
 /// A run with these jobs.
@@ -203,6 +215,26 @@ fn a_feed_that_is_not_the_log_is_found() {
     assert_found(&lost, "the feed has");
     let twice = faults(|job| job.feed.insert(1, job.feed[0].clone()));
     assert_found(&twice, "the feed has");
+}
+
+#[test]
+fn deliveries_that_are_lost_or_of_no_event_are_found() {
+    let lost = faults(|job| {
+        job.delivered
+            .retain(|it| it.content["type"] != "job.completed")
+    });
+    assert_eq!(lost, ["event 13, job.completed, was not delivered"]);
+    let twice = faults(|job| job.delivered.push(job.delivered[1].clone()));
+    assert_eq!(twice, [""; 0], "at least once");
+    let other_id = faults(|job| job.delivered[1].id.push('0'));
+    assert_found(&other_id, "was delivered, which is not in the log");
+    let other_time = faults(|job| job.delivered[1].content["timestamp"] = json!("2026-01-01"));
+    assert_found(&other_time, "was delivered, which is not in the log");
+    let unsigned = History {
+        unverified: vec!["unsigned".to_owned()],
+        ..History::default()
+    };
+    assert_eq!(faults_of_run(&unsigned), ["unsigned"]);
 }
 
 #[test]
