@@ -11,6 +11,7 @@ mod of_jobs;
 mod refused;
 mod secrets;
 mod stored;
+mod verified;
 
 use serde_json::{Value, json};
 
