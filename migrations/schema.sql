@@ -933,7 +933,12 @@ CREATE TABLE webhook (
     disabled_reason text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT webhook_disabled CHECK (((status = 'disabled'::text) = (disabled_reason IS NOT NULL))),
+    disabled_at timestamp with time zone,
+    CONSTRAINT webhook_disabled CHECK ((num_nulls(disabled_reason, disabled_at) =
+CASE status
+    WHEN 'disabled'::text THEN 0
+    ELSE 2
+END)),
     CONSTRAINT webhook_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]))),
     CONSTRAINT webhook_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text])))
 );

@@ -24,7 +24,7 @@ const KIND: ResourceKind = ResourceKind {
     columns: &[
         Column::new("ID", |it| Cell::text(&it["id"])),
         Column::new("STATUS", status),
-        Column::new("SUCCESS", |it| Cell::time(&it["last_success_at"])),
+        Column::new("SINCE", since),
         Column::new("EVENTS", |it| Cell::text(&it["events"])),
         Column::new("URL", |it| Cell::text(&it["url"])),
     ],
@@ -182,10 +182,24 @@ fn path(id: WebhookId) -> String {
     format!("/v1/webhooks/{id}")
 }
 
+/// `failing` while it is active and its attempts fail: after five days of that it is disabled.
 fn status(webhook: &Value) -> Cell {
     let reason = text_of(&webhook["disabled_reason"]);
-    if reason.is_empty() {
-        return Cell::status(&webhook["status"]);
+    if !reason.is_empty() {
+        return Cell::Status(format!("disabled: {reason}"));
     }
-    Cell::Status(format!("disabled: {reason}"))
+    if webhook["status"] == "active" && !webhook["failing_since"].is_null() {
+        return Cell::Status("failing".to_owned());
+    }
+    Cell::status(&webhook["status"])
+}
+
+/// Since when it has been disabled, or else failing.
+fn since(webhook: &Value) -> Cell {
+    let disabled_at = &webhook["disabled_at"];
+    Cell::time(if disabled_at.is_null() {
+        &webhook["failing_since"]
+    } else {
+        disabled_at
+    })
 }

@@ -56,8 +56,9 @@ impl Cell {
                 style.green()
             }
             "failed" | "denied" | "unavailable" | "dead" => style.red(),
+            status if status.starts_with("disabled") => style.red(),
             "running" => style.cyan(),
-            "waiting" | "pending" | "draining" | "paused" => style.yellow(),
+            "waiting" | "pending" | "draining" | "paused" | "failing" => style.yellow(),
             "cancelled" | "expired" => style.dim(),
             _ => style,
         }

@@ -23,7 +23,7 @@ pub(crate) fn print_fields(entry: &Value) -> anyhow::Result<()> {
     for (name, value) in fields {
         let cell = match name.as_str() {
             "status" => Cell::status(value),
-            name if name.ends_with("_at") => Cell::time(value),
+            name if name.ends_with("_at") || name.ends_with("_since") => Cell::time(value),
             _ => Cell::Text(text_of(value)),
         };
         print(&format!("{name:width$}  {}", cell.styled(&view)))?;

@@ -42,6 +42,8 @@ pub struct StoredWebhook {
     pub status: WebhookStatus,
     /// Why the service disabled it.
     pub disabled_reason: Option<DisabledReason>,
+    /// When the service disabled it.
+    pub disabled_at: Option<DateTime<Utc>>,
     /// The first failed attempt since the last success.
     pub failing_since: Option<DateTime<Utc>>,
     /// The last attempt that the receiver accepted.
@@ -98,8 +100,8 @@ macro_rules! select_webhooks {
         sqlx::query_as!(
             WebhookRow,
             r#"select id, url, description, events, skills, agents, include_job, status as "status: WebhookStatus",
-                   disabled_reason as "disabled_reason: DisabledReason", failing_since, last_success_at, created_at,
-                   updated_at
+                   disabled_reason as "disabled_reason: DisabledReason", disabled_at, failing_since, last_success_at,
+                   created_at, updated_at
                from webhook
                join webhook_state on webhook_id = id
                where not is_of_jobs and "# + $rest,
@@ -180,7 +182,7 @@ pub async fn update(
 /// Pauses a webhook that the caller has locked.
 pub async fn pause(db: impl PgExecutor<'_>, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
-        "update webhook set status = 'paused', disabled_reason = null, updated_at = now() where id = $1",
+        "update webhook set status = 'paused', disabled_reason = null, disabled_at = null, updated_at = now() where id = $1",
         id.0,
     )
     .execute(db)
@@ -191,7 +193,7 @@ pub async fn pause(db: impl PgExecutor<'_>, id: WebhookId) -> sqlx::Result<()> {
 /// Makes a webhook deliver that the caller has locked, what waits included. Earlier failures do not count any more.
 pub async fn activate(db: &mut Connection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
-        "update webhook set status = 'active', disabled_reason = null, updated_at = now() where id = $1",
+        "update webhook set status = 'active', disabled_reason = null, disabled_at = null, updated_at = now() where id = $1",
         id.0,
     )
     .execute(&mut *db)
@@ -218,7 +220,7 @@ pub async fn disable(
     .execute(&mut *db)
     .await?;
     let disabled = sqlx::query!(
-        "update webhook set status = 'disabled', disabled_reason = $2, updated_at = now()
+        "update webhook set status = 'disabled', disabled_reason = $2, disabled_at = now(), updated_at = now()
          where id = $1 and status = 'active' and not is_of_jobs",
         id.0,
         reason as DisabledReason,
@@ -266,6 +268,7 @@ struct WebhookRow {
     include_job: bool,
     status: WebhookStatus,
     disabled_reason: Option<DisabledReason>,
+    disabled_at: Option<DateTime<Utc>>,
     failing_since: Option<DateTime<Utc>>,
     last_success_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
@@ -286,6 +289,7 @@ impl From<WebhookRow> for StoredWebhook {
             },
             status: row.status,
             disabled_reason: row.disabled_reason,
+            disabled_at: row.disabled_at,
             failing_since: row.failing_since,
             last_success_at: row.last_success_at,
             created_at: row.created_at,

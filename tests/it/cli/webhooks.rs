@@ -5,8 +5,8 @@ use shared::webhook::WebhookSecret;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::at;
-use crate::support::Service;
-use crate::support::receiver::Receiver;
+use crate::support::receiver::{Behavior, Receiver};
+use crate::support::{Service, until};
 
 const URL: &str = "http://127.0.0.1:65533/hook";
 
@@ -83,6 +83,9 @@ async fn a_webhook_is_created_changed_tested_paused_and_deleted() {
         "0 deliveries start again\n"
     );
 
+    let recover = ["webhooks", "recover", id, "--since", "12h"];
+    assert_eq!(terminal.run(&recover).await.code, Some(0));
+
     let paused = terminal.run(&["webhooks", "pause", id]).await;
     assert_eq!(paused.out, format!("paused {id}\n"));
     let resumed = terminal.run(&["webhooks", "resume", id, "--json"]).await;
@@ -98,6 +101,33 @@ async fn a_webhook_is_created_changed_tested_paused_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_list_says_what_fails_and_what_is_disabled_and_since_when() {
+    let mut service = Service::with_environment(&[("SKILLET_WEBHOOK_ALLOW", "127.0.0.0/8")]).await;
+    service.add_worker(&[]).await;
+    let terminal = at(&service);
+    let receiver = Receiver::start(Behavior::Answer(500, "", "")).await;
+    let create = ["webhooks", "create", &receiver.url, "--json"];
+    let created = terminal.run(&create).await.objects().remove(0);
+    let path = format!("/v1/webhooks/{}", created["id"].as_str().unwrap());
+    let expect = async |status: &str, since: &str| {
+        until(async || {
+            let (_, webhook) = service.get(&path).await;
+            let Some(since) = webhook[since].as_str() else {
+                return false;
+            };
+            let listed = terminal.run(&["webhooks"]).await.out;
+            listed.contains(&format!("\t{status}\t{since}\t"))
+        })
+        .await;
+    };
+    service.create_shell("true").await;
+    expect("failing", "failing_since").await;
+    receiver.set(Behavior::Answer(410, "", ""));
+    service.create_shell("true").await;
+    expect("disabled: gone", "disabled_at").await;
+}
+
+#[tokio::test]
 async fn what_is_missing_is_said() {
     let service = Service::without_worker().await;
     let terminal = at(&service);
@@ -109,6 +139,14 @@ async fn what_is_missing_is_said() {
     );
     let whose = terminal.run(&["webhooks", "deliveries"]).await;
     assert_eq!(whose.code, Some(2), "{whose:?}");
+    for url in ["localhost:3000", "nowhere", "file:///tmp"] {
+        let listen = ["webhooks", "listen", "--forward-to", url];
+        let no_url = terminal.run(&listen).await;
+        assert!(
+            no_url.code == Some(2) && no_url.err.contains("must be a URL such as"),
+            "{no_url:?}"
+        );
+    }
     let private = terminal
         .run(&["webhooks", "create", "https://10.0.0.1/"])
         .await;

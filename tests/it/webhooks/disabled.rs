@@ -29,6 +29,18 @@ async fn the_answer_410_disables_a_webhook_and_all_is_recovered_later() {
     let webhook = Created::at(&service, &receiver).await;
     end_job(&service, &webhook, 1).await;
     until_disabled(&service, &webhook, "gone").await;
+    let disabled_at = webhook.get(&service).await["disabled_at"].clone();
+    let change = json!({"description": "gone since then"});
+    let (_, changed) = service.patch(&webhook.path, &change).await;
+    assert!(disabled_at.is_string(), "{changed:#}");
+    assert_eq!(
+        changed["disabled_at"], disabled_at,
+        "a note changes nothing"
+    );
+    assert!(
+        changed["failing_since"].as_str() <= disabled_at.as_str(),
+        "{changed:#}"
+    );
     end_job(&service, &webhook, 2).await;
     let deliveries = webhook.deliveries(&service).await;
     assert!(
@@ -113,8 +125,7 @@ async fn five_days_of_failures_disable_a_webhook() {
     webhook.until_status(&service, "dead").await;
     webhook.set_status(&service, "active").await;
     let shown = webhook.get(&service).await;
-    assert_eq!(
-        (&shown["disabled_reason"], &shown["failing_since"]),
-        (&Value::Null, &Value::Null)
-    );
+    for field in ["disabled_reason", "disabled_at", "failing_since"] {
+        assert_eq!(shown[field], Value::Null, "{field}");
+    }
 }

@@ -45,6 +45,7 @@ async fn a_webhook_is_shown_as_it_was_given_and_its_secret_once() {
         "include": "job",
         "status": "active",
         "disabled_reason": null,
+        "disabled_at": null,
         "failing_since": null,
         "last_success_at": null,
         "created_at": null,

@@ -31,6 +31,9 @@ pub(crate) struct WebhookView {
     /// Why the service disabled it.
     #[schema(required)]
     disabled_reason: Option<DisabledReason>,
+    /// When the service disabled it; null if it has not. Events since then are recorded and not delivered.
+    #[schema(required)]
+    disabled_at: Option<DateTime<Utc>>,
     /// The first failed attempt since the last success; null if there is none.
     #[schema(required)]
     failing_since: Option<DateTime<Utc>>,
@@ -66,6 +69,7 @@ impl From<StoredWebhook> for WebhookView {
             include: settings.include_job.then_some(WebhookInclude::Job),
             status: stored.status,
             disabled_reason: stored.disabled_reason,
+            disabled_at: stored.disabled_at,
             failing_since: stored.failing_since,
             last_success_at: stored.last_success_at,
             created_at: stored.created_at,

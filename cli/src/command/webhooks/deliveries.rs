@@ -1,5 +1,6 @@
 //! Deliveries of a webhook, or of a job's own webhook.
 
+use chrono::{DateTime, Utc};
 use clap::Args;
 use serde_json::{Value, json};
 use shared::id::{DeliveryId, JobId, WebhookId};
@@ -8,7 +9,7 @@ use skillet_client::Client;
 use super::{WebhookArgument, path};
 use crate::args::parse_id;
 use crate::complete;
-use crate::output::{Cell, Column, OutputFormat, ResourceKind, text_of};
+use crate::output::{Cell, Column, OutputFormat, ResourceKind, parse_instant, text_of};
 use crate::terminal::print;
 
 pub(super) const DELIVERY: ResourceKind = ResourceKind {
@@ -67,9 +68,9 @@ pub(crate) struct RedeliverOptions {
 pub(crate) struct RecoverOptions {
     #[command(flatten)]
     one: WebhookArgument,
-    /// Deliveries that were recorded at this time or later, such as 2027-01-31T09:00:00Z
-    #[arg(long, value_name = "TIME")]
-    since: String,
+    /// Deliveries that were recorded at this time or later: an instant, or a time before now such as 12h or 7d
+    #[arg(long, value_name = "TIME", value_parser = parse_instant)]
+    since: DateTime<Utc>,
 }
 
 impl OwnerArgument {

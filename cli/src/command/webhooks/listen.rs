@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Args)]
 pub(crate) struct ListenOptions {
     /// Where to post, such as http://localhost:3000/hook
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     forward_to: Url,
     #[command(flatten)]
     filter: FilterOptions,
@@ -143,4 +143,10 @@ fn show(output: OutputFormat, event: &FeedEvent, forwarded: &Forwarded) -> anyho
     };
     let (kind, job, ms) = (&event.kind, event.job_id, took.as_millis());
     print(&format!("{kind} {job}: {result} in {ms} ms"))
+}
+
+fn parse_url(text: &str) -> Result<Url, &'static str> {
+    let url = text.parse().ok();
+    url.filter(|url: &Url| matches!(url.scheme(), "http" | "https"))
+        .ok_or("must be a URL such as http://localhost:3000/hook")
 }
