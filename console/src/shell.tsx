@@ -35,6 +35,8 @@ const ADMIN_LINKS: Link[] = [
   ["tenants", "Tenants", "tenants", "t"],
   ["keys", "API keys", "keys", "k"],
 ];
+/** No milestone tells that a webhook was disabled. */
+const WEBHOOKS_MS = 60_000;
 const isMenuOpen = signal(false);
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -72,6 +74,16 @@ function Sidebar({ path }: { path: string }) {
     { on: isAboutApprovals },
   );
   const waiting = pending.data.value?.data.length ?? 0;
+  const webhooks = useResource(
+    "webhooks:disabled",
+    () => call(api.GET("/v1/webhooks", { params: { query: { limit: 100 } } })),
+    { everyMs: WEBHOOKS_MS },
+  );
+  const disabled = webhooks.data.value?.data.filter(({ status }) => status === "disabled").length ?? 0;
+  const badges: Record<string, [number: number, what: string]> = {
+    approvals: [waiting, "waiting for an answer"],
+    webhooks: [disabled, "disabled"],
+  };
   const item = ([target, title, icon]: Link) => {
     const href = `/console/${target}`;
     const isHere = path === href || path.startsWith(`${href}/`) || (target === "jobs" && path === "/console/new");
@@ -79,7 +91,7 @@ function Sidebar({ path }: { path: string }) {
       <a key={target} href={href} aria-current={isHere ? "page" : undefined}>
         <Icon name={icon} />
         {title}
-        {target === "approvals" && waiting > 0 && <span class="badge">{waiting}</span>}
+        <Badge of={badges[target]} />
       </a>
     );
   };
@@ -123,6 +135,16 @@ function Sidebar({ path }: { path: string }) {
         </button>
       </div>
     </nav>
+  );
+}
+
+function Badge({ of }: { of: [number: number, what: string] | undefined }) {
+  if (!of || of[0] === 0) return null;
+  const [number, what] = of;
+  return (
+    <span class="badge" title={`${number} ${what}`}>
+      {number}
+    </span>
   );
 }
 

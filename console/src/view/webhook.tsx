@@ -11,6 +11,7 @@ import { attempt } from "../ui/notice.js";
 import { Facts, Page, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { SecretDialog } from "../ui/secret.js";
+import { WebhookTrouble } from "./webhook_trouble.js";
 import { type Webhook, WebhookState } from "./webhooks.js";
 
 type Delivery = Schemas["Delivery"];
@@ -39,6 +40,7 @@ export function WebhookPage() {
           about={webhook.description}
           actions={<Actions webhook={webhook} reload={reload} />}
         >
+          <WebhookTrouble webhook={webhook} reload={reload} />
           <div class="job-layout">
             <div class="stack">
               <h2>Deliveries</h2>
@@ -51,7 +53,7 @@ export function WebhookPage() {
                   ["Events", webhook.events.join(", ")],
                   ["Skills", webhook.skills.join(", ")],
                   ["Agents", webhook.agents.join(", ")],
-                  ["Disabled", webhook.disabled_reason && words(webhook.disabled_reason)],
+                  ["Disabled", webhook.disabled_at && dateTime(webhook.disabled_at)],
                   ["Failing since", webhook.failing_since && dateTime(webhook.failing_since)],
                   ["Last success", webhook.last_success_at && <Time at={webhook.last_success_at} />],
                   ["Created", <Time at={webhook.created_at} />],

@@ -56,6 +56,14 @@ export function WebhooksPage() {
                   isWrapping: true,
                 },
                 { name: "State", cell: (it) => <WebhookState webhook={it} /> },
+                {
+                  name: "Since",
+                  cell: (it) => {
+                    const since = it.disabled_at ?? it.failing_since;
+                    return since ? <Time at={since} /> : <span class="none">–</span>;
+                  },
+                  isNumber: true,
+                },
                 { name: "Events", cell: (it) => it.events.join(", "), isOptional: true, isWrapping: true },
                 {
                   name: "Last success",
@@ -72,8 +80,10 @@ export function WebhooksPage() {
   );
 }
 
-export function WebhookState({ webhook: { status, failing_since: failing } }: { webhook: Webhook }) {
-  if (status !== "active") return <span class="tag is-bad">{words(status)}</span>;
+export function WebhookState({ webhook }: { webhook: Webhook }) {
+  const { status, failing_since: failing, disabled_reason: reason } = webhook;
+  if (status !== "active")
+    return <span class="tag is-bad">{reason ? `disabled: ${words(reason)}` : words(status)}</span>;
   if (failing) return <span class="status is-failed">failing</span>;
   return (
     <span class="status is-completed">

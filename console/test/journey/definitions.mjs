@@ -1,9 +1,11 @@
 // Skills, agents, schedules, conversations and secrets.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { api, launch, script, signIn, url } from "../browser.mjs";
+import { api, createJob, launch, script, signIn, url } from "../browser.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -130,4 +132,33 @@ test("a webhook is created, shows its secret once, and a test of it is delivered
   await page.getByRole("heading", { name: address }).getByText("paused").waitFor();
   assert.deepEqual(faults, []);
   await context.close();
+});
+
+test("a disabled webhook says why and since when, and delivers what it missed once it is resumed", async () => {
+  let status = 410;
+  const received = [];
+  const receiver = createServer((request, response) => {
+    received.push(request.headers["webhook-id"]);
+    response.writeHead(status).end();
+  });
+  await new Promise((listening) => receiver.listen(0, "127.0.0.1", listening));
+  const address = `http://127.0.0.1:${receiver.address().port}/hook`;
+  const { id } = await api("POST", "/v1/webhooks", { url: address, events: ["job.completed"] });
+  await createJob("Missed", "true");
+  while ((await api("GET", `/v1/webhooks/${id}`)).status !== "disabled") await sleep(100);
+  status = 204;
+  const { context, page, faults } = await signIn(browser);
+  await page.goto(`${url}/console/webhooks`);
+  await page.getByRole("link", { name: "Webhooks 1" }).waitFor();
+  await page.getByRole("row", { name: address }).getByText("disabled: gone").waitFor();
+  await page.getByRole("link", { name: address }).click();
+  await page.getByText("The receiver answered with 410 Gone.").waitFor();
+  await page.getByRole("button", { name: "Resume and deliver" }).click();
+  await page.locator(".deliveries .call").getByText("delivered").waitFor();
+  await page.getByRole("heading", { name: address }).getByText("active").waitFor();
+  assert.deepEqual(received, [received[0], received[0]]);
+  assert.deepEqual(faults, []);
+  await context.close();
+  await api("DELETE", `/v1/webhooks/${id}`);
+  receiver.close();
 });
