@@ -22,6 +22,8 @@ NOTHING = {"", "null", "\\n"}
 UNKNOWN = NOTHING | {"n/a", "na", "-", "–", "—", "none", "nan", "#n/a"}
 SIGNS = re.compile(r"^[€$£¥]\s*|\s*(?:[€$£¥%]|EUR|USD|GBP|CHF)$")
 WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
+# No integer of SQLite has more, nor does a real keep them.
+MOST_DIGITS = 18
 POINT = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[,' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:,\d+)?")
 TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
@@ -67,10 +69,12 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
     fitting = [sign for sign, fits in ways.items() if fits]
     if not fitting:
         return None
-    if len(fitting) > 1:
-        sample = next(one for one in found if re.search(r"[.,]", one))
+    sample = next((one for one in found if re.search(r"[.,]", one)), None)
+    if len(fitting) > 1 and sample:
         return Column("text", str, warning=f"{sample} can be a decimal or thousands: --decimal . or --decimal ,")
     decided = fitting[0]
+    if any(len(re.sub(r"\D", "", one)) > MOST_DIGITS for one in found if not re.search(r"[.,eE]", one)):
+        return Column("text", str, f"kept as text: more than {MOST_DIGITS} digits")
     if all(number(one, decided).is_integer() and not re.search(rf"[{decided}eE]", one) for one in found):
         return Column("integer", lambda text: int(number(plain(text), decided)), f"thousands joined{note}")
     return Column("real", lambda text: number(plain(text), decided), f"decimal sign {decided}{note}")
