@@ -73,8 +73,6 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
     if len(fitting) > 1 and sample:
         return Column("text", str, warning=f"{sample} can be a decimal or thousands: --decimal . or --decimal ,")
     decided = fitting[0]
-    if any(len(re.sub(r"\D", "", one)) > MOST_DIGITS for one in found if not re.search(r"[.,eE]", one)):
-        return Column("text", str, f"kept as text: more than {MOST_DIGITS} digits")
     if all(number(one, decided).is_integer() and not re.search(rf"[{decided}eE]", one) for one in found):
         return Column("integer", lambda text: int(number(plain(text), decided)), f"thousands joined{note}")
     return Column("real", lambda text: number(plain(text), decided), f"decimal sign {decided}{note}")
@@ -114,6 +112,8 @@ def column(values: list[str], decimal: str | None, order: str | None) -> Column:
         return Column("text", str, "empty")
     if any(re.fullmatch(r"[-+]?0\d+", one.strip()) for one in typed):
         return Column("text", str, "leading zeros kept")
+    if any(re.fullmatch(rf"[-+]?\d{{{MOST_DIGITS + 1},}}", one.strip()) for one in typed):
+        return Column("text", str, f"kept as text: more than {MOST_DIGITS} digits")
     found = dates(typed, order) or numbers(typed, decimal)
     return found or Column("text", str)
 
