@@ -60,6 +60,21 @@ class DocxTest(ScriptTest):
             code = f"from docx import Document\nprint(round(Document('{paper}.docx').sections[0].page_width.cm, 1))"
             self.assertEqual(self.python(code).strip(), width)
 
+    def test_the_insertion_of_another_author_is_changed_inside(self) -> None:
+        self.python(
+            "from docx import Document\nfrom docx.oxml import parse_xml\nd = Document()\np = d.add_paragraph('Pay ')\n"
+            "p._p.append(parse_xml('<w:ins xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" w:id=\"5\" '"
+            " 'w:author=\"Bob\" w:date=\"2024-01-01T00:00:00Z\"><w:r><w:t>within 30 days</w:t></w:r></w:ins>'))\n"
+            "p.add_run(' of it.')\nd.save('bob.docx')"
+        )
+        (self.folder / "changes.json").write_text('[{"find": "30", "replace": "45"}]')
+        self.ok("redline.py", "apply", "bob.docx", "changes.json", "ann.docx", "--author", "Ann")
+        self.assertIn("2 new", self.ok("redline.py", "check", "bob.docx", "ann.docx"))
+        self.assertIn("ins\tBob\t days", self.ok("redline.py", "list", "ann.docx"))
+        self.ok("redline.py", "accept", "ann.docx", "accepted.docx")
+        text = self.python("from docx import Document\nprint(Document('accepted.docx').paragraphs[0].text)")
+        self.assertEqual(text.strip(), "Pay within 45 days of it.")
+
     def test_tracked_changes_touch_only_what_was_meant(self) -> None:
         self.report()
         changes = [

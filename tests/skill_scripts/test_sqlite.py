@@ -47,6 +47,11 @@ class SqliteTest(ScriptTest):
         self.ok("load.py", "b.db", "b.csv")
         self.assertEqual(self.rows("select * from b", "b.db")[1], ("2025-04-03",))
 
+    def test_numbers_that_no_type_can_hold_stay_text(self) -> None:
+        (self.folder / "n.csv").write_text("a;b;c\n1 234;12345678901234567890;1e3\n5;3;2.5\n")
+        self.assertIn('"b" text (kept as text: more than 18 digits)', self.ok("load.py", "w.db", "n.csv"))
+        self.assertEqual(self.rows("select * from n")[0], (1234, "12345678901234567890", 1000.0))
+
     def test_files_that_are_not_as_they_should_be_are_refused_and_leave_nothing(self) -> None:
         (self.folder / "ragged.csv").write_text("a,b\n1,2\n3\n")
         (self.folder / "quote.csv").write_text('a,b\n1,"2\n')

@@ -220,6 +220,7 @@ def _join_next(paragraph: etree._Element) -> None:
 def canonical(tree: etree._Element) -> bytes:
     """A form of a text in which runs are joined where they look alike, so that cut runs do not differ."""
     tree = copy.deepcopy(tree)
+    _join_cut(tree)
     for element in tree.iter():
         for name in [one for one in element.attrib if etree.QName(one).localname.startswith("rsid")]:
             del element.attrib[name]
@@ -241,6 +242,16 @@ def canonical(tree: etree._Element) -> bytes:
                     previous.append(child)
             run.getparent().remove(run)
     return etree.tostring(tree, method="c14n")
+
+
+def _join_cut(tree: etree._Element) -> None:
+    """Joins the parts of a tracked change that was cut by another one."""
+    for change in list(tree.iter(*(w(one) for one in TRACKED))):
+        previous = change.getprevious()
+        if previous is not None and previous.tag == change.tag and dict(previous.attrib) == dict(change.attrib):
+            for child in list(change):
+                previous.append(child)
+            change.getparent().remove(change)
 
 
 def _look(run: etree._Element) -> bytes:

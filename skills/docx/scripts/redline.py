@@ -131,7 +131,11 @@ def main() -> None:
     if given.task == "apply":
         marker = apply(package, read_json(given.changes), given.author)
         package.save(given.out)
-        count = check_only_tracked(Package(given.document), Package(given.out))
+        try:
+            count = check_only_tracked(Package(given.document), Package(given.out))
+        except Problem:
+            given.out.unlink()
+            raise
         print(f"{given.out}: {count} tracked changes by {marker.author}; without them it is {given.document}")
     elif given.task == "check":
         count = check_only_tracked(Package(given.original), package)

@@ -13,11 +13,14 @@ Call one of them for each chart. `c.axes` and `c.figure` are matplotlib's, for e
 """
 
 import sys
+import textwrap
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
+from matplotlib.text import Text
 
 sys.dont_write_bytecode = True
 matplotlib.use("Agg")
@@ -25,6 +28,8 @@ matplotlib.use("Agg")
 COLORS = ["#1f5a7a", "#c8643c", "#7a8996", "#4f8a5b", "#b3872b", "#6f5a94"]
 QUIET = "#9aa7b2"
 GREY = "#566470"
+# Scripts whose letters are joined, turned or stacked, which matplotlib does not do.
+UNJOINED = set("ARABIC HEBREW SYRIAC DEVANAGARI BENGALI GURMUKHI GUJARATI TAMIL TELUGU KANNADA MALAYALAM KHMER".split())
 STYLE = Path(__file__).parent.parent / "assets" / "house.mplstyle"
 
 
@@ -39,7 +44,8 @@ class Chart:
         width, height = size
         self._edge = 0.55 / width
         top = 1 - 0.45 / height
-        self.figure.text(self._edge, top, headline, fontsize=25, fontweight="bold", va="top")
+        more_lines = self._headline(headline, top)
+        top -= more_lines * 0.42 / height
         if subtitle:
             self.figure.text(self._edge, top - 0.52 / height, subtitle, fontsize=16, color=GREY, va="top")
         if source:
@@ -48,6 +54,18 @@ class Chart:
         box = (self._edge, bottom, 1 - 2 * self._edge, top - (1.25 if subtitle else 0.8) / height - bottom)
         self._box = box
         self.axes.set_position(box)
+
+    def _headline(self, text: str, top: float) -> int:
+        """Writes the headline, over several lines if it is long. Returns how many lines follow the first."""
+        written = self.figure.text(self._edge, top, text, fontsize=25, fontweight="bold", va="top", linespacing=1.15)
+        renderer = self.figure.canvas.get_renderer()
+        room = self.figure.bbox.width * (1 - 2 * self._edge)
+        width = written.get_window_extent(renderer).width
+        lines = [text]
+        if width > room:
+            lines = textwrap.wrap(text, max(int(len(text) * room / width) - 1, 8))
+            written.set_text("\n".join(lines))
+        return len(lines) - 1
 
     def _fit(self) -> None:
         """Moves the axes inside, so that their labels begin at the headline's left edge."""
@@ -110,6 +128,10 @@ class Chart:
             if labelled:
                 axes.bar_label(drawn, [number.format(value) for value in values], padding=4)
         axes.set_xticks(range(len(x)), [str(one) for one in x])
+        if min(min(values) for values in series.values()) < 0:
+            axes.spines["bottom"].set_visible(False)
+            axes.axhline(0, color=QUIET, linewidth=1)
+            axes.margins(y=0.12)
         self._value_axis(labelled, number, axes.yaxis)
         if count > 1:
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=count, borderpad=0, handlelength=1)
@@ -124,9 +146,11 @@ class Chart:
         axes.bar_label(drawn, [number.format(value) for value in values], padding=6)
         axes.set_yticks(range(len(names)), [str(one) for one in names])
         axes.invert_yaxis()
-        axes.spines["left"].set_visible(True)
+        axes.spines["left"].set_visible(min(values) >= 0)
+        if min(values) < 0:
+            axes.axvline(0, color=QUIET, linewidth=1)
         axes.spines["bottom"].set_visible(False)
-        axes.margins(x=0.1)
+        axes.margins(x=0.1 if min(values) >= 0 else 0.16)
         self._value_axis(True, number, axes.xaxis)
 
     def _value_axis(self, labelled: bool, number: str, axis: object) -> None:
@@ -137,7 +161,12 @@ class Chart:
             axis.set_major_formatter(lambda value, _: number.format(value))  # type: ignore[attr-defined]
 
     def save(self, path: str | Path) -> None:
-        """Writes the picture."""
+        """Writes the picture. Says which scripts matplotlib cannot join or turn."""
+        words = "".join(text.get_text() for text in self.figure.findobj(Text))
+        names = {unicodedata.name(one, "").split(" ")[0] for one in words}
+        if wrong := sorted(names & UNJOINED):
+            found = ", ".join(name.capitalize() for name in wrong)
+            print(f"warning: matplotlib does not join {found}: draw this chart as SVG on a page", file=sys.stderr)
         self._fit()
         self._fit()
         self.figure.savefig(str(path))

@@ -118,15 +118,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pdf", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--text", action="append", default=[], help="words to remove; upper and lower case count")
+    parser.add_argument("--text", action="append", default=[], help="words to remove, in upper and lower case")
     parser.add_argument("--pattern", action="append", default=[], help="a regular expression: '\\d{2}-\\d{4}'")
     parser.add_argument("--box", action="append", default=[], help="PAGE,LEFT,BOTTOM,RIGHT,TOP in points")
     parser.add_argument("--dpi", type=int, default=200)
     given = parser.parse_args()
     count = len(open_pdf(given.pdf).pages)
-    parts = [r"\s+".join(map(re.escape, one.split())) for one in given.text if one.strip()] + given.pattern
+    words = [r"\s+".join(map(re.escape, one.split())) for one in given.text if one.strip()]
+    parts = [*(f"(?i:{one})" for one in words), *(f"(?:{one})" for one in given.pattern)]
     try:
-        pattern = re.compile("|".join(f"(?:{one})" for one in parts)) if parts else None
+        pattern = re.compile("|".join(parts)) if parts else None
     except re.error as error:
         raise Problem(f"a pattern is wrong: {error}") from None
     if pattern is None and not given.box:

@@ -37,8 +37,16 @@ def printed(page: Any) -> list[tuple[str, Box]]:
     ]
 
 
-def box_after(words: list[tuple[str, Box]], label: str, width: float, nth: int) -> Box:
-    """The room to the right of a label: up to the next word of its row, or the margin."""
+def rules(page: Any) -> list[Box]:
+    """The horizontal lines of a page, from its lower left corner."""
+    height = float(page.height)
+    shapes = [one for one in [*page.lines, *page.rects] if float(one["bottom"]) - float(one["top"]) < 2]
+    edges = [(float(one["x0"]), float(one["x1"]), height - float(one["bottom"])) for one in shapes]
+    return [(left, y, right, y) for left, right, y in edges if right - left > 20]
+
+
+def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width: float, nth: int) -> Box:
+    """The room to the right of a label: on the line that is there, or up to the next word of its row, or the margin."""
     parts = label.split()
     found = []
     for at in range(len(words) - len(parts) + 1):
@@ -51,9 +59,15 @@ def box_after(words: list[tuple[str, Box]], label: str, width: float, nth: int) 
     # Dots and lines to write on are not words.
     row = [box for box in row if not any(w.strip("._…") == "" and b == box for w, b in words)]
     end = min([box[0] - 4 for box in row], default=width - 30)
-    if end - right < 20:
+    start = right + 4
+    line = next(
+        (one for one in lines if abs(one[1] - bottom) < 6 and right - 2 < one[0] < right + 60 and one[2] > start), None
+    )
+    if line is not None:
+        start, end = max(start, line[0] + 2), min(end, line[2])
+    if end - start < 16:
         raise Problem(f"to the right of {label!r} is no room; give a box")
-    return right + 4, bottom - 2, end, top + 3
+    return start, bottom - 2, end, top + 3
 
 
 def placed(entries: list[Any], plumbed: Any) -> list[tuple[int, Box, dict[str, Any]]]:
@@ -66,7 +80,7 @@ def placed(entries: list[Any], plumbed: Any) -> list[tuple[int, Box, dict[str, A
         page = plumbed.pages[number - 1]
         words = printed(page)
         if "after" in entry:
-            box = box_after(words, str(entry["after"]), float(page.width), int(entry.get("nth", 0)))
+            box = box_after(words, rules(page), str(entry["after"]), float(page.width), int(entry.get("nth", 0)))
         else:
             edges = [float(one) for one in entry.get("box", [])]
             if len(edges) != 4 or edges[2] - edges[0] < 4 or edges[3] - edges[1] < 4:

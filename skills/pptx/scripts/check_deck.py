@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from office import check_package, contact_sheet, convert, draw, missing_glyphs, run
+from office import check_package, contact_sheet, convert, draw, run
+from glyphs import missing_glyphs
 from looks import POINT, color_of, contrast, run_look, text_box, theme_colors, walk
 from pptx import Presentation
 from pptx.oxml.ns import qn

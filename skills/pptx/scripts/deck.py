@@ -27,12 +27,28 @@ from charts import KINDS, style_chart
 from panels import add_figures, add_points
 from PIL import Image
 from pptx.chart.data import CategoryChartData
+from pptx.oxml.ns import qn
 from pptx.slide import Slide
-from pptx.util import Emu
+from pptx.text.text import TextFrame
+from pptx.util import Emu, Pt
 from table import fill_table
 from template import new_deck
 
+# What is no more than this is set large beside a chart or in a column.
+LARGE_LINES, LARGE_LETTERS = 3, 110
 Items = Sequence[str | tuple[str, Sequence[str]]]
+
+
+def enlarge(frame: TextFrame) -> None:
+    """Sets few words large. One sentence needs no bullet."""
+    for paragraph in frame.paragraphs:
+        for run in paragraph.runs:
+            run.font.size = Pt(24 - 4 * paragraph.level)
+    if len(frame.paragraphs) == 1:
+        properties = frame.paragraphs[0]._p.get_or_add_pPr()
+        properties.set("marL", "0")
+        properties.set("indent", "0")
+        properties.insert(0, properties.makeelement(qn("a:buNone"), {}))
 
 
 class Deck:
@@ -87,7 +103,7 @@ class Deck:
         self.fill(slide, 1, [text])
         return slide
 
-    def fill(self, slide: Slide, index: int, items: Items) -> None:
+    def fill(self, slide: Slide, index: int, items: Items, may_be_large: bool = False) -> None:
         """Puts paragraphs into a placeholder; a pair is an item with items below it. Nothing removes it."""
         place = next(one for one in slide.placeholders if one.placeholder_format.idx == index)
         lines: list[tuple[int, str]] = []
@@ -103,6 +119,8 @@ class Deck:
         for level, text in lines[1:]:
             paragraph = frame.add_paragraph()
             paragraph.text, paragraph.level = text, level
+        if may_be_large and len(lines) <= LARGE_LINES and sum(len(text) for _, text in lines) <= LARGE_LETTERS:
+            enlarge(frame)
 
     def bullets(self, title: str, items: Items, notes: str = "", source: str = "") -> Slide:
         """Three to six short items."""
@@ -117,14 +135,14 @@ class Deck:
         slide = self.add("Two columns", title, notes, source)
         for index, (head, items) in ((1, left), (3, right)):
             self.fill(slide, index, [head])
-            self.fill(slide, index + 1, items)
+            self.fill(slide, index + 1, items, may_be_large=True)
         return slide
 
     def _with_thing(self, title: str, text: Items, notes: str, source: str) -> tuple[Slide, tuple[Emu, Emu, Emu, Emu]]:
         """A slide with room for a chart, table or picture, and text beside it or not."""
         slide = self.add("Chart and text" if text else "Chart", title, notes, source)
         if text:
-            self.fill(slide, 2, text)
+            self.fill(slide, 2, text, may_be_large=True)
         place = next(one for one in slide.placeholders if one.placeholder_format.idx == 1)
         box = (place.left, place.top, place.width, place.height)
         place._element.getparent().remove(place._element)

@@ -22,6 +22,8 @@ NOTHING = {"", "null", "\\n"}
 UNKNOWN = NOTHING | {"n/a", "na", "-", "–", "—", "none", "nan", "#n/a"}
 SIGNS = re.compile(r"^[€$£¥]\s*|\s*(?:[€$£¥%]|EUR|USD|GBP|CHF)$")
 WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
+# No integer of SQLite has more, nor does a real keep them.
+MOST_DIGITS = 18
 POINT = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[,' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:,\d+)?")
 TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")
@@ -67,8 +69,8 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
     fitting = [sign for sign, fits in ways.items() if fits]
     if not fitting:
         return None
-    if len(fitting) > 1:
-        sample = next(one for one in found if re.search(r"[.,]", one))
+    sample = next((one for one in found if re.search(r"[.,]", one)), None)
+    if len(fitting) > 1 and sample:
         return Column("text", str, warning=f"{sample} can be a decimal or thousands: --decimal . or --decimal ,")
     decided = fitting[0]
     if all(number(one, decided).is_integer() and not re.search(rf"[{decided}eE]", one) for one in found):
@@ -110,6 +112,8 @@ def column(values: list[str], decimal: str | None, order: str | None) -> Column:
         return Column("text", str, "empty")
     if any(re.fullmatch(r"[-+]?0\d+", one.strip()) for one in typed):
         return Column("text", str, "leading zeros kept")
+    if any(re.fullmatch(rf"[-+]?\d{{{MOST_DIGITS + 1},}}", one.strip()) for one in typed):
+        return Column("text", str, f"kept as text: more than {MOST_DIGITS} digits")
     found = dates(typed, order) or numbers(typed, decimal)
     return found or Column("text", str)
 
