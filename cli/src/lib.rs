@@ -6,6 +6,7 @@ mod command;
 mod complete;
 mod config;
 mod connect;
+mod desktop;
 mod directory;
 mod download;
 mod event_line;

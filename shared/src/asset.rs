@@ -16,6 +16,6 @@ pub use name::file_name;
 pub(crate) use name::is_invisible;
 pub use skillet_wire::asset::{Asset, OutputKind};
 pub use store::{AssetStore, BlobRange};
-pub use type_detection::{HEAD_BYTES, content_type_of};
+pub use type_detection::{HEAD_BYTES, content_type_of, is_textual};
 pub use upload::{SealedUpload, Upload};
 pub use workspace_store::WorkspaceStore;

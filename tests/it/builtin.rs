@@ -1,13 +1,13 @@
 //! Built-in skills with real programs, their outputs checked by other programs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::cli::at;
-use crate::support::{Service, bash, has_program};
+use crate::support::{Service, Terminal, bash, has_program};
 
 /// Width and height, as a PNG says them itself (ISO/IEC 15948, section 11.2.2).
 fn png_size(png: &[u8]) -> (u32, u32) {
@@ -23,10 +23,31 @@ async fn the_demo_leaves_a_chart_and_a_report() {
     }
     let service = Service::start().await;
     let folder = tempfile::tempdir().unwrap();
-    let ran = at(&service)
-        .run(&["demo", "-o", folder.path().to_str().unwrap()])
-        .await;
+    let opened = folder.path().join("opened");
+    let browser = folder.path().join("browser");
+    std::fs::write(
+        &browser,
+        format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display()),
+    )
+    .unwrap();
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let terminal = Terminal::new(&[
+        ("SKILLET_URL", &service.url),
+        ("SKILLET_API_KEY", &service.key),
+        ("BROWSER", browser.to_str().unwrap()),
+    ]);
+    let demo = ["demo", "-o", folder.path().to_str().unwrap()];
+    let ran = terminal.run(&demo).await;
     assert_eq!(ran.code, Some(0), "{ran:?}");
+    let index = folder.path().join("index.html");
+    assert!(
+        ran.out.ends_with(&format!("Opened {}\n", index.display())),
+        "{ran:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&opened).unwrap().trim(),
+        index.to_str().unwrap()
+    );
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(png_size(&read("sales.png")), (1200, 680));
     let report = String::from_utf8(read("report.html")).unwrap();

@@ -1,6 +1,7 @@
 //! Images in tool results: what the model sees, on both wires, and what becomes of it.
 
 mod documents;
+mod foreign;
 mod hostile;
 mod resumed;
 

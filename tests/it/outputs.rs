@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use tests::model_server::Reply;
 
 use crate::support::log::{data, types};
-use crate::support::{Service, bash};
+use crate::support::{Service, bash, has_program};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
@@ -59,6 +59,42 @@ async fn the_kind_of_an_output_follows_from_its_content() {
         ]
     );
     assert_eq!(job["outputs"][2]["kind"], "html");
+}
+
+#[tokio::test]
+async fn a_character_that_no_font_has_is_told_to_the_model() {
+    if !has_program("python3") || !has_program("fc-list") {
+        return;
+    }
+    let service = Service::with_maker().await;
+    // U+0378 is not assigned to any character.
+    let make = r#"
+        printf '<!doctype html><title>x</title><style>p::after { content: "\\378" }</style><p>caf\u00e9</p>' > good.html
+        printf '<!doctype html><title>x</title><p>caf\u00e9 &#x378; \u0378</p>' > bad.html
+        printf '<svg xmlns="http://www.w3.org/2000/svg"><text>\u0378</text></svg>' > bad.svg
+        python3 -c "import zipfile
+with zipfile.ZipFile('bad.docx', 'w') as archive:
+    archive.writestr('word/document.xml', '<w:t>caf\u00e9 \u0378</w:t>')
+    archive.writestr('word/styles.xml', '<w:t>\u0379</w:t>')"
+    "#;
+    let names = ["good.html", "bad.html", "bad.svg", "bad.docx"];
+    let lines = names.map(|name| format!("output: {name}"));
+    let job = run(&service, &(bash(make) + "\n" + &lines.join("\n"))).await;
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    let completed = data(&events, "tool.completed");
+    let said: Vec<_> = completed
+        .iter()
+        .map(|data| data["output"].as_str().unwrap())
+        .filter(|said| said.contains("is an output now"))
+        .collect();
+    assert_eq!(said.len(), names.len(), "{job:#}");
+    assert!(!said[0].contains("Warning"), "{}", said[0]);
+    for said in &said[1..] {
+        assert!(
+            said.contains("no font here has them:\nU+0378 \u{378} which has no name\n"),
+            "{said}"
+        );
+    }
 }
 
 #[tokio::test]

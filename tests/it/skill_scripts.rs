@@ -57,6 +57,13 @@ async fn image() {
     run("test_image", &["python3", "fc-list"]).await;
 }
 
+/// Of all skills that draw text: characters without a glyph.
+#[tokio::test]
+async fn glyphs() {
+    let programs = ["python3", "soffice", "pdftoppm", "chromium", "fc-list"];
+    run("test_glyphs", &programs).await;
+}
+
 /// The skills ffmpeg and media, which have the same scripts.
 #[tokio::test]
 async fn media() {
@@ -90,18 +97,28 @@ async fn document() {
 
 /// A skill is a folder that needs no other, so each has a copy.
 #[test]
-fn the_copies_of_office_py_are_identical() {
+fn the_copies_of_a_script_are_identical() {
     let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills");
-    let copy = |skill: &str| {
-        let path = skills.join(skill).join("scripts/office.py");
+    let copy = |skill: &str, name: &str| {
+        let path = skills.join(skill).join("scripts").join(name);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
     };
-    let docx = copy("docx");
-    for skill in ["pptx", "spreadsheet"] {
-        assert!(
-            copy(skill) == docx,
-            "skills/{skill}/scripts/office.py differs from the one of docx: copy the file that you changed over the others"
-        );
+    for (name, first, others) in [
+        ("office.py", "docx", &["pptx", "spreadsheet"][..]),
+        (
+            "glyphs.py",
+            "docx",
+            &["pptx", "spreadsheet", "html", "image", "ffmpeg", "media"],
+        ),
+    ] {
+        let original = copy(first, name);
+        for skill in others {
+            assert!(
+                copy(skill, name) == original,
+                "skills/{skill}/scripts/{name} differs from the one of {first}: copy the file that you changed over \
+                 the others"
+            );
+        }
     }
 }
 

@@ -63,8 +63,8 @@ class DocxTest(ScriptTest):
     def test_the_insertion_of_another_author_is_changed_inside(self) -> None:
         self.python(
             "from docx import Document\nfrom docx.oxml import parse_xml\nd = Document()\np = d.add_paragraph('Pay ')\n"
-            "p._p.append(parse_xml('<w:ins xmlns:w=\"http://schemas.openxmlformats.org/wordprocessingml/2006/main\" w:id=\"5\" '"
-            " 'w:author=\"Bob\" w:date=\"2024-01-01T00:00:00Z\"><w:r><w:t>within 30 days</w:t></w:r></w:ins>'))\n"
+            'p._p.append(parse_xml(\'<w:ins xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" w:id="5" \''
+            ' \'w:author="Bob" w:date="2024-01-01T00:00:00Z"><w:r><w:t>within 30 days</w:t></w:r></w:ins>\'))\n'
             "p.add_run(' of it.')\nd.save('bob.docx')"
         )
         (self.folder / "changes.json").write_text('[{"find": "30", "replace": "45"}]')

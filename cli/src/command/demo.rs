@@ -4,7 +4,7 @@ mod demo_api;
 mod page;
 mod step;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -16,6 +16,7 @@ use tokio::signal::unix::Signal;
 
 use crate::args::Remote;
 use crate::config::Config;
+use crate::desktop;
 use crate::download::{Existing, save_outputs};
 use crate::exit::Exit;
 use crate::follow::{Followed, follow};
@@ -38,9 +39,12 @@ pub(crate) struct Demo {
     /// The directory for the jobs' files
     #[arg(short, long = "output", default_value = "skillet-demo")]
     output_dir: PathBuf,
-    /// Run a job for each skill that needs no account, and write an HTML page of the results
+    /// Run a job for each skill that needs no account
     #[arg(long)]
     all: bool,
+    /// Print the path of the page of results instead of opening it in a browser
+    #[arg(long)]
+    no_open: bool,
     #[command(flatten)]
     pub(crate) remote: Remote,
 }
@@ -115,18 +119,32 @@ async fn run_all(
         .iter()
         .flat_map(|entry| entry.files.clone())
         .collect();
-    if options.all {
-        saved.push(page::write(&options.output_dir, &entries)?);
-    }
-    for path in saved {
-        let path = std::path::absolute(&path).context("the path of a saved file")?;
+    saved.push(page::write(&options.output_dir, &entries)?);
+    for path in &mut saved {
+        *path = std::path::absolute(&*path).context("the path of a saved file")?;
         print(&format!("   {}", path.display()))?;
     }
     // The next command works where the repository is not.
     let books = options.output_dir.join("bakery.csv");
     std::fs::write(&books, BOOKS).with_context(|| format!("cannot write {}", books.display()))?;
     print(&NEXT.replace("BAKERY", &books.display().to_string()))?;
+    if let Some(index) = saved.last() {
+        show(index, options)?;
+    }
     Ok(if all_done { Exit::Done } else { Exit::Failed })
+}
+
+/// Opens the page of results where somebody sees it; elsewhere the path is enough.
+fn show(index: &Path, options: &Demo) -> anyhow::Result<()> {
+    let is_opened =
+        !options.no_open && desktop::open(&index.display().to_string()).unwrap_or(false);
+    print(&match is_opened {
+        true => format!("\nOpened {}", index.display()),
+        false => format!(
+            "\nAll of it on one page: open {} in a browser",
+            index.display()
+        ),
+    })
 }
 
 /// The files of a demo that ran before are replaced.

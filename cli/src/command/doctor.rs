@@ -1,5 +1,6 @@
 //! `skillet doctor`.
 
+mod fonts;
 mod report;
 
 use std::path::PathBuf;
@@ -58,6 +59,7 @@ pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<
             "programs": report.programs,
             "program_versions": report.program_versions,
             "skills": report.skills,
+            "scripts_without_font": fonts::missing(),
             "providers": {"ready": report.ready_providers, "known": providers.names()},
         }))?;
     } else {
@@ -88,6 +90,7 @@ fn show(report: &DoctorReport, providers: &Providers) -> anyhow::Result<()> {
         }
         Err(problem) => print(&format!("✗ sandbox: {problem}\n"))?,
     }
+    print(&fonts::describe(fonts::missing().as_deref()))?;
     show_skills(&report.skills)?;
     show_models(report, providers)
 }

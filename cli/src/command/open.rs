@@ -1,15 +1,12 @@
 //! `skillet open`: the console in a browser.
 
-use std::env;
-use std::process::{Command as Program, Stdio};
-
-use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::args::Remote;
 use crate::connect::connect;
+use crate::desktop;
 use crate::exit::Exit;
 use crate::session::running_service;
 use crate::terminal::{print, say};
@@ -48,40 +45,16 @@ pub(super) async fn open(options: &OpenConsole) -> anyhow::Result<Exit> {
         say(&note);
         return Ok(Exit::Done);
     }
-    match browser().map(|name| start(name, &address)) {
-        Some(Ok(())) => print(&format!("Opened {console}"))?,
-        Some(Err(error)) => {
+    match desktop::open(&address) {
+        Ok(true) => print(&format!("Opened {console}"))?,
+        Err(error) => {
             say(&format!("cannot open a browser ({error:#}). {note} Open"));
             print(&address)?;
         }
-        None => {
+        Ok(false) => {
             say(&format!("There is no desktop here. {note} Open"));
             print(&address)?;
         }
     }
     Ok(Exit::Done)
-}
-
-/// The program that opens addresses, if there is a desktop.
-fn browser() -> Option<String> {
-    if let Some(browser) = env::var("BROWSER").ok().filter(|name| !name.is_empty()) {
-        return Some(browser);
-    }
-    if cfg!(target_os = "macos") {
-        return Some("open".to_owned());
-    }
-    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].map(|name| env::var_os(name).is_some());
-    has_desktop.contains(&true).then(|| "xdg-open".to_owned())
-}
-
-fn start(program: String, address: &str) -> anyhow::Result<()> {
-    let status = Program::new(&program)
-        .arg(address)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .with_context(|| program.clone())?;
-    anyhow::ensure!(status.success(), "{program} ended with {status}");
-    Ok(())
 }

@@ -62,6 +62,12 @@ pub(crate) struct Run {
     /// The time limit of the job in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u32>,
+    /// The most replies of the model
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
+    /// The most tokens of one reply
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
     /// A title for lists [default: the first line of the prompt]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -192,6 +198,8 @@ impl Run {
             output_schema: self.output_schema()?,
             limits: JobLimits {
                 timeout_seconds: self.timeout,
+                max_iterations: self.max_iterations,
+                max_tokens: self.max_tokens,
                 ..JobLimits::default()
             },
             metadata: pairs.map(|(name, value)| (name, value.into())).collect(),

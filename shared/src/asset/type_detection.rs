@@ -95,7 +95,8 @@ fn is_zip_based(content_type: &str) -> bool {
         .any(|part| content_type.contains(part))
 }
 
-fn is_textual(content_type: &str) -> bool {
+/// Whether files of the media type are text, apart from pages and drawings.
+pub fn is_textual(content_type: &str) -> bool {
     let named = [
         "json",
         "xml",

@@ -1,17 +1,14 @@
-"""Office files as untrusted packages, LibreOffice, and fonts. The same file in docx, pptx and spreadsheet."""
+"""Office files as untrusted packages, and LibreOffice. The same file in docx, pptx and spreadsheet."""
 
 import contextlib
 import fcntl
 import json
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from xml.parsers import expat
@@ -181,23 +178,3 @@ def empty_share(page: Path) -> float:
     inside = picture.crop((0, picture.height * 8 // 100, picture.width, picture.height * 92 // 100))
     found = inside.point(lambda value: 255 if value < 200 else 0).getbbox()
     return 1.0 if found is None else 1 - found[3] / inside.height
-
-
-@cache
-def _installed() -> frozenset[int]:
-    if shutil.which("fc-list") is None:
-        raise Problem("fc-list is not installed (fontconfig)")
-    listed = subprocess.run(["fc-list", ":", "charset"], capture_output=True, text=True, check=True).stdout
-    found: set[int] = set()
-    for one in re.findall(r"\b[0-9a-f]+(?:-[0-9a-f]+)?\b", listed):
-        first, _, last = one.partition("-")
-        found.update(range(int(first, 16), int(last or first, 16) + 1))
-    return frozenset(found)
-
-
-def missing_glyphs(texts: Iterable[str]) -> list[str]:
-    """The characters that no installed font can draw, each as `U+65E5 日 NAME`."""
-    letters = {letter for text in texts for letter in text}
-    odd = (one for one in letters if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Zl", "Zp", "Mn"})
-    lacking = sorted(one for one in odd if one == "\ufffd" or ord(one) not in _installed())
-    return [f"U+{ord(one):04X} {one} {unicodedata.name(one, 'without a name')}" for one in lacking]

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from office import missing_glyphs, run
+from office import run
+from glyphs import missing_glyphs
 from lxml import etree
 from order import ORDER
 from word import RELATIONS, TYPES, Package, paragraph_text, w

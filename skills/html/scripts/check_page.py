@@ -8,14 +8,12 @@ without a glyph. Pictures: phone.png, wide.png, dark.png, and print.pdf in --out
 
 import argparse
 import re
-import shutil
-import subprocess
-import unicodedata
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 from chrome import Browser, Problem, run
+from glyphs import missing_glyphs
 
 MAX_BYTES = 20_000_000
 VOID = set("area base br col embed hr img input link meta source track wbr".split())
@@ -69,18 +67,6 @@ def source_findings(text: str) -> Iterator[tuple[str, str]]:
             yield "error", f"<{tag}> of line {line} is not closed"
 
 
-def missing_glyphs(text: str) -> list[str]:
-    """The characters that no installed font can draw."""
-    if shutil.which("fc-list") is None:
-        return []
-    listed = subprocess.run(["fc-list", ":", "charset"], capture_output=True, text=True, check=True).stdout
-    ranges = [one.partition("-") for one in re.findall(r"\b[0-9a-f]+(?:-[0-9a-f]+)?\b", listed)]
-    has = {code for first, _, last in ranges for code in range(int(first, 16), int(last or first, 16) + 1)}
-    letters = {one for one in text if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Zl", "Zp", "Mn"}}
-    lacking = sorted(one for one in letters if one == "\ufffd" or ord(one) not in has)
-    return [f"U+{ord(one):04X} {one}" for one in lacking]
-
-
 def event_findings(browser: Browser, page: Path) -> Iterator[tuple[str, str]]:
     """What was loaded, and what scripts complained about."""
     own = page.absolute().as_uri()
@@ -124,7 +110,7 @@ def main() -> int:
             if name == "wide":
                 found += [
                     ("error", f"no installed font has {one}")
-                    for one in missing_glyphs(browser.evaluate("document.body.innerText"))
+                    for one in missing_glyphs([browser.evaluate("document.body.innerText")])
                 ]
                 browser.print(given.out / "print.pdf")
     found = list(dict.fromkeys(found))

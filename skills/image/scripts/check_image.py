@@ -7,27 +7,15 @@ metadata such as a place, a file above 5 MB. --sheet puts all of them side by si
 """
 
 import argparse
-import re
-import subprocess
 import sys
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
+from glyphs import missing_glyphs
 from PIL import Image, ImageChops, ImageDraw, ImageFont, UnidentifiedImageError
 
 sys.dont_write_bytecode = True
 GPS = 0x8825
-
-
-def glyph_findings(text: str) -> Iterator[tuple[str, str]]:
-    """Characters that no installed font can draw."""
-    listed = subprocess.run(["fc-list", ":", "charset"], capture_output=True, text=True, check=True).stdout
-    ranges = [one.partition("-") for one in re.findall(r"\b[0-9a-f]+(?:-[0-9a-f]+)?\b", listed)]
-    has = {code for first, _, last in ranges for code in range(int(first, 16), int(last or first, 16) + 1)}
-    for one in sorted({one for one in text if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Mn"}}):
-        if ord(one) not in has or one == "\ufffd":
-            yield "error", f"no installed font has U+{ord(one):04X} {one}"
 
 
 def edges(picture: Image.Image) -> list[str]:
@@ -114,8 +102,8 @@ def main() -> int:
         warnings += sum(kind == "warning" for kind, _ in found)
         if not any("damaged" in text or "no such" in text for _, text in found):
             whole.append(path)
-    for kind, text in glyph_findings(given.text) if given.text else []:
-        print(f"{kind}: {text}")
+    for one in missing_glyphs([given.text]):
+        print(f"error: no installed font has {one}")
         errors += 1
     if given.sheet and whole:
         sheet(whole, given.sheet)

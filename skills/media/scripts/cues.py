@@ -1,8 +1,6 @@
 """Subtitles in SRT and WebVTT: reading, writing, and what is wrong with them."""
 
 import re
-import shutil
-import subprocess
 import textwrap
 import unicodedata
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from av import Problem
+from glyphs import missing_glyphs
 
 MAX_LINE = 42
 MAX_LINES = 2
@@ -115,17 +114,6 @@ def mended(cues: list[Cue], length: float | None) -> list[Cue]:
     return result
 
 
-def missing_glyphs(text: str) -> list[str]:
-    """The characters that no installed font can draw into a film. Those of coloured fonts cannot be drawn."""
-    if shutil.which("fc-list") is None:
-        return []
-    listed = subprocess.run(["fc-list", ":color=false", "charset"], capture_output=True, text=True, check=True).stdout
-    ranges = [one.partition("-") for one in re.findall(r"\b[0-9a-f]+(?:-[0-9a-f]+)?\b", listed)]
-    has = {code for first, _, last in ranges for code in range(int(first, 16), int(last or first, 16) + 1)}
-    letters = {one for one in text if unicodedata.category(one) not in {"Cc", "Cf", "Zs", "Zl", "Zp", "Mn"}}
-    return [f"U+{ord(one):04X} {one}" for one in sorted(letters) if one == "\ufffd" or ord(one) not in has]
-
-
 def _of_one(one: Cue, length: float | None) -> Iterator[tuple[str, str]]:
     shown = one.end - one.start
     if shown <= 0:
@@ -157,5 +145,6 @@ def findings(cues: list[Cue], length: float | None, is_drawn: bool) -> Iterator[
             yield "error", f"cue {n + 1} at {stamp(after.start)}: it begins before cue {n}"
         elif after.start < one.end - 0.001:
             yield "error", f"cue {n + 1} at {stamp(after.start)}: it overlaps cue {n} by {one.end - after.start:.2f} s"
-    for glyph in missing_glyphs("".join(cue.words for cue in cues)):
+    # Those of coloured fonts cannot be drawn into a film.
+    for glyph in missing_glyphs((cue.words for cue in cues), ":color=false"):
         yield "error" if is_drawn else "warning", f"no font here can draw {glyph} into a film"

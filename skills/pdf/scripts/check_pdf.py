@@ -6,16 +6,13 @@ fields without a look. Warnings: no title, language or tags, left-over text, pag
 """
 
 import argparse
-import logging
 import re
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pikepdf
 from paper import call, open_pdf, run
-from fontTools.ttLib import TTFont
+from pdf_glyphs import lost_characters, pages_with_boxes, used_fonts
 from PIL import Image, ImageDraw, ImageFont
 
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b|\ufffd|■", re.IGNORECASE)
@@ -24,84 +21,18 @@ STANDARD = {"Helvetica", "Helvetica-Bold", "Helvetica-Oblique", "Times-Roman", "
 STANDARD |= {"ZapfDingbats", "Symbol", "Helvetica-BoldOblique", "Times-BoldItalic", "Courier-Bold"}
 
 
-def unicode_map(stream: bytes) -> dict[int, str]:
-    """Codes and what they mean, of a ToUnicode map."""
-    found: dict[int, str] = {}
-    text = stream.decode("latin-1")
-    for block in re.findall(r"beginbfchar(.*?)endbfchar", text, re.S):
-        for code, meaning in re.findall(r"<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>", block):
-            found[int(code, 16)] = bytes.fromhex(meaning).decode("utf-16-be", "replace")
-    for block in re.findall(r"beginbfrange(.*?)endbfrange", text, re.S):
-        for first, last, meaning in re.findall(r"<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>\s*<([0-9A-Fa-f]+)>", block):
-            start = int.from_bytes(bytes.fromhex(meaning)[-2:], "big")
-            for at in range(min(int(last, 16) - int(first, 16) + 1, 256)):
-                found[int(first, 16) + at] = chr(min(start + at, 0xFFFF))
-        for first, listed in re.findall(r"<([0-9A-Fa-f]+)>\s*<[0-9A-Fa-f]+>\s*\[(.*?)\]", block, re.S):
-            for at, meaning in enumerate(re.findall(r"<([0-9A-Fa-f]+)>", listed)):
-                found[int(first, 16) + at] = bytes.fromhex(meaning).decode("utf-16-be", "replace")
-    return found
-
-
-def boxes_drawn(font: Any, used: set[int]) -> Iterator[str]:
-    """The characters that an embedded TrueType font draws like its sign for what it lacks."""
-    program = font.get("/FontDescriptor", {}).get("/FontFile2")
-    if program is None or "/ToUnicode" not in font:
-        return
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
-    with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
-        if "glyf" not in read:
-            return
-        tables = [one for one in getattr(read.get("cmap"), "tables", []) if one.format in (0, 4, 6)]
-        names = {code: name for one in tables for code, name in one.cmap.items()}
-        lacking = read["glyf"][read.getGlyphOrder()[0]]
-        for code, meaning in unicode_map(font["/ToUnicode"].read_bytes()).items():
-            name = names.get(code, names.get(0xF000 + code))
-            is_sign = code in used and meaning.strip() and meaning.isprintable()
-            if not is_sign or (name is None and "/Encoding" in font):
-                continue
-            if name is None or name == ".notdef" or (lacking.numberOfContours and read["glyf"][name] == lacking):
-                yield meaning
-
-
-def written(stream: Any, resources: Any, depth: int = 0) -> Iterator[tuple[Any, bytes]]:
-    """Fonts and the codes that a page, or what is drawn on it, writes with them."""
-    fonts, current = resources.get("/Font", {}), None
-    for step in pikepdf.parse_content_stream(stream, "Tf Tj TJ ' \""):
-        if str(step.operator) == "Tf":
-            current = fonts.get(str(step.operands[0]))
-        elif current is not None:
-            yield current, b"".join(map(codes, step.operands))
-    for _, one in resources.get("/XObject", {}).items():
-        if one.get("/Subtype") == "/Form" and depth < 4:
-            yield from written(one, one.get("/Resources", resources), depth + 1)
-
-
-def codes(operand: Any) -> bytes:
-    """The codes of an operand of a text operator."""
-    if isinstance(operand, pikepdf.Array):
-        return b"".join(map(codes, operand))
-    return bytes(operand) if isinstance(operand, pikepdf.String) else b""
-
-
 def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
     """Fonts that are missing in the file, and letters that are missing in the fonts."""
-    fonts: dict[str, tuple[int, Any]] = {}
-    used: dict[str, set[int]] = {}
-    for number, page in enumerate(pdf.pages, 1):
-        for font, text in written(page, page.obj.get("/Resources", pikepdf.Dictionary())):
-            key = f"{font.objgen}{font.get('/BaseFont', '')}"
-            fonts.setdefault(key, (number, font))
-            used.setdefault(key, set()).update(text)
-    for key, (number, font) in fonts.items():
-        name = str(font.get("/BaseFont", "")).removeprefix("/")
-        inner = font["/DescendantFonts"][0] if "/DescendantFonts" in font else font
-        files = inner.get("/FontDescriptor", {})
-        is_inside = any(one in files for one in ("/FontFile", "/FontFile2", "/FontFile3"))
-        if not is_inside and font.get("/Subtype") != "/Type3" and used[key]:
-            yield ("warning" if name in STANDARD else "error"), f"page {number}: the font {name} is not embedded"
-        if inner is font and (found := sorted(set(boxes_drawn(font, used[key])))):
-            shown = " ".join(f"U+{ord(one[0]):04X} {one}" for one in found[:8])
-            yield "error", f"page {number}: {name} has no sign for {shown}: empty boxes were drawn"
+    for number in pages_with_boxes(pdf):
+        yield "error", f"page {number}: a font lacks signs of a chart: empty boxes were drawn"
+    for one in used_fonts(pdf):
+        files = one.inner.get("/FontDescriptor", {})
+        is_inside = any(key in files for key in ("/FontFile", "/FontFile2", "/FontFile3"))
+        if not is_inside and one.font.get("/Subtype") != "/Type3" and one.used:
+            kind = "warning" if one.name in STANDARD else "error"
+            yield kind, f"page {one.page}: the font {one.name} is not embedded"
+        if found := lost_characters(one):
+            yield "error", f"page {one.page}: {one.name} has no sign for {' '.join(found[:8])}: empty boxes were drawn"
 
 
 def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from office import check_package, contact_sheet, convert, draw, missing_glyphs, run
+from office import check_package, contact_sheet, convert, draw, run
+from glyphs import missing_glyphs
 from house import shown_width
 from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter

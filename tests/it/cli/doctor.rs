@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::sandbox::{can_attack, container};
-use crate::support::{Ran, Service, Terminal};
+use crate::support::{Ran, Service, Terminal, has_program};
 
 #[tokio::test]
 async fn doctor_asks_the_service_that_runs() {
@@ -58,6 +58,12 @@ async fn doctor_fails_for_what_is_required_and_not_for_what_some_jobs_want() {
     let line = "– models of anthropic: ANTHROPIC_API_KEY is not set\n";
     assert!(ran.out.contains(line) && !ran.out.contains('✗'), "{ran:?}");
     assert!(!home.exists(), "it only looks");
+    assert!(ran.out.contains(" fonts: "), "{ran:?}");
+    if has_program("fc-list") {
+        let ran = terminal.run(&[&doctor[..], &["--json"]].concat()).await;
+        let found: Value = serde_json::from_str(&ran.out).unwrap();
+        assert!(found["scripts_without_font"].is_array(), "{found}");
+    }
 
     if !can_attack() {
         return;

@@ -1,7 +1,7 @@
 //! `skillet run`.
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::at;
 use crate::support::{Ran, Service, bash, until};
@@ -122,6 +122,20 @@ async fn the_exit_code_says_whether_the_job_failed_or_the_command_was_wrong() {
     assert!(
         failed.err.contains(" failed: the job took longer than 1 s"),
         "{failed:?}"
+    );
+    // Each command is a reply, and so is the end.
+    let two = bash("true") + "\n" + &bash("true");
+    let run = ["run", "shell", &two, "-m", "script/bash"];
+    let limited = terminal
+        .run(&[&run[..], &["--max-iterations", "1", "--max-tokens", "500"]].concat())
+        .await;
+    assert_eq!(limited.code, Some(3), "{limited:?}");
+    let (_, jobs) = service.get("/v1/jobs?limit=1").await;
+    let limits = &jobs["data"][0]["limits"];
+    assert_eq!(
+        (&limits["max_iterations"], &limits["max_tokens"]),
+        (&json!(1), &json!(500)),
+        "{jobs:#}"
     );
     let unknown = terminal
         .run(&["run", "juggling", "x", "-m", "script/bash"])

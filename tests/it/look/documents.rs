@@ -134,3 +134,65 @@ async fn a_tall_image_is_shown_in_parts() {
     let (width, height) = size(&seen[0]);
     assert!(width > height / 2, "{width} × {height}");
 }
+
+/// Makes a file of each kind that has no look of its own.
+const MAKE: &str = r##"set -e
+printf -- '---\ntitle: x\n---\n# Tea sales\n\n- [x] green\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![grey](grey.png)\n' > a.md
+printf 'month;sum;note\n2024-01;1.200,50;"a;b"\n2024-02;980\n' > t.csv
+printf '{"tea": "<b>green</b>"}\n' > d.json
+cp /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf f.ttf
+ffmpeg -v error -f lavfi -i sine=d=2 s.wav
+python3 - <<'P'
+import zipfile
+with zipfile.ZipFile("b.epub", "w") as book:
+    book.writestr("mimetype", "application/epub+zip")
+    book.writestr("META-INF/container.xml", '<container><rootfiles><rootfile full-path="E/b.opf"/></rootfiles></container>')
+    book.writestr("E/b.opf", '<package xmlns:dc="d"><metadata><dc:title>Tea book</dc:title></metadata><manifest>'
+                  '<item id="a" href="t/a.xhtml"/><item id="b" href="t/b%20.xhtml"/><item id="c" href="../../c.xhtml"/></manifest>'
+                  '<spine><itemref idref="a"/><itemref idref="b"/><itemref idref="c"/></spine></package>')
+    for name in ("a", "b "):
+        book.writestr(f"E/t/{name}.xhtml", '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>t</title></head>'
+                      f"<body><h1>Chapter {name}</h1></body></html>")
+P
+"##;
+
+#[tokio::test]
+async fn texts_tables_books_fonts_and_sounds_are_shown_as_people_see_them() {
+    let programs = ["chromium", "pandoc", "pdftoppm", "ffmpeg"];
+    if !programs.iter().all(|name| has_program(name)) {
+        return;
+    }
+    let service = service().await;
+    let body = with_file(&service, job(BOTH[1], "kinds"), "grey.png", png(64, 48)).await;
+    let names = ["a.md", "t.csv", "d.json", "b.epub", "f.ttf", "s.wav"];
+    let calls = [Reply::call("shell_exec", json!({"command": MAKE}))];
+    let calls = calls.into_iter().chain(names.map(look)).collect();
+    let (said, seen) = looked(&service, "kinds", body, calls).await;
+    for (number, words) in [
+        (1, &["a.md: 1 screen", ": Tea sales"][..]),
+        (
+            2,
+            &["3 rows, 3 columns", "the first is row 3", ": 1.200,50"],
+        ),
+        (3, &["d.json: 1 screen", ": {\"tea\": \"<b>green</b>\"}"]),
+        (
+            4,
+            &[
+                "b.epub: 2 pages",
+                "title: Tea book; author: none; language: none; 2 documents; no cover picture",
+                "the spine names ../../c.xhtml, which is missing",
+            ],
+        ),
+        (5, &["DejaVu Sans Book: ", "most LATIN", ": DejaVu Sans"]),
+        (
+            6,
+            &["2.0 s, pcm_s16le, 44100 Hz, 1 channels", "mean volume"],
+        ),
+    ] {
+        for words in words {
+            assert!(said[number].contains(words), "{words}: {}", said[number]);
+        }
+    }
+    assert!(!said[1].contains("broken"), "{}", said[1]);
+    assert_eq!(seen.len(), names.len());
+}

@@ -43,9 +43,9 @@ async fn images_that_are_none_or_too_large_are_refused_with_the_reason() {
             "it cannot be read as an image",
         ),
         (
-            "list.csv",
-            b"a,b\n".to_vec(),
-            "shows nothing to look at: it is text/csv",
+            "list.bin",
+            vec![0, 159, 146, 150],
+            "shows nothing to look at: it is application/octet-stream",
         ),
         (
             "none.zip",
@@ -107,6 +107,34 @@ async fn a_page_of_a_kilometre_is_shown_small_and_a_broken_document_is_none() {
     let words = result["output"].as_str().unwrap();
     assert!(
         words.starts_with("pdfinfo could not read the file: "),
+        "{words}"
+    );
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_text_loads_nothing_and_a_broken_book_is_none() {
+    if !has_program("chromium") || !has_program("pandoc") {
+        return;
+    }
+    let service = service().await;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let image = format!("![x](http://127.0.0.1:{port}/x.png)\n\n");
+    let text = image + "# Safe\n";
+    let (result, seen) = looked_at(&service, "page.md", text.into()).await;
+    assert_eq!(
+        (&result["outcome"], seen.len()),
+        (&json!("ok"), 1),
+        "{result}"
+    );
+    assert!(listener.accept().is_err(), "nobody asked for the image");
+    let (result, seen) = looked_at(&service, "none.epub", b"PK\x03\x04\x14\0\0\0".to_vec()).await;
+    let words = result["output"].as_str().unwrap();
+    assert_eq!(
+        (words.contains("the archive cannot be unpacked"), seen.len()),
+        (true, 0),
         "{words}"
     );
     assert_eq!(service.model.violations(), [""; 0]);

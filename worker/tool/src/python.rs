@@ -15,7 +15,7 @@ pub(super) async fn run(
     arguments: &impl Serialize,
     call: &Call<'_>,
 ) -> Result<Done, ToolError> {
-    let finished = finish(program, arguments, call).await?;
+    let finished = finish(program, arguments, call.timeout, call).await?;
     let failed = failure(&finished, call.timeout);
     Ok(failed.unwrap_or_else(|| Done::text(finished.stdout.shown.text)))
 }
@@ -24,6 +24,7 @@ pub(super) async fn run(
 pub(super) async fn finish(
     program: &str,
     arguments: &impl Serialize,
+    timeout: Duration,
     call: &Call<'_>,
 ) -> Result<FinishedCommand, ToolError> {
     // A file, for they may be longer than an argument may be.
@@ -41,7 +42,7 @@ pub(super) async fn finish(
         file.path
     );
     let limits = CommandLimits {
-        timeout: call.timeout,
+        timeout,
         output_bytes: call.shown_bytes(),
     };
     shell::run_with(&script, limits, call).await

@@ -1,5 +1,7 @@
 //! The tool `set_output`, which makes a file an output of the job.
 
+mod glyph_check;
+
 use std::io::Read;
 use std::time::Duration;
 
@@ -56,10 +58,13 @@ impl Tool for SetOutput {
             match store(&call, &path).await? {
                 Ok(created) => {
                     let asset = &created.asset;
-                    let text = format!(
+                    let mut text = format!(
                         "{} is an output now: {}, {} bytes",
                         path, asset.content_type, asset.size
                     );
+                    if let Some(warning) = glyph_check::warning(&path, asset, &call).await? {
+                        text += &format!("\n{warning}");
+                    }
                     Ok(Done {
                         text,
                         created: Some(created),

@@ -7,8 +7,11 @@ draw() {
             chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,1400 \
                 --screenshot="$work/page-1.png" "$file" ;;
         *.pdf) cp -- "$file" "$work/it.pdf" ;;
-        *.epub) pandoc -- "$file" -t html -s -o "$work/it.html" && soffice --headless --convert-to pdf \
-            --outdir "$work" "$work/it.html" ;;
+        *.epub) pandoc -f epub -t html5 -s --self-contained -o "$work/it.html" "$file" && chromium --headless \
+            --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf="$work/it.pdf" "$work/it.html" ;;
+        # With comments beside the text.
+        *.docx | *.odt | *.rtf) soffice --headless --outdir "$work" "$file" --convert-to \
+            'pdf:writer_pdf_Export:{"ExportNotesInMargin":{"type":"boolean","value":"true"}}' && mv "$work"/*.pdf "$work/it.pdf" ;;
         *) soffice --headless --convert-to pdf --outdir "$work" "$file" && mv "$work"/*.pdf "$work/it.pdf" ;;
     esac > "$work/log" 2>&1
     [[ -f $work/it.pdf ]] && pdftoppm -png -r 60 -l 12 "$work/it.pdf" "$work/page" 2>> "$work/log"

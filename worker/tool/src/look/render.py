@@ -15,7 +15,8 @@ MOST_BOXES = 40
 MOST_UNPACKED_BYTES = 400_000_000
 PACKAGES = {
     "pdftoppm": "poppler-utils", "pdfinfo": "poppler-utils", "soffice": "libreoffice", "ffmpeg": "ffmpeg",
-    "ffprobe": "ffmpeg", "rsvg-convert": "librsvg2-bin", "chromium": "chromium",
+    "ffprobe": "ffmpeg", "rsvg-convert": "librsvg2-bin", "pandoc": "pandoc",
+    "pdfunite": "poppler-utils",
 }
 
 
@@ -147,17 +148,24 @@ def page_text(path, number, in_detail):
     return facts
 
 
+def check_unpacked(archive):
+    unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > MOST_UNPACKED_BYTES:
+        raise Trouble(f"the file is an archive that unpacks to {unpacked} bytes, which is too much to be shown")
+
+
 def office(path, asked, report):
     """Documents, slides and sheets as they are printed."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MOST_UNPACKED_BYTES:
-            raise Trouble(f"the file is an archive that unpacks to {unpacked} bytes, which is too much to be shown")
+            check_unpacked(archive)
+    # Comments stand beside the text.
+    is_text = re.search(r"wordprocessingml|opendocument\.text|msword|rtf", asked["content_type"])
+    target = 'pdf:writer_pdf_Export:{"ExportNotesInMargin":{"type":"boolean","value":"true"}}' if is_text else "pdf"
     with tempfile.TemporaryDirectory() as folder:
         run(
             "soffice", "--headless", "--norestore", f"-env:UserInstallation=file://{folder}/profile",
-            "--convert-to", "pdf", "--outdir", folder, path, seconds=100,
+            "--convert-to", target, "--outdir", folder, path, seconds=100,
         )
         made = [name for name in os.listdir(folder) if name.endswith(".pdf")]
         if not made:
@@ -211,7 +219,7 @@ def page(path, asked, report):
     screen = width * 2 if width < 700 else width * 3 // 4
     browser = Browser(width, screen)
     try:
-        browser.open("file://" + path)
+        browser.open(pathlib.Path(path).as_uri())
         found = browser.evaluate(MEASURE)
         size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
         height = max(1, min(math.ceil(size["height"]), MAX_PIXELS))
@@ -294,7 +302,10 @@ def render():
             asked = json.load(file)
         path = os.path.realpath(asked["path"])
         report = Report(asked)
-        ways = {"pdf": pdf, "office": office, "drawing": drawing, "page": page, "film": film}
+        ways = {
+            "pdf": pdf, "office": office, "drawing": drawing, "page": page, "film": film, "sound": sound, "text": text,
+            "book": book, "font": font,
+        }
         ways[asked["source"]](path, asked, report)
         report.write()
     except Trouble as trouble:

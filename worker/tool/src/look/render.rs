@@ -13,9 +13,11 @@ use super::source::LookSource;
 use crate::call::{Call, Done, ToolError, blocking};
 use crate::python;
 
-/// The program that renders, with the one that opens pages in Chromium.
+/// The program that renders, with the one that opens pages in Chromium and the one that makes pages of texts.
 const PROGRAM: &str = concat!(
     include_str!("../browser/drive.py"),
+    "\n\n",
+    include_str!("typeset.py"),
     "\n\n",
     include_str!("render.py")
 );
@@ -72,7 +74,7 @@ pub(super) async fn render(
     let mut arguments = serde_json::to_value(request).expect("a request has string keys");
     arguments["prefix"] = Value::from(&*prefix);
     arguments["report"] = Value::from(&*report);
-    let finished = python::finish(PROGRAM, &arguments, call).await?;
+    let finished = python::finish(PROGRAM, &arguments, call.timeout, call).await?;
     let failed = python::failure(&finished, call.timeout);
     let workspace = call.context.workspace.clone();
     let collected = blocking(move || collect(&workspace, &prefix, &report)).await?;
@@ -160,6 +162,12 @@ mod tests {
             ),
             (LookSource::Page, "a.html", "there is no Chromium here"),
             (LookSource::Drawing, "a.svg", "there is no Chromium here"),
+            (LookSource::Text, "a.txt", "there is no Chromium here"),
+            (
+                LookSource::Sound,
+                "a.mp3",
+                "the program ffprobe is missing (Debian package ffmpeg)",
+            ),
         ] {
             let said = refusal(source, name);
             assert!(said.contains(words), "{name}: {said}");

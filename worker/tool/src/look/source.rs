@@ -1,6 +1,7 @@
 //! The kinds of files that can be looked at, and what shows each.
 
 use serde::Serialize;
+use shared::asset::is_textual;
 
 /// A kind of files that can be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -15,7 +16,15 @@ pub(super) enum LookSource {
     Office,
     /// An HTML page.
     Page,
+    /// A text, which is typeset: Markdown as it is meant, a table as a table, any other as it stands.
+    Text,
+    /// An EPUB book.
+    Book,
+    /// A font, of which a specimen is shown.
+    Font,
     Film,
+    /// A sound file, of which the waveform and the spectrum are shown.
+    Sound,
 }
 
 impl LookSource {
@@ -36,10 +45,14 @@ impl LookSource {
         Some(match content_type {
             "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Self::Picture,
             "application/pdf" => Self::Pdf,
-            "text/html" => Self::Page,
+            "text/html" | "application/xhtml+xml" => Self::Page,
+            "application/epub+zip" => Self::Book,
             _ if content_type.starts_with("image/") => Self::Drawing,
             _ if content_type.starts_with("video/") => Self::Film,
+            _ if content_type.starts_with("audio/") => Self::Sound,
+            _ if content_type.starts_with("font/") || content_type.contains("/font-") => Self::Font,
             _ if is_office() => Self::Office,
+            _ if is_textual(content_type) => Self::Text,
             _ => return None,
         })
     }
@@ -67,9 +80,16 @@ mod tests {
             ("text/rtf", Some(LookSource::Office)),
             ("text/html", Some(LookSource::Page)),
             ("video/mp4", Some(LookSource::Film)),
-            ("audio/mpeg", None),
-            ("text/csv", None),
+            ("audio/mpeg", Some(LookSource::Sound)),
+            ("text/csv", Some(LookSource::Text)),
+            ("text/markdown", Some(LookSource::Text)),
+            ("application/json", Some(LookSource::Text)),
+            ("application/epub+zip", Some(LookSource::Book)),
+            ("font/ttf", Some(LookSource::Font)),
+            ("application/font-sfnt", Some(LookSource::Font)),
+            ("application/font-woff", Some(LookSource::Font)),
             ("application/zip", None),
+            ("application/octet-stream", None),
         ] {
             assert_eq!(LookSource::of(content_type), source, "{content_type}");
         }

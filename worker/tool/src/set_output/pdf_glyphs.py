@@ -1,0 +1,11 @@
+"""Prints the characters of a PDF that were drawn as empty boxes."""
+
+import json
+import sys
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    path = json.load(file)["path"]
+with pikepdf.open(path) as pdf:
+    found = [one for font in used_fonts(pdf) for one in lost_characters(font)]
+    found += [f"characters of a chart on page {number}" for number in pages_with_boxes(pdf)]
+print("\n".join(list(dict.fromkeys(found))[:20]))
