@@ -126,6 +126,7 @@ impl Components {
             silence: Duration::from_secs(slots.worker_silence.into()),
             fetch_allowed,
             egress_allowed: slots.egress_allow.clone(),
+            install_skill_requirements: slots.install_skill_requirements,
             keep: Keep {
                 jobs: slots.keep.retention,
                 uploads: slots.keep.upload_retention,

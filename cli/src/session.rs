@@ -150,6 +150,7 @@ impl Session {
                 worker_silence: 5,
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
+                install_skill_requirements: false,
                 // A temporary service deletes nothing: the data directory may outlive it.
                 keep: KeepFor::EVER,
             },

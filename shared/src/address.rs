@@ -1,6 +1,7 @@
 //! The address policy: public addresses, and the private networks that the operator opened.
 
 use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,8 +60,17 @@ impl AddressPolicy {
 
     /// Whether the address may be connected to.
     pub fn permits(&self, address: IpAddr) -> bool {
-        let is_opened = self.opened.iter().any(|network| network.contains(&address));
-        is_opened || (!self.only_opened && is_public(address))
+        self.opens(address) || (!self.only_opened && is_public(address))
+    }
+
+    /// Whether the address belongs to a network that the operator opened.
+    pub fn opens(&self, address: IpAddr) -> bool {
+        self.opened.iter().any(|network| network.contains(&address))
+    }
+
+    /// Whether the operator opened any network.
+    pub fn has_opened(&self) -> bool {
+        !self.opened.is_empty()
     }
 
     /// The builder of a client that resolves names under the policy. Its user checks each URL, whose host may be an
@@ -87,6 +97,14 @@ impl AddressPolicy {
     }
 }
 
+/// The networks that the operator opened.
+impl fmt::Display for AddressPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let opened: Vec<_> = self.opened.iter().map(IpNet::to_string).collect();
+        f.write_str(&opened.join(", "))
+    }
+}
+
 impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
         let policy = self.clone();
@@ -102,6 +120,25 @@ impl Resolve for AddressPolicy {
             Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }
+}
+
+/// The whole private network that an address belongs to, as an operator opens it; `None` if it belongs to none, or to
+/// one that should stay closed, such as that of the metadata of clouds. The address itself is not told to jobs.
+pub fn private_network(address: IpAddr) -> Option<&'static str> {
+    let networks = [
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "fc00::/7",
+        "::1/128",
+    ];
+    let contains = |network: &&str| {
+        let network: IpNet = network.parse().expect("these are networks");
+        network.contains(&address)
+    };
+    networks.into_iter().find(contains)
 }
 
 /// Whether the address belongs to the public Internet (IANA's special-purpose registries left out).

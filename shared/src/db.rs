@@ -31,6 +31,7 @@ pub mod schedule_run;
 pub mod secret;
 mod session;
 pub mod skill;
+pub mod skill_packages;
 pub mod submit_limit;
 pub mod tenant;
 mod transaction;

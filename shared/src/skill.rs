@@ -113,6 +113,14 @@ impl Skill {
         unmet.map(Need::to_string).collect()
     }
 
+    /// The packages among its optional programs.
+    pub fn packages(&self) -> impl Iterator<Item = &Program> {
+        let programs = self.optional.iter().flat_map(|need| &need.0);
+        programs.filter(|program| {
+            matches!(program, Program::PythonPackage(_) | Program::NodePackage(_))
+        })
+    }
+
     /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`
     /// leaves it to the job whether its calls wait for a person; other rules of the job and the operator stand.
     pub fn hooks_for(&self, parameters: &Map<String, Value>) -> Hooks {

@@ -26,6 +26,10 @@ pub enum ToolName {
     SqlQuery,
     /// Reads a table of a Supabase project.
     ReadTable,
+    /// Works on a page in a browser, in several steps.
+    Browse,
+    /// Reads pages of a site that lead to one another.
+    Crawl,
     /// Opens a page in a browser.
     Browser,
     /// Makes a picture of a page.
@@ -53,7 +57,7 @@ pub struct UnknownTool {
 
 impl ToolName {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::ShellExec,
         Self::FileRead,
         Self::FileWrite,
@@ -63,6 +67,8 @@ impl ToolName {
         Self::HttpRequest,
         Self::SqlQuery,
         Self::ReadTable,
+        Self::Browse,
+        Self::Crawl,
         Self::Browser,
         Self::TakeScreenshot,
         Self::DomSearch,
@@ -119,6 +125,8 @@ impl ToolName {
             Self::HttpRequest => "http_request",
             Self::SqlQuery => "sql_query",
             Self::ReadTable => "read_table",
+            Self::Browse => "browse",
+            Self::Crawl => "crawl",
             Self::Browser => "browser",
             Self::TakeScreenshot => "take_screenshot",
             Self::DomSearch => "dom_search",

@@ -200,7 +200,7 @@ async fn a_private_address_is_refused_unless_the_operator_opened_it() {
     );
     let note = reply["note"].as_str().unwrap();
     assert!(
-        note.contains(&format!("{origin} (its address is not public)")),
+        note.contains(&format!("{origin} (its address is not public")),
         "{note}"
     );
 }

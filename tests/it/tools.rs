@@ -2,9 +2,12 @@
 
 mod api;
 mod browser;
+mod browser_steps;
 mod file;
+mod members;
 mod order;
 mod output;
+mod private_host;
 mod shell;
 mod site;
 mod sql;

@@ -3,6 +3,7 @@
 pub(crate) mod archive;
 mod claimed;
 mod job;
+mod packages;
 mod pinned;
 mod portable;
 mod refused;

@@ -17,6 +17,7 @@ mod log;
 mod loop_error;
 mod maintenance;
 mod notifications;
+mod packages;
 mod ports;
 pub mod programs;
 mod prompt;
@@ -71,6 +72,9 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let writer = AbortOnDropHandle::new(tokio::spawn(writing));
     let (assets, keep) = (settings.assets.clone(), settings.keep);
     let context = start::context(settings, sandbox, workspaces, meters, log)?;
+    if let Some(packages) = &context.packages {
+        packages.collect_garbage(&context.pool).await?;
+    }
     let ended = claim_loop::run(Arc::new(context), new, keep, shutdown).await;
     // The last handle of the log went with the context, so the writer ends when all is written.
     writer.await?;

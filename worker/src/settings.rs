@@ -38,6 +38,8 @@ pub struct Settings {
     pub fetch_allowed: Vec<IpNet>,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub egress_allowed: Vec<IpNet>,
+    /// Whether the packages that uploaded skills name are installed.
+    pub install_skill_requirements: bool,
     /// The retention of jobs and uploads.
     pub keep: Keep,
     /// The isolation of commands.

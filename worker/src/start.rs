@@ -15,6 +15,7 @@ use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
+use crate::packages::PackageLayers;
 use crate::programs::KnownPrograms;
 use crate::settings::Settings;
 use crate::telemetry::WorkerMeters;
@@ -82,6 +83,8 @@ pub(crate) fn context(
     meters: WorkerMeters,
     log: LogWriter,
 ) -> anyhow::Result<WorkerContext> {
+    let installs = settings.install_skill_requirements;
+    let packages = installs.then(|| PackageLayers::open(&settings.home));
     let (fetch_allowed, egress_allowed) = (settings.fetch_allowed, settings.egress_allowed);
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Ok(WorkerContext {
@@ -100,6 +103,7 @@ pub(crate) fn context(
         fetch: FetchClient::new(&fetch_allowed)?,
         web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
+        packages: packages.transpose()?,
         log,
         meters,
         sandbox,

@@ -18,6 +18,7 @@ use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
+use crate::packages::PackageLayers;
 use crate::programs::KnownPrograms;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
@@ -42,6 +43,8 @@ pub(crate) struct WorkerContext {
     pub(crate) web: WebClients,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub(crate) egress_allowed: Arc<[IpNet]>,
+    /// The packages of uploaded skills; `None` if none are installed for them.
+    pub(crate) packages: Option<PackageLayers>,
     pub(crate) log: LogWriter,
     /// The metrics of the worker.
     pub(crate) meters: WorkerMeters,

@@ -199,7 +199,11 @@ pub(crate) async fn get_skill(
     let found = found.ok_or(ApiError::NotFound("skill"))?;
     let workers = db::worker::list(&**pool).await?;
     let view = match found {
-        AvailableSkill::Uploaded(stored, skill) => SkillView::uploaded(&stored, &skill, &workers),
+        AvailableSkill::Uploaded(stored, skill) => {
+            let packages = db::skill_packages::list(&**pool, &stored.digest).await?;
+            let view = SkillView::uploaded(&stored, &skill, &workers);
+            view.with_packages(&skill, &packages, &workers)
+        }
         AvailableSkill::OfService(skill) => {
             SkillView::of_service(&skill, catalog.origin(&skill.name), &workers)
         }

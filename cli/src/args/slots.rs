@@ -27,7 +27,7 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) fetch_allow: Vec<IpNet>,
-    /// A private network in which commands may reach declared hosts, such as 10.0.0.0/8
+    /// A private network that the tools and commands of jobs may reach, such as 10.0.0.0/8
     #[arg(
         long = "egress-allow",
         env = "SKILLET_EGRESS_ALLOW",
@@ -35,6 +35,12 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) egress_allow: Vec<IpNet>,
+    /// Install the packages that uploaded skills name in requirements.txt and package.json
+    #[arg(
+        long = "install-skill-requirements",
+        env = "SKILLET_INSTALL_SKILL_REQUIREMENTS"
+    )]
+    pub(crate) install_skill_requirements: bool,
     #[command(flatten)]
     pub(crate) keep: KeepFor,
 }

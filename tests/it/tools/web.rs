@@ -62,7 +62,7 @@ async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
     let refused = [
         (
             "http://10.0.0.1/".to_owned(),
-            "10.0.0.1 is refused: the address is not public",
+            "10.0.0.1 is refused: its address is not public",
         ),
         ("http://169.254.169.254/latest/".to_owned(), "not public"),
         ("http://0xA000001/".to_owned(), "not public"),
@@ -84,7 +84,7 @@ async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
         ),
         (
             site.url("/to-private"),
-            "redirects to http://10.0.0.1/: 10.0.0.1 is refused: the address is not public",
+            "redirects to http://10.0.0.1/: 10.0.0.1 is refused: its address is not public",
         ),
         (site.url("/to-metadata"), "not public"),
         (site.url("/to-file"), "must begin with http:// or https://"),
@@ -112,7 +112,7 @@ async fn a_name_is_as_private_as_its_address() {
     let urls = [format!("http://localhost:{}/", site.port()), site.url("/")];
     let ran = fetch(&bench, &urls).await;
     ran[0].assert_error("localhost is refused: its address is not public");
-    ran[1].assert_error("127.0.0.1 is refused: the address is not public");
+    ran[1].assert_error("127.0.0.1 is refused: its address is not public");
 }
 
 #[tokio::test]

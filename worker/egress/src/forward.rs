@@ -6,6 +6,7 @@ use shared::host::HostName;
 use shared::skill::HostPattern;
 use tokio::net::TcpStream;
 
+use super::destination::Destination;
 use super::host_rule::Rules;
 use super::policy::Policy;
 use super::tunnel::Tunnel;
@@ -52,11 +53,12 @@ impl Forward {
     pub(super) async fn serve(&self, policy: &Policy, client: TcpStream) {
         let port = self.address.port();
         // There is no way to tell such a client more than that it has no connection.
-        if let Ok(server) = policy.connect(&self.host, port).await {
+        let host = Destination::Name(self.host.clone());
+        if let Ok(server) = policy.connect(&host, port).await {
             let tunnel = Tunnel {
                 client,
                 server,
-                host: self.host.clone(),
+                host,
                 port,
                 early: Vec::new(),
             };

@@ -3,11 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use shared::host::{HostError, HostName};
+use shared::host::HostError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::destination::Destination;
 use super::policy::{Denied, Policy};
 use super::relay::relay;
 use super::request::{self, BodyFraming, ProxyRequest, ProxyRequestError};
@@ -74,7 +75,7 @@ async fn read_head(client: &mut TcpStream) -> io::Result<(Option<Vec<u8>>, Vec<u
 async fn connect(
     policy: &Policy,
     mut client: TcpStream,
-    host: HostName,
+    host: Destination,
     port: u16,
     early: Vec<u8>,
 ) {
@@ -100,7 +101,7 @@ async fn connect(
 async fn forward(
     policy: &Policy,
     client: TcpStream,
-    host: &HostName,
+    host: &Destination,
     port: u16,
     early: &[u8],
     upload: u64,
@@ -114,9 +115,9 @@ async fn forward(
     }
 }
 
-async fn deny(policy: &Policy, client: TcpStream, denied: Denied, host: &HostName, port: u16) {
+async fn deny(policy: &Policy, client: TcpStream, denied: Denied, host: &Destination, port: u16) {
     let status = match denied {
-        Denied::NotAllowed | Denied::NotPublic => "403 Forbidden",
+        Denied::NotAllowed | Denied::Address | Denied::NotPublic(_) => "403 Forbidden",
         Denied::Unknown | Denied::Unreachable => "502 Bad Gateway",
         Denied::TimedOut => "504 Gateway Timeout",
     };

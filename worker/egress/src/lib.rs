@@ -5,6 +5,7 @@
 //! connection names a host, is judged by that name before the name is looked up, and goes to an address
 //! that was judged too.
 
+mod destination;
 mod forward;
 mod host_rule;
 mod http;
@@ -52,7 +53,7 @@ pub struct Egress {
 
 impl Egress {
     /// What a skill's declaration means for a job; `None` if that is nothing. `allowed` are private
-    /// networks that the operator opened.
+    /// networks that the operator opened: a job that may reach the public web reaches all of them, too.
     pub fn new(
         network: &Network,
         parameters: &Map<String, Value>,
@@ -142,7 +143,7 @@ impl Egress {
 
     /// What may be reached, for people.
     pub fn allowed(&self) -> String {
-        self.policy.rules.to_string()
+        self.policy.reach()
     }
 }
 

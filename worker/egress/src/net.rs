@@ -3,5 +3,5 @@
 mod client;
 mod fetch;
 
-pub use client::{WebClient, WebClients, explain};
+pub use client::{WebClient, WebClients, explain, not_public};
 pub use fetch::{FetchClient, FetchError, Fetched, get};

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use shared::host::HostName;
+use shared::host::{HostError, HostName};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::destination::Destination;
 use super::host_rule::Rules;
-use shared::address::AddressPolicy;
+use shared::address::{self, AddressPolicy};
 
 /// Addresses of a name that are tried; a name has one or two of each kind as a rule.
 const MAX_ADDRESSES: usize = 4;
@@ -60,8 +61,10 @@ pub(super) struct Policy {
 pub(super) enum Denied {
     /// No rule names it.
     NotAllowed,
-    /// Its addresses belong to a network that is closed to jobs.
-    NotPublic,
+    /// It was named by an address of a network that is closed to jobs.
+    Address,
+    /// Its addresses belong to a network that is closed to jobs. Of private networks it is said which that is.
+    NotPublic(Option<&'static str>),
     /// It has no address.
     Unknown,
     /// Nobody listens there.
@@ -88,7 +91,7 @@ impl Policy {
     }
 
     /// Opens a connection, if it may be.
-    pub(super) async fn connect(&self, host: &HostName, port: u16) -> Result<TcpStream, Denied> {
+    pub(super) async fn connect(&self, host: &Destination, port: u16) -> Result<TcpStream, Denied> {
         let opened = self.try_connect(host, port).await;
         if let Err(denied) = &opened {
             tracing::debug!(%host, port, ?denied, "no connection");
@@ -96,26 +99,10 @@ impl Policy {
         opened
     }
 
-    async fn try_connect(&self, host: &HostName, port: u16) -> Result<TcpStream, Denied> {
-        // Before the look-up: a DNS query is a message to the server that answers it.
-        if !self.rules.permit(host, port) {
-            self.note_refused(format!("{host}:{port}"));
-            return Err(Denied::NotAllowed);
-        }
-        let found = self.look_up(host, port).await?;
-        if found.is_empty() {
-            return Err(Denied::Unknown);
-        }
-        let mut permitted = found;
-        permitted.retain(|address| self.addresses.permits(address.ip()));
-        permitted.truncate(MAX_ADDRESSES);
-        if permitted.is_empty() {
-            self.note_refused(format!("{host}:{port} (its address is not public)"));
-            return Err(Denied::NotPublic);
-        }
-        // The connection goes to an address that was judged, without a second look-up.
+    async fn try_connect(&self, host: &Destination, port: u16) -> Result<TcpStream, Denied> {
         let mut denied = Denied::Unreachable;
-        for address in permitted {
+        // The connection goes to an address that was judged, without a second look-up.
+        for address in self.permitted(host, port).await? {
             match timeout(self.limits.connect, TcpStream::connect(address)).await {
                 Ok(Ok(server)) => {
                     // Both ends decide by themselves what to send when.
@@ -129,6 +116,61 @@ impl Policy {
                 Err(_) => denied = Denied::TimedOut,
             }
         }
+        Err(denied)
+    }
+
+    /// The addresses of a host that may be connected to; at least one.
+    async fn permitted(&self, host: &Destination, port: u16) -> Result<Vec<SocketAddr>, Denied> {
+        let is_public = self.rules == Rules::Public;
+        match host {
+            // Only who may go anywhere may go to an address, and only into networks that the operator opened.
+            Destination::Address(address) if is_public && self.addresses.opens(*address) => {
+                Ok(vec![SocketAddr::new(*address, port)])
+            }
+            Destination::Address(address) => {
+                let denied = match address::private_network(*address) {
+                    Some(network) if is_public => Denied::NotPublic(Some(network)),
+                    _ => Denied::Address,
+                };
+                self.refuse(host, port, denied)
+            }
+            Destination::Name(name) => {
+                // Before the look-up: a DNS query is a message to the server that answers it.
+                let is_named = self.rules.permit(name, port);
+                if !is_named && !(is_public && self.addresses.has_opened()) {
+                    return self.refuse(host, port, Denied::NotAllowed);
+                }
+                let found = self.look_up(name, port).await?;
+                let Some(first) = found.first().map(SocketAddr::ip) else {
+                    return Err(Denied::Unknown);
+                };
+                let mut permitted = found;
+                // On other ports than those of the web, opened networks alone are reached.
+                permitted.retain(|address| match is_named {
+                    true => self.addresses.permits(address.ip()),
+                    false => self.addresses.opens(address.ip()),
+                });
+                permitted.truncate(MAX_ADDRESSES);
+                match permitted.is_empty() {
+                    false => Ok(permitted),
+                    true if !self.addresses.permits(first) => {
+                        let network = address::private_network(first);
+                        self.refuse(host, port, Denied::NotPublic(network))
+                    }
+                    true => self.refuse(host, port, Denied::NotAllowed),
+                }
+            }
+        }
+    }
+
+    fn refuse<T>(&self, host: &Destination, port: u16, denied: Denied) -> Result<T, Denied> {
+        let why = match denied {
+            Denied::NotPublic(network) => {
+                format!(" (its address is not public{})", remedy(network))
+            }
+            _ => String::new(),
+        };
+        self.note_refused(format!("{host}:{port}{why}"));
         Err(denied)
     }
 
@@ -169,12 +211,22 @@ impl Policy {
     }
 
     /// Tells a client why it has no connection, and where it could have one.
-    pub(super) fn explain(&self, denied: Denied, host: &HostName, port: u16) -> String {
+    pub(super) fn explain(&self, denied: Denied, host: &Destination, port: u16) -> String {
         match denied {
             Denied::NotAllowed => {
                 format!("{host}:{port} is refused. {}", self.allowed())
             }
-            Denied::NotPublic => format!("{host}:{port} is refused: its address is not public."),
+            Denied::Address => {
+                format!(
+                    "{host}:{port} is refused: {}. {}",
+                    HostError::Address,
+                    self.allowed()
+                )
+            }
+            Denied::NotPublic(network) => {
+                let remedy = remedy(network);
+                format!("{host}:{port} is refused: its address is not public{remedy}.")
+            }
             Denied::Unknown => format!("{host} is not known: it has no address."),
             Denied::Unreachable => format!("{host}:{port} cannot be reached."),
             Denied::TimedOut => format!("{host}:{port} did not answer in time."),
@@ -183,7 +235,30 @@ impl Policy {
 
     /// A sentence on what is allowed.
     pub(super) fn allowed(&self) -> String {
-        format!("This job may reach {}.", self.rules)
+        format!("This job may reach {}.", self.reach())
+    }
+
+    /// What may be reached, for people.
+    pub(super) fn reach(&self) -> String {
+        match self.rules {
+            Rules::Public if self.addresses.has_opened() => {
+                let opened = self.addresses.to_string();
+                format!("{}, and hosts in {opened} on any port", self.rules)
+            }
+            _ => self.rules.to_string(),
+        }
+    }
+}
+
+/// The setting that opens a private network.
+fn remedy(network: Option<&str>) -> String {
+    match network {
+        Some(network) => {
+            format!(
+                ", and is refused unless the operator starts the worker with --egress-allow {network}"
+            )
+        }
+        None => String::new(),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use shared::host::HostName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::destination::Destination;
 use super::policy::{Denied, Policy, printable};
 use super::tunnel::Tunnel;
 
@@ -117,18 +117,18 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Result<SocksTarget, 
     })
 }
 
-/// Takes names only: an address comes from a client that asked DNS by itself, or means to get round it.
-fn accept(policy: &Policy, target: SocksTarget) -> Result<(HostName, u16), SocksReply> {
+/// Reads where to go. An address comes from a client that asked DNS by itself, or means to get round it; the policy
+/// takes few of them.
+fn accept(policy: &Policy, target: SocksTarget) -> Result<(Destination, u16), SocksReply> {
     let (name, port) = match target {
         SocksTarget::Name(name, port) => (name, port),
         SocksTarget::Address(address) => {
-            policy.note_refused(address.to_string());
-            return Err(SocksReply::NotAllowed);
+            return Ok((Destination::Address(address.ip()), address.port()));
         }
     };
     let host = std::str::from_utf8(&name)
         .ok()
-        .and_then(|name| HostName::parse(name).ok());
+        .and_then(|name| Destination::parse(name).ok());
     match host {
         Some(host) if port != 0 => Ok((host, port)),
         _ => {
@@ -140,7 +140,7 @@ fn accept(policy: &Policy, target: SocksTarget) -> Result<(HostName, u16), Socks
 
 fn reply_to(denied: Denied) -> SocksReply {
     match denied {
-        Denied::NotAllowed | Denied::NotPublic => SocksReply::NotAllowed,
+        Denied::NotAllowed | Denied::Address | Denied::NotPublic(_) => SocksReply::NotAllowed,
         Denied::Unknown => SocksReply::HostUnreachable,
         Denied::Unreachable => SocksReply::ConnectionRefused,
         Denied::TimedOut => SocksReply::TimedOut,

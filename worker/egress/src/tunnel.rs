@@ -1,10 +1,10 @@
 //! Tunnels to permitted hosts, with a check of the name in a TLS hello.
 
-use shared::host::HostName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::destination::Destination;
 use super::policy::Policy;
 use super::relay::{Relayed, relay};
 use super::sni::{Hello, HelloReader, MAX_HELLO_BYTES};
@@ -18,7 +18,7 @@ const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 pub(super) struct Tunnel {
     pub(super) client: TcpStream,
     pub(super) server: TcpStream,
-    pub(super) host: HostName,
+    pub(super) host: Destination,
     pub(super) port: u16,
     /// What the client has already sent.
     pub(super) early: Vec<u8>,
@@ -57,7 +57,12 @@ impl Tunnel {
             match hello.read(&self.early) {
                 Hello::Whole(None) => return Some(Ok(())),
                 Hello::Whole(Some(name)) => {
-                    return Some(if name.eq_ignore_ascii_case(host.as_str()) {
+                    let is_host = match host {
+                        Destination::Name(host) => name.eq_ignore_ascii_case(host.as_str()),
+                        // The name that one address has is up to its network, which the operator opened.
+                        Destination::Address(_) => true,
+                    };
+                    return Some(if is_host {
                         Ok(())
                     } else {
                         Err(format!("{name}:{port} (asked for at {host})"))
@@ -76,7 +81,7 @@ impl Tunnel {
 }
 
 /// Says where a connection went and how much it carried, not what.
-pub(super) fn log(host: &HostName, port: u16, relayed: &Relayed) {
+pub(super) fn log(host: &Destination, port: u16, relayed: &Relayed) {
     let Relayed {
         sent,
         received,

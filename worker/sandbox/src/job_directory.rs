@@ -21,6 +21,8 @@ const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct JobDirectory {
     path: PathBuf,
     identity: Option<Identity>,
+    /// Packages of the job's skill, which its commands see and cannot change.
+    packages: Option<PathBuf>,
     opened: OnceLock<JobDirectories>,
     creating: Mutex<()>,
     sandboxes: JobSandboxes,
@@ -38,10 +40,22 @@ impl JobDirectory {
         Self {
             path,
             identity,
+            packages: None,
             opened: OnceLock::new(),
             creating: Mutex::default(),
             sandboxes: JobSandboxes::default(),
         }
+    }
+
+    /// The same, with packages that commands see: a folder of this machine with `python` and `node`.
+    pub fn with_packages(mut self, packages: Option<PathBuf>) -> Self {
+        self.packages = packages;
+        self
+    }
+
+    /// The packages of the job's skill.
+    pub(crate) fn packages(&self) -> Option<&PathBuf> {
+        self.packages.as_ref()
     }
 
     /// The path on this machine.

@@ -32,5 +32,5 @@ pub use mode::Mode;
 pub use probe::open;
 pub use remove::remove_tree;
 pub use running::RunningCommand;
-pub use sandbox::{NODE_PATH, Sandbox, SandboxCommand};
+pub use sandbox::{NODE_PATH, PATH, Sandbox, SandboxCommand};
 pub use spec::{CommandEnd, Limit, SandboxLimits, SetupFailed, SetupStep};

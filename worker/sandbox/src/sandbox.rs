@@ -62,7 +62,7 @@ const MAX_PLAIN_OUTPUT_BYTES: u64 = 16 * 1024;
 pub const NODE_PATH: &str = "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
 /// The search path of commands for programs.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that a command sees, whatever the worker's own environment holds.
 const ENVIRONMENT: [(&str, &str); 4] = [
@@ -199,7 +199,12 @@ impl Sandbox {
             isolation: self.isolation,
             identity: directory.user(),
             cgroups: Vec::new(),
-            read_only: self.read_only.clone(),
+            read_only: self
+                .read_only
+                .iter()
+                .chain(directory.packages())
+                .cloned()
+                .collect(),
             listeners: command.listeners,
             hosts: command.hosts,
             limits: command.limits,
@@ -263,10 +268,17 @@ impl Sandbox {
             Isolation::Namespaced => ("/workspace".to_owned(), "/tmp".to_owned()),
             _ => directory.host_paths(),
         };
-        let path = match programs {
+        let mut path = match programs {
             Some(folder) => format!("{home}/{folder}:{PATH}"),
             None => PATH.to_owned(),
         };
+        let mut own = own;
+        if let Some(layer) = directory.packages().map(|layer| layer.display()) {
+            path += &format!(":{layer}/python/bin:{layer}/node/node_modules/.bin");
+            let node = format!("{layer}/node/node_modules:{NODE_PATH}");
+            own.push(("PYTHONPATH".to_owned(), format!("{layer}/python")));
+            own.push(("NODE_PATH".to_owned(), node));
+        }
         let places = [
             ("PATH", path),
             ("XDG_CACHE_HOME", format!("{tmp}/.cache")),

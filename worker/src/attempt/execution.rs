@@ -9,8 +9,8 @@ use shared::telemetry::trace::Span;
 use tokio::time::timeout_at;
 use worker_egress::Egress;
 use worker_model::LanguageModel;
-use worker_tool::ToolContext;
 use worker_tool::mcp::Servers;
+use worker_tool::{KeptBrowser, ToolContext};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
 use super::clock::AttemptClock;
@@ -214,6 +214,7 @@ impl Execution<'_> {
             parameters: &self.claimed.request.parameters,
             workspace,
             sandbox: &context.sandbox,
+            browser: KeptBrowser::default(),
             command_permits: &context.commands,
             egress,
             network: &profile.network,

@@ -1,5 +1,6 @@
 //! Preparation of an attempt: secrets, network, workspace, and the transcript so far.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use shared::db::claim::Claimed;
@@ -20,6 +21,7 @@ use crate::expected_result::{ExpectedResult, ResultForm};
 use crate::history::{History, load_earlier_jobs};
 use crate::job_profile::JobProfile;
 use crate::log::JobLog;
+use crate::packages::JobPackages;
 use crate::prompt;
 use crate::skill;
 use crate::staging::{self, StagedInput};
@@ -56,7 +58,8 @@ pub(super) async fn prepare(
     }
     let model = open_model(context, claimed)?;
     let egress = open_egress(context, claimed, profile, &secrets)?;
-    let workspace = create_workspace(context, claimed)?;
+    let packages = install_packages(context, claimed, profile).await;
+    let workspace = create_workspace(context, claimed, packages.layer.clone())?;
     let skills = AgentSkills::load(context, claimed);
     let skills = skills.await.map_err(AttemptError::Internal)?;
     let inputs = stage(context, claimed, profile, &skills, &workspace).await?;
@@ -67,7 +70,10 @@ pub(super) async fn prepare(
     let mut system = prompt::system(profile, reachable.as_deref(), &files.at_first);
     system.push_str(&skills.section(context).await);
     if let Some(skill) = profile.skill().filter(|_| profile.has_shell()) {
-        let installed = context.installed(&skill.optional).await;
+        let mut installed = context.installed(&skill.optional).await;
+        if packages.layer.is_some() {
+            installed.extend(skill.packages().cloned());
+        }
         system.push_str(&prompt::programs_section(skill, &installed));
         system.push_str(&prompt::tool_names_section(skill));
     }
@@ -96,6 +102,10 @@ pub(super) async fn prepare(
     .await?;
     let gone = skills.gone.iter();
     entries.extend(gone.map(|name| warning_line(&format!("the skill `{name}` no longer exists"))));
+    if let Some(trouble) = &packages.trouble {
+        let text = format!("the packages of the skill could not be installed: {trouble}");
+        entries.push(warning_line(&log.redact(&text)));
+    }
     let secrets_to_send = profile.sent_secrets();
     let definitions = &context.tool_definitions;
     let mut tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
@@ -180,14 +190,31 @@ fn open_egress(
     })
 }
 
+/// The packages that an uploaded skill names, if the operator lets them be installed and its jobs run commands.
+async fn install_packages(
+    context: &WorkerContext,
+    claimed: &Claimed,
+    profile: &JobProfile,
+) -> JobPackages {
+    let is_uploaded = claimed.job.skill_version.is_some();
+    match (&context.packages, profile.skill()) {
+        (Some(layers), Some(skill)) if is_uploaded && profile.has_shell() => {
+            Box::pin(layers.of(context, skill)).await
+        }
+        _ => JobPackages::default(),
+    }
+}
+
 fn create_workspace(
     context: &WorkerContext,
     claimed: &Claimed,
+    packages: Option<PathBuf>,
 ) -> Result<Arc<Workspace>, AttemptError> {
     let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
     let identity = context.sandbox.identity().map_err(AttemptError::Internal)?;
     let path = context.workspaces.path().join(name);
-    Ok(Arc::new(Workspace::new(path, identity)))
+    let workspace = Workspace::new(path, identity);
+    Ok(Arc::new(workspace.with_packages(packages)))
 }
 
 /// Writes the skill's files and the job's inputs into the workspace.

@@ -120,6 +120,10 @@ fn purpose(tool: ToolName) -> &'static str {
             "reads a page of the web: for what the workspace does not have, or what may have changed."
         }
         ToolName::HttpRequest => "sends a request to an API: for work with a service that has one.",
+        ToolName::Browse => {
+            "works on a page as people do: to click, to fill in forms, to log in, to wait, to read."
+        }
+        ToolName::Crawl => "reads many pages of a site: for an overview of what it has.",
         ToolName::Browser => "opens a page as people see it: for pages that are made by scripts.",
         ToolName::TakeScreenshot => "makes a picture of a page: to show how it looks.",
         ToolName::DomSearch => "finds elements of a page: for what stands where.",

@@ -18,6 +18,8 @@ use worker_model::LanguageModel;
 use worker_sandbox::Sandbox;
 use worker_workspace::{JobSecrets, Redactor, Workspace};
 
+use crate::browser::KeptBrowser;
+
 /// The folder of a skill's files in the workspace.
 pub const SKILL_FOLDER: &str = "skill";
 /// The folder of a skill's programs, which its commands find before others of the same name.
@@ -60,6 +62,8 @@ pub struct ToolContext<'a> {
     pub workspace: Arc<Workspace>,
     /// The sandbox in which commands run.
     pub sandbox: &'a Sandbox,
+    /// The browser of the attempt.
+    pub browser: KeptBrowser,
     /// Permits for commands that run at the same time on this worker.
     pub command_permits: &'a Semaphore,
     /// The hosts that commands may reach; `None` for no network.

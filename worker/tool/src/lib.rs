@@ -5,10 +5,12 @@ mod call;
 mod command;
 mod context;
 mod database;
+mod exit_report;
 mod file;
 mod look;
 mod mail;
 pub mod mcp;
+mod program;
 mod python;
 mod set_output;
 mod shell;
@@ -18,6 +20,7 @@ mod web;
 use shared::secret::SecretNeed;
 use shared::tool::ToolName;
 
+pub use browser::KeptBrowser;
 pub use call::{Call, Done, Tool, ToolError, blocking};
 pub use context::{EventSink, LeaseLost, PROGRAMS_FOLDER, SKILL_FOLDER, ToolContext};
 pub use submit_result::SubmitResult;
@@ -43,6 +46,8 @@ pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
         ToolName::HttpRequest => Box::new(HttpRequest::new(secrets)),
         ToolName::SqlQuery => Box::new(SqlQuery),
         ToolName::ReadTable => Box::new(ReadTable),
+        ToolName::Browse => Box::new(BrowserTool::Browse),
+        ToolName::Crawl => Box::new(BrowserTool::Crawl),
         ToolName::Browser => Box::new(BrowserTool::Open),
         ToolName::TakeScreenshot => Box::new(BrowserTool::Screenshot),
         ToolName::DomSearch => Box::new(BrowserTool::Search),

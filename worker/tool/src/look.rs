@@ -21,8 +21,8 @@ use worker_model::ToolSpec;
 use worker_model::image_scaling::{MAX_FILE_BYTES, NoPicture};
 use worker_model::shown_image::{self, MAX_EDGE};
 
-pub(crate) use self::attached::attached;
 use self::attached::media;
+pub(crate) use self::attached::{attached, attached_sheet};
 use self::blank::Filling;
 use self::render::{RenderReport, RenderRequest, RenderedFile, RenderedPage};
 use self::sheet::LabelledImage;

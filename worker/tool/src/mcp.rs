@@ -5,7 +5,6 @@
 //! `schema` the schemas that are checked here.
 
 mod connection;
-mod exit_report;
 mod limited_reader;
 mod program;
 mod response_only_transport;

@@ -38,6 +38,13 @@ impl Workspace {
         }
     }
 
+    /// The same, with packages that commands see: a folder of this machine with `python` and `node`.
+    pub fn with_packages(self, packages: Option<PathBuf>) -> Self {
+        Self {
+            directory: self.directory.with_packages(packages),
+        }
+    }
+
     /// The directory in which the job's commands run.
     pub fn job_directory(&self) -> &JobDirectory {
         &self.directory

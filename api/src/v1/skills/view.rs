@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::asset::OutputKind;
 use shared::db::skill::StoredSkill;
+use shared::db::skill_packages::InstalledPackages;
 use shared::db::worker::Worker;
 use shared::sandbox::Isolation;
 use shared::secret::SecretNeed;
@@ -98,6 +99,29 @@ impl SkillView {
                 workers,
             )
         }
+    }
+
+    /// The same, with what came of installing its packages on machines with workers.
+    pub(super) fn with_packages(
+        mut self,
+        skill: &Skill,
+        outcomes: &[InstalledPackages],
+        workers: &[Worker],
+    ) -> Self {
+        if outcomes.iter().any(|it| it.trouble.is_none()) {
+            let packages: BTreeSet<_> = skill.packages().cloned().collect();
+            let lacking = workers.iter().map(|worker| {
+                skill.missing_optional(&installed(worker).union(&packages).cloned().collect())
+            });
+            self.missing_optional = lacking.min_by_key(Vec::len).unwrap_or_default();
+        }
+        let troubles = outcomes.iter().filter_map(|it| it.trouble.as_ref());
+        self.warnings.extend(
+            troubles.map(|trouble| {
+                format!("its packages could not be installed on a worker: {trouble}")
+            }),
+        );
+        self
     }
 
     /// Its name.

@@ -1,22 +1,21 @@
 //! HTTP clients that connect to permitted addresses only.
 
 use std::error::Error;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Request, Response, Url, redirect};
-use shared::address::{AddressError, AddressPolicy};
+use shared::address::{AddressError, AddressPolicy, private_network};
 
 /// The words of an error that the model reads.
 const MAX_CAUSE_BYTES: usize = 500;
 
 /// The HTTP clients of tools and MCP connections.
 pub struct WebClients {
-    /// For jobs that may ask any public host.
-    pub public: WebClient,
-    /// For jobs whose skill says which hosts: its commands may reach them in these networks, too.
-    pub declared: WebClient,
+    /// For the tools of jobs.
+    pub tools: WebClient,
     /// For MCP servers, which an agent declares like hosts.
     mcp: WebClient,
 }
@@ -31,11 +30,10 @@ impl WebClients {
     /// `fetch` are private networks that the operator opened for what is fetched, `egress` those that
     /// commands may reach.
     pub fn new(fetch: &[IpNet], egress: &[IpNet]) -> reqwest::Result<Self> {
-        let declared: Arc<[IpNet]> = [fetch, egress].concat().into();
+        let opened: Arc<[IpNet]> = [fetch, egress].concat().into();
         Ok(Self {
-            public: WebClient::new(fetch.into(), packed())?,
-            declared: WebClient::new(declared.clone(), packed())?,
-            mcp: WebClient::new(declared, HeaderMap::new())?,
+            tools: WebClient::new(opened.clone(), packed())?,
+            mcp: WebClient::new(opened, HeaderMap::new())?,
         })
     }
 
@@ -82,11 +80,25 @@ impl WebClient {
     }
 }
 
+/// A refusal with the setting that lifts it, for the model. The address of a name is not told.
+pub fn not_public(host: &str) -> String {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    let network = match address.map(private_network) {
+        Ok(Some(network)) => network,
+        Ok(None) => return format!("{host} is refused: its address is not public"),
+        Err(_) => "and its network",
+    };
+    format!(
+        "{host} is refused: its address is not public, and is refused unless the operator starts the worker with \
+         --egress-allow {network}"
+    )
+}
+
 /// An error of a request as a sentence, without the URL, which may hold a secret.
 pub fn explain(host: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     if AddressError::of(&error) == Some(&AddressError::NotPublic) {
-        return format!("{host} is refused: its address is not public");
+        return not_public(host);
     }
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     let mut told = causes

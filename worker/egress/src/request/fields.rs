@@ -2,8 +2,8 @@
 
 use std::str;
 
+use crate::destination::Destination;
 use httparse::Header;
-use shared::host::HostName;
 
 use super::BodyFraming;
 use super::ProxyRequestError::{self, Malformed};
@@ -48,18 +48,22 @@ impl<'a> Fields<'a> {
     }
 
     /// The host that was connected to must be the one that is asked.
-    pub(super) fn check_host(&self, host: &HostName, port: u16) -> Result<(), ProxyRequestError> {
+    pub(super) fn check_host(
+        &self,
+        host: &Destination,
+        port: u16,
+    ) -> Result<(), ProxyRequestError> {
         let Some(said) = self.host else {
             return Ok(());
         };
-        match HostName::parse_with_port(said) {
+        match Destination::parse_with_port(said) {
             Ok((name, said)) if name == *host && said.unwrap_or(port) == port => Ok(()),
             _ => Err(Malformed("its Host header differs from its target")),
         }
     }
 
     /// The head for the host. It is told to close the connection, so that no further request follows.
-    pub(super) fn rewritten(&self, line: String, host: &HostName, port: u16) -> Vec<u8> {
+    pub(super) fn rewritten(&self, line: String, host: &Destination, port: u16) -> Vec<u8> {
         let mut head = line.into_bytes();
         let place = match port {
             80 => format!("host: {host}\r\n"),

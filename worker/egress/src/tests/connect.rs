@@ -1,6 +1,8 @@
 //! Tests of the method CONNECT.
 
 use super::*;
+use crate::destination::Destination;
+use crate::policy::Denied;
 use crate::sni::tests::client_hello;
 
 async fn tunnel(way: &Way, place: &str) -> TcpStream {
@@ -77,7 +79,10 @@ async fn a_name_that_stands_for_a_private_address_is_refused() {
     assert!(answer.contains("its address is not public"), "{answer}");
     assert_eq!(
         way.egress.refused(),
-        ["inner.test:7000 (its address is not public)"]
+        [
+            "inner.test:7000 (its address is not public, and is refused unless the operator starts the worker with \
+             --egress-allow 10.0.0.0/8)"
+        ]
     );
 }
 
@@ -95,9 +100,70 @@ async fn localhost_of_the_worker_is_not_public() {
         Arc::new(resolve),
         ProxyLimits::DEFAULT,
     );
-    let host = HostName::parse("localhost").unwrap();
+    let host = Destination::parse("localhost").unwrap();
     let denied = policy.connect(&host, 80).await.unwrap_err();
-    assert_eq!(denied, super::super::policy::Denied::NotPublic);
+    assert_eq!(denied, Denied::NotPublic(Some("127.0.0.0/8")));
+}
+
+/// The way of a job that may reach the public web, whose operator opened 127.0.0.0/8.
+fn public_way(server: SocketAddr) -> Way {
+    let names = Names::default()
+        .with("wiki.test", &[server])
+        .with("public.test", &["1.1.1.1:7000".parse().unwrap()])
+        .with("other.test", &["10.0.0.1:7000".parse().unwrap()]);
+    Way::open("public", names)
+}
+
+#[tokio::test]
+async fn the_public_web_comes_with_the_networks_that_the_operator_opened() {
+    let server = Echo::start().await;
+    let way = public_way(server.address);
+    let port = server.address.port();
+    for place in [format!("wiki.test:{port}"), server.address.to_string()] {
+        let mut client = tunnel(&way, &place).await;
+        client.shutdown().await.unwrap();
+        assert_eq!(read_all(&mut client).await, b"", "{place}");
+    }
+    assert_eq!(server.heard().len(), 2);
+    assert_eq!(
+        way.egress.allowed(),
+        "any public host on ports 80 and 443, and hosts in 127.0.0.0/8 on any port"
+    );
+}
+
+#[tokio::test]
+async fn other_ports_of_public_hosts_and_other_private_networks_stay_closed() {
+    let way = public_way(closed_port());
+    let private = "is refused: its address is not public, and is refused unless the operator starts the worker with";
+    for (place, words) in [
+        (
+            "public.test:7000",
+            "This job may reach any public host on ports 80 and 443",
+        ),
+        ("1.1.1.1:80", "an address is not accepted: name the host"),
+        (
+            "169.254.169.254:80",
+            "an address is not accepted: name the host",
+        ),
+        ("other.test:80", private),
+        ("other.test:7000", private),
+        ("10.0.0.1:7000", "--egress-allow 10.0.0.0/8"),
+        ("192.168.3.4:80", "--egress-allow 192.168.0.0/16"),
+        ("[fd00::1]:80", "--egress-allow fc00::/7"),
+    ] {
+        let request = format!("CONNECT {place} HTTP/1.1\r\n\r\n");
+        let answer = way.answer(request.as_bytes()).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 403 ") && answer.contains(words),
+            "{place}: {answer}"
+        );
+    }
+    let way = Way::open("web.test:80", Names::default());
+    let answer = way.answer(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\n\r\n").await;
+    assert!(
+        answer.contains("an address is not accepted"),
+        "a job of named hosts: {answer}"
+    );
 }
 
 #[tokio::test]

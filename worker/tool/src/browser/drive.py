@@ -1,4 +1,4 @@
-"""Opens one page in Chromium and looks at it, over the DevTools protocol on two pipes."""
+"""Chromium over the DevTools protocol on two pipes: its start, its open pages, and what happens in them."""
 
 import base64
 import json
@@ -15,8 +15,10 @@ PATIENCE_SECONDS = 40
 # A page whose network is quiet for so long is taken to be complete; one that never is, is taken as it stands.
 QUIET_SECONDS = 0.5
 LOAD_SECONDS = 20
-STATE = ".skillet/browser.json"
+# Pages that are open at once; one more is closed at once.
+MAX_TABS = 8
 MAX_PIXELS = 16_000
+DOWNLOADS = "downloads"
 # Where search engines show results: a part of the host's name, the path, and the parameter with what was asked.
 SEARCHES = [
     ("google.", "/search", "q"), ("bing.com", "/search", "q"), ("duckduckgo.com", "", "q"),
@@ -31,6 +33,10 @@ class Trouble(Exception):
     """Something that the model should know."""
 
 
+class Gone(Trouble):
+    """There is no browser any more."""
+
+
 def is_search(url):
     parts = urlsplit(url)
     host = "." + (parts.hostname or "")
@@ -41,33 +47,37 @@ def is_search(url):
     )
 
 
-def check(url):
-    if is_search(url):
-        raise Trouble(f"{url} is a page of search results, and those are not read: open the pages themselves")
-    return url
-
-
 def address(given):
     """The page that is meant: a URL, or a file of the workspace."""
-    if given is None:
-        try:
-            with open(STATE, encoding="utf-8") as file:
-                return json.load(file)["url"]
-        except (OSError, ValueError, KeyError) as error:
-            raise Trouble("no page was opened before: give a url") from error
     scheme = urlsplit(given).scheme
     if scheme in ("http", "https"):
-        return check(given)
+        if is_search(given):
+            raise Trouble(f"{given} is a page of search results, and those are not read: open the pages themselves")
+        return given
     path = os.path.realpath(given.removeprefix("file://"))
     if scheme in ("", "file") and path.startswith(os.getcwd() + "/") and os.path.isfile(path):
         return "file://" + path
     raise Trouble(f"`{given}` is neither an http or https URL nor a file of the workspace")
 
 
-class Browser:
-    """A Chromium of our own, on one page."""
+class Tab:
+    """An open page, with what is known of its last navigation."""
 
-    def __init__(self, width, height):
+    def __init__(self, session, target):
+        self.session, self.target = session, target
+        self.loaded, self.requests = True, set()
+        self.document, self.status, self.failure, self.refused = None, None, None, False
+
+    def navigate(self, request):
+        """Begins to follow another navigation."""
+        self.loaded, self.requests = False, {request}
+        self.document, self.status, self.refused = request, None, False
+
+
+class Browser:
+    """A Chromium of our own."""
+
+    def __init__(self, width=1280, height=900, keep_downloads=False):
         program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
         if program is None:
             raise Trouble("there is no Chromium here")
@@ -76,7 +86,10 @@ class Browser:
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         self.reader, self.writer = ours_in, ours_out
-        self.number, self.buffer, self.waiting = 0, b"", []
+        self.number, self.buffer = 0, b""
+        self.tabs, self.width, self.height = [], width, height
+        self.notes, self.downloads = [], {}
+        self.accepts_dialogs, self.last_event = False, time.monotonic()
         proxy = os.environ.get("http_proxy")
         arguments = [
             program, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.folder}",
@@ -96,119 +109,200 @@ class Browser:
         )
         os.close(theirs_in)
         os.close(theirs_out)
-        self.session = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        self.status, self.requests, self.failure, self.refused = None, set(), None, False
-        # A window cannot be as narrow as a telephone; what is shown in it can.
+        # New pages, also those that pages open, are followed before they load anything.
         self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=False,
+            "Target.setAutoAttach", None, autoAttach=True, waitForDebuggerOnStart=True, flatten=True,
+            filter=[{"type": "page"}, {"exclude": True}],
         )
+        places = {"behavior": "allow", "downloadPath": os.path.join(os.getcwd(), DOWNLOADS)}
+        self.call(
+            "Browser.setDownloadBehavior", None, eventsEnabled=True,
+            **(places if keep_downloads else {"behavior": "deny"}),
+        )
+        while not self.tabs:
+            if self.pump(self.deadline) is None:
+                raise Gone("the browser opened no page")
 
     def close(self):
         self.process.kill()
+        self.process.wait()
+        os.close(self.reader)
+        os.close(self.writer)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def send(self, method, **parameters):
+    @property
+    def tab(self):
+        """The page that was opened last."""
+        if not self.tabs:
+            raise Trouble("the page has closed itself, and no other is open: open one")
+        return self.tabs[-1]
+
+    @property
+    def status(self):
+        return self.tab.status
+
+    def allow(self, seconds):
+        """Sets when the browser must have answered."""
+        self.deadline = time.monotonic() + seconds
+
+    def resize(self, width, height):
+        if (width, height) != (self.width, self.height):
+            self.width, self.height = width, height
+            for tab in self.tabs:
+                self.send("Emulation.setDeviceMetricsOverride", tab.session, **self.metrics())
+
+    def metrics(self):
+        # A window cannot be as narrow as a telephone; what is shown in it can.
+        return {"width": self.width, "height": self.height, "deviceScaleFactor": 1, "mobile": False}
+
+    def send(self, method, session, **parameters):
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.writer, json.dumps(message).encode() + b"\0")
+        if session:
+            message["sessionId"] = session
+        content = json.dumps(message).encode() + b"\0"
+        try:
+            while content:
+                content = content[os.write(self.writer, content):]
+        except OSError as error:
+            raise Gone("the browser broke down; the page may be too large for it") from error
         return self.number
 
-    def call(self, method, **parameters):
-        number = self.send(method, **parameters)
+    def call(self, method, *session, **parameters):
+        """Asks the page that was opened last, or the browser itself if the session is `None`."""
+        number = self.send(method, session[0] if session else self.tab.session, **parameters)
+        return self.answer(number, self.deadline, "the browser does not answer: the page may keep it busy")
+
+    def answer(self, number, until, trouble):
         while True:
-            message = self.receive(self.deadline)
-            if message is None:
-                raise Trouble("the browser does not answer")
-            if message.get("id") == number:
+            message = self.pump(until)
+            if message is None and time.monotonic() >= min(until, self.deadline):
+                raise Trouble(trouble)
+            if message is not None and message.get("id") == number:
                 if "error" in message:
                     raise Trouble(f"the browser refused: {message['error'].get('message')}")
                 return message["result"]
-            self.waiting.append(message)
+
+    def pump(self, until):
+        """Takes in the next message; `None` if there is none until then."""
+        message = self.receive(until)
+        if message is not None and "method" in message:
+            self.hear(message["method"], message.get("params", {}), message.get("sessionId"))
+        return message
 
     def receive(self, until):
-        """The next message; `None` if there is none until then."""
         while b"\0" not in self.buffer:
             left = min(until, self.deadline) - time.monotonic()
             if left <= 0 or not select.select([self.reader], [], [], left)[0]:
                 return None
             piece = os.read(self.reader, 1 << 20)
             if not piece:
-                raise Trouble("the browser broke down; the page may be too large for it")
+                raise Gone("the browser broke down; the page may be too large for it")
             self.buffer += piece
         message, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(message)
 
-    def open(self, url):
-        self.call("Page.enable")
-        self.call("Network.enable")
-        # Every page of the main frame passes here, also one that another leads to.
-        self.call("Fetch.enable", patterns=[{"urlPattern": "*", "resourceType": "Document"}])
-        self.send("Page.navigate", url=url)
-        loaded, quiet_since = False, time.monotonic()
-        until = time.monotonic() + LOAD_SECONDS
-        while time.monotonic() < until and self.failure is None:
-            message = self.waiting.pop(0) if self.waiting else self.receive(time.monotonic() + 0.1)
-            if message is not None:
-                loaded |= self.hear(message)
-                if self.requests or message.get("method", "").startswith("Network."):
-                    quiet_since = time.monotonic()
-            elif loaded and not self.requests and time.monotonic() - quiet_since > QUIET_SECONDS:
-                break
-        if self.failure:
-            raise Trouble(self.failure)
-        if self.refused:
-            raise Trouble(self.evaluate("() => document.body.innerText.trim()"))
+    def hear(self, method, data, session):
+        tab = next((tab for tab in self.tabs if tab.session == session), None)
+        if method == "Target.attachedToTarget":
+            self.attach(data["sessionId"], data["targetInfo"]["targetId"])
+        elif method == "Target.detachedFromTarget":
+            self.tabs = [tab for tab in self.tabs if tab.session != data["sessionId"]]
+        elif method == "Browser.downloadWillBegin":
+            self.downloads[data["guid"]] = {"file": data["suggestedFilename"], "url": data["url"], "state": "inProgress"}
+        elif method == "Browser.downloadProgress":
+            self.downloads.get(data["guid"], {})["state"] = data["state"]
+        elif tab is not None:
+            self.hear_tab(tab, method, data)
 
-    def hear(self, message):
-        method, data = message.get("method"), message.get("params", {})
+    def attach(self, session, target):
+        """Follows a page that was opened."""
+        if len(self.tabs) >= MAX_TABS:
+            self.notes.append(f"more than {MAX_TABS} pages are open: one more was closed")
+            self.send("Target.closeTarget", None, targetId=target)
+            return
+        if self.tabs:
+            self.notes.append("a new page opened, and is the one that you see now")
+        self.tabs.append(Tab(session, target))
+        self.last_event = time.monotonic()
+        self.send("Page.enable", session)
+        self.send("Network.enable", session)
+        # Every document passes here, also one that another leads to.
+        self.send("Fetch.enable", session, patterns=[{"urlPattern": "*", "resourceType": "Document"}])
+        self.send("Emulation.setDeviceMetricsOverride", session, **self.metrics())
+        self.send("Runtime.runIfWaitingForDebugger", session)
+
+    def hear_tab(self, tab, method, data):
+        is_main = data.get("frameId") == tab.target
         if method == "Fetch.requestPaused":
             url = data["request"]["url"]
             if is_search(url):
-                self.failure = f"the page led to search results ({url}), and those are not read"
-                self.send("Fetch.failRequest", requestId=data["requestId"], errorReason="BlockedByClient")
+                tab.failure = f"the page led to search results ({url}), and those are not read"
+                self.send("Fetch.failRequest", tab.session, requestId=data["requestId"], errorReason="BlockedByClient")
             else:
-                self.send("Fetch.continueRequest", requestId=data["requestId"])
+                self.send("Fetch.continueRequest", tab.session, requestId=data["requestId"])
         elif method == "Network.requestWillBeSent":
-            self.requests.add(data["requestId"])
+            if is_main and data.get("type") == "Document":
+                tab.navigate(data["requestId"])
+            tab.requests.add(data["requestId"])
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
-            self.requests.discard(data["requestId"])
-            if data.get("type") == "Document" and data.get("errorText") and self.status is None:
-                self.failure = f"the page could not be loaded: {data['errorText']}"
-        elif method == "Network.responseReceived" and data.get("type") == "Document" and self.status is None:
-            self.status = data["response"]["status"]
-            if data["response"]["headers"].get("proxy-status") == "skillet":
-                self.refused = True
-        return method == "Page.loadEventFired"
+            tab.requests.discard(data["requestId"])
+            error = data.get("errorText")
+            # What a download or another navigation takes the place of is aborted.
+            if data["requestId"] == tab.document and error and error != "net::ERR_ABORTED":
+                tab.failure = tab.failure or f"the page could not be loaded: {error}"
+        elif method == "Network.responseReceived" and data["requestId"] == tab.document:
+            tab.status = data["response"]["status"]
+            tab.refused = data["response"]["headers"].get("proxy-status") == "skillet"
+        elif method == "Page.javascriptDialogOpening":
+            accept = self.accepts_dialogs or data["type"] in ("alert", "beforeunload")
+            self.send("Page.handleJavaScriptDialog", tab.session, accept=accept)
+            words = "was accepted" if accept else "was dismissed"
+            self.notes.append(f"the page said in a dialog: {data['message'][:300]!r}; it {words}")
+        elif method == "Page.loadEventFired" or (method == "Page.frameStoppedLoading" and is_main):
+            tab.loaded = True
+        if method.startswith("Network.") or tab.requests:
+            self.last_event = time.monotonic()
+
+    def open(self, url, seconds=LOAD_SECONDS):
+        tab = self.tab
+        tab.failure, tab.loaded = None, False
+        number = self.send("Page.navigate", tab.session, url=url)
+        try:
+            found = self.answer(number, time.monotonic() + seconds, f"the page did not answer within {seconds} s")
+        except Trouble:
+            self.send("Page.stopLoading", tab.session)
+            raise
+        # Within one page, and for what becomes a download, nothing is loaded.
+        if not found.get("loaderId") or found.get("errorText") == "net::ERR_ABORTED":
+            tab.loaded = True
+        self.settle(seconds)
+
+    def settle(self, seconds=LOAD_SECONDS):
+        """Waits until the page has loaded and its network is quiet."""
+        until = min(time.monotonic() + seconds, self.deadline)
+        self.last_event = time.monotonic()
+        while time.monotonic() < until and self.tabs:
+            tab = self.tab
+            if tab.failure:
+                break
+            self.pump(time.monotonic() + 0.1)
+            is_busy = tab.requests or any(it["state"] == "inProgress" for it in self.downloads.values())
+            if tab.loaded and not is_busy and time.monotonic() - self.last_event > QUIET_SECONDS:
+                break
+        tab = self.tab
+        if tab.failure:
+            raise Trouble(tab.failure)
+        if tab.refused:
+            raise Trouble(self.evaluate("() => document.body.innerText.trim()"))
 
     def evaluate(self, script, argument=None):
         expression = f"({script})({json.dumps(argument)})"
-        got = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        got = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True,
+        )
         if "exceptionDetails" in got:
             details = got["exceptionDetails"]
             words = details.get("exception", {}).get("description") or details.get("text")
             raise Trouble(f"the page could not be looked at: {str(words).splitlines()[0]}")
         return got["result"].get("value")
-
-
-def main(look):
-    try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            asked = json.load(file)
-        url = address(asked.get("url"))
-        browser = Browser(asked.get("width") or 1280, asked.get("height") or 900)
-        try:
-            browser.open(url)
-            result = look(browser, asked)
-        finally:
-            browser.close()
-        os.makedirs(os.path.dirname(STATE), exist_ok=True)
-        with open(STATE, "w", encoding="utf-8") as file:
-            json.dump({"url": url}, file)
-        json.dump(result, sys.stdout, ensure_ascii=False)
-    except Trouble as trouble:
-        sys.exit(str(trouble))

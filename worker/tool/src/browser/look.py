@@ -1,3 +1,16 @@
+"""What pages are asked: their text, links, tables, forms and elements, and pictures of them."""
+
+SELECTOR = """it => {
+  const steps = [];
+  for (; it && it.nodeType === 1 && steps.length < 8; it = it.parentElement) {
+    if (it.id) { steps.unshift('#' + CSS.escape(it.id)); break; }
+    const same = it.parentElement ? [...it.parentElement.children].filter(other => other.tagName === it.tagName) : [it];
+    const place = same.length > 1 ? `:nth-of-type(${same.indexOf(it) + 1})` : '';
+    steps.unshift(it.tagName.toLowerCase() + place);
+  }
+  return steps.join(' > ');
+}"""
+
 PAGE = """
 () => {
   const meta = {};
@@ -19,9 +32,11 @@ PAGE = """
 """
 
 LINKS = """
-(limit) => {
+({limit, selector}) => {
+  const root = selector ? document.querySelector(selector) : document;
   const seen = new Set(), found = [];
-  for (const link of document.links) {
+  for (const link of root ? root.querySelectorAll('a[href], area[href]') : []) {
+    if (typeof link.href !== 'string') continue;
     const key = link.href + ' ' + link.innerText.trim();
     if (seen.has(key) || found.length >= limit) continue;
     seen.add(key);
@@ -32,10 +47,14 @@ LINKS = """
 """
 
 TABLES = """
-(limit) => [...document.querySelectorAll('table')].slice(0, limit).map(table => ({
-  caption: table.caption ? table.caption.innerText.trim() : null,
-  rows: [...table.rows].slice(0, 2000).map(row => [...row.cells].map(cell => cell.innerText.trim())),
-}))
+({limit, selector}) => {
+  const root = selector ? document.querySelector(selector) : document;
+  const tables = root && root.matches && root.matches('table') ? [root] : [...(root ? root.querySelectorAll('table') : [])];
+  return tables.slice(0, limit).map(table => ({
+    caption: table.caption ? table.caption.innerText.trim() : null,
+    rows: [...table.rows].slice(0, 2000).map(row => [...row.cells].map(cell => cell.innerText.trim())),
+  }));
+}
 """
 
 SEARCH = """
@@ -52,20 +71,10 @@ SEARCH = """
     // The innermost say where it stands.
     if (!selector) elements = elements.filter(it => !elements.some(other => other !== it && it.contains(other)));
   }
-  const path = it => {
-    const steps = [];
-    for (; it && it.nodeType === 1 && steps.length < 8; it = it.parentElement) {
-      if (it.id) { steps.unshift('#' + CSS.escape(it.id)); break; }
-      const same = it.parentElement ? [...it.parentElement.children].filter(other => other.tagName === it.tagName) : [it];
-      const place = same.length > 1 ? `:nth-of-type(${same.indexOf(it) + 1})` : '';
-      steps.unshift(it.tagName.toLowerCase() + place);
-    }
-    return steps.join(' > ');
-  };
   return {
     found: elements.length,
     elements: elements.slice(0, limit).map(it => ({
-      tag: it.tagName.toLowerCase(), selector: path(it),
+      tag: it.tagName.toLowerCase(), selector: SELECTOR(it),
       text: (it.innerText || it.textContent || '').trim().slice(0, 1000),
       attributes: Object.fromEntries([...it.attributes].slice(0, 20).map(a => [a.name, a.value.slice(0, 500)])),
     })),
@@ -74,19 +83,54 @@ SEARCH = """
 """
 
 
+FORMS = """
+() => {
+  const visible = it => it.checkVisibility({checkOpacity: true, checkVisibilityCSS: true});
+  const label = it => (it.labels && it.labels.length ? it.labels[0].innerText : it.getAttribute('aria-label')
+    || it.placeholder || it.title || '').trim().slice(0, 200);
+  const one = it => {
+    const field = {selector: SELECTOR(it), type: it.tagName === 'INPUT' ? it.type : it.tagName.toLowerCase()};
+    if (it.name) field.name = it.name;
+    if (label(it)) field.label = label(it);
+    if (it.required) field.required = true;
+    if (it.disabled) field.disabled = true;
+    if (['checkbox', 'radio'].includes(it.type)) field.checked = it.checked;
+    if (it.type !== 'password' && it.value) field.value = String(it.value).slice(0, 500);
+    if (it.tagName === 'SELECT') field.options = [...it.options].slice(0, 100).map(option => option.label.trim());
+    if (it.tagName === 'BUTTON' || ['submit', 'button'].includes(it.type)) field.label = (it.innerText || it.value || label(it)).trim();
+    if (it.validationMessage) field.invalid = it.validationMessage;
+    return field;
+  };
+  const fields = [...document.querySelectorAll('input, select, textarea, button')];
+  return fields.filter(it => it.type !== 'hidden' && visible(it)).slice(0, 200).map(one);
+}
+"""
+
+
+def ask(browser, script, argument=None):
+    """Asks a page with the functions that scripts have in common."""
+    return browser.evaluate(script.replace("SELECTOR(", f"({SELECTOR})("), argument)
+
+
 def page(browser, asked):
     found = browser.evaluate(PAGE)
     found["status"] = browser.status
-    found["links"] = browser.evaluate(LINKS, 50)
+    found["links"] = browser.evaluate(LINKS, {"limit": 50})
     return found
 
 
 def extract(browser, asked):
-    what = asked["what"]
+    what, selector = asked["what"], asked.get("selector")
+    if selector and not browser.evaluate("s => !!document.querySelector(s)", selector):
+        raise Trouble(f"nothing on the page is `{selector}`")
     if what == "links":
-        return {"links": browser.evaluate(LINKS, 2000)}
+        return {"links": browser.evaluate(LINKS, {"limit": 2000, "selector": selector})}
     if what == "tables":
-        return {"tables": browser.evaluate(TABLES, 100)}
+        return {"tables": browser.evaluate(TABLES, {"limit": 100, "selector": selector})}
+    if what == "forms":
+        return {"fields": ask(browser, FORMS)}
+    if what == "text" and selector:
+        return {"text": browser.evaluate("s => document.querySelector(s).innerText.trim()", selector)}
     found = browser.evaluate(PAGE)
     if what == "text":
         return {"text": found["text"]}
@@ -97,8 +141,8 @@ def extract(browser, asked):
 def search(browser, asked):
     if not asked.get("selector") and not asked.get("text"):
         raise Trouble("say what to look for: a selector, a text, or both")
-    asked["limit"] = asked.get("limit") or 20
-    return browser.evaluate(SEARCH, asked)
+    wanted = {"selector": asked.get("selector"), "text": asked.get("text"), "limit": asked.get("limit") or 20}
+    return ask(browser, SEARCH, wanted)
 
 
 def screenshot(browser, asked):
@@ -120,11 +164,12 @@ def screenshot(browser, asked):
     path = asked.get("path") or "screenshot.png"
     if not path.endswith(".png") or os.path.isabs(path) or ".." in path.split("/"):
         raise Trouble("the picture needs a path in the workspace that ends in .png")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     content = base64.b64decode(shot["data"])
-    with open(path, "wb") as file:
-        file.write(content)
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise Trouble(f"the picture cannot be written to `{path}`: {error.strerror}") from error
     width, height = (int.from_bytes(content[at:at + 4], "big") for at in (16, 20))
     return {"path": path, "width": width, "height": height, "bytes": len(content), "status": browser.status}
-
-

@@ -4,13 +4,29 @@ use bytes::Bytes;
 use worker_model::image_scaling::{NoPicture, Picture};
 use worker_model::{Media, shown_image};
 
-use super::{sheet, strip};
+use super::sheet::{self, LabelledImage};
+use super::strip;
 
 /// An image as the model sees it. A tall one comes in parts, on a contact sheet.
 pub(crate) async fn attached(name: &str, content: Bytes) -> Result<Media, NoPicture> {
     let picture = shown_image::work(move || {
         let image = shown_image::decode(content)?;
         sheet::picture(&strip::parts(image))
+    });
+    Ok(media(name.to_owned(), picture.await?))
+}
+
+/// Several images on a contact sheet, each with its label.
+pub(crate) async fn attached_sheet(
+    name: &str,
+    images: Vec<(String, Bytes)>,
+) -> Result<Media, NoPicture> {
+    let picture = shown_image::work(move || {
+        let images = images.into_iter().map(|(label, content)| {
+            let image = shown_image::decode(content)?;
+            Ok(LabelledImage { label, image })
+        });
+        sheet::picture(&images.collect::<Result<Vec<_>, NoPicture>>()?)
     });
     Ok(media(name.to_owned(), picture.await?))
 }

@@ -16,12 +16,12 @@ use shared::mcp::{McpAccess, McpServer};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::exit_report;
 use super::program::McpProgram;
 use super::response_only_transport::ResponseOnlyTransport;
 use super::service::{self, Unreached};
 use super::tool_import::MAX_LISTED;
 use crate::context::ToolContext;
+use crate::exit_report;
 
 /// Pages of a list of tools that are read.
 const MAX_PAGES: usize = 16;

@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_client::{
 use crate::context::ToolContext;
 pub(super) use http_transport::{HttpTransport, Unreached};
 use shared::address::AddressError;
+use worker_egress::net::not_public;
 
 /// How often an answer that broke off is asked for again.
 const MAX_RESUMPTIONS: usize = 5;
@@ -33,7 +34,7 @@ pub(super) fn open(
     let parsed = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
     let host = parsed.host_str().unwrap_or_default();
     let http = context.web.mcp(&parsed).map_err(|error| match error {
-        AddressError::NotPublic => format!("{host} is refused: the address is not public"),
+        AddressError::NotPublic => not_public(host),
         error => error.to_string(),
     })?;
     let mut resumption = FixedInterval::default();

@@ -7,7 +7,7 @@ use shared::skill::Network;
 use crate::context::ToolContext;
 use shared::address::AddressError;
 use worker_egress::Egress;
-use worker_egress::net::WebClient;
+use worker_egress::net::{WebClient, not_public};
 
 /// Where one job's requests may go.
 pub(super) struct Reach<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Reach<'a> {
 }
 
 enum Hosts<'a> {
-    /// Any that is public: the tool was given to a skill that names no hosts.
+    /// Any that is public or in a network that the operator opened: the tool was given to a skill that names no hosts.
     Public,
     /// Those that the skill names, which may come to none for this job.
     Declared(Option<&'a Egress>),
@@ -24,16 +24,13 @@ enum Hosts<'a> {
 
 impl<'a> Reach<'a> {
     pub(super) fn of(context: &'a ToolContext<'_>) -> Self {
-        let clients = context.web;
-        match context.network {
-            Network::Hosts(_) => Self {
-                client: &clients.declared,
-                hosts: Hosts::Declared(context.egress.map(|egress| &**egress)),
-            },
-            Network::None | Network::Public => Self {
-                client: &clients.public,
-                hosts: Hosts::Public,
-            },
+        let hosts = match context.network {
+            Network::Hosts(_) => Hosts::Declared(context.egress.map(|egress| &**egress)),
+            Network::None | Network::Public => Hosts::Public,
+        };
+        Self {
+            client: &context.web.tools,
+            hosts,
         }
     }
 
@@ -60,7 +57,7 @@ impl<'a> Reach<'a> {
         }
         let host = url.host_str().unwrap_or_default();
         self.client.check(url).map_err(|error| match error {
-            AddressError::NotPublic => format!("{host} is refused: the address is not public"),
+            AddressError::NotPublic => not_public(host),
             _ => "the URL must begin with http:// or https://".to_owned(),
         })?;
         let Hosts::Declared(egress) = &self.hosts else {

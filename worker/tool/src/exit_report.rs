@@ -1,4 +1,4 @@
-//! The exit report of an MCP program: how it ended, and the end of its standard error.
+//! The exit report of a program that ran beside the job's commands: how it ended, and the end of its standard error.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,168 @@
+//! Packages that uploaded skills name in `requirements.txt` and `package.json`: installed once per version of a skill,
+//! into a layer that its jobs can read.
+
+mod index;
+mod install;
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use shared::db;
+use shared::db::skill_packages;
+use shared::skill::{Files, Skill};
+use tokio::sync::Mutex;
+use worker_sandbox::remove_tree;
+
+use crate::worker_context::WorkerContext;
+
+/// The folders of a skill in which the files are looked for, from that of the `SKILL.md`.
+const FOLDERS: [&str; 2] = ["", "scripts/"];
+/// The files that say what to install; the last ones say which versions.
+const FILES: [&str; 3] = ["requirements.txt", "package.json", "package-lock.json"];
+/// A failed installation is tried again after so long: an index may have been down.
+const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
+
+/// The layers of a worker.
+pub(crate) struct PackageLayers {
+    /// One folder for each digest of a skill.
+    folder: PathBuf,
+    /// Host and data directory, for people.
+    place: String,
+    layers: std::sync::Mutex<HashMap<String, Arc<Mutex<LayerState>>>>,
+}
+
+/// The state of a layer. Whoever installs it holds the lock, and the others wait.
+#[derive(Default)]
+enum LayerState {
+    #[default]
+    Unknown,
+    Installed,
+    Failed {
+        at: Instant,
+        trouble: String,
+    },
+}
+
+/// The packages of a job.
+#[derive(Default)]
+pub(crate) struct JobPackages {
+    /// The layer; `None` if the skill names no packages, or they could not be installed.
+    pub(crate) layer: Option<PathBuf>,
+    /// The reason why they could not be installed, for people.
+    pub(crate) trouble: Option<String>,
+}
+
+impl PackageLayers {
+    /// The layers in the data directory of a worker.
+    pub(crate) fn open(home: &Path) -> io::Result<Self> {
+        let folder = home.join("packages");
+        fs::create_dir_all(&folder)?;
+        install::let_jobs_pass(&folder)?;
+        let host = rustix::system::uname();
+        let host = host.nodename().to_string_lossy();
+        Ok(Self {
+            folder,
+            place: format!("{host}:{}", home.display()),
+            layers: std::sync::Mutex::default(),
+        })
+    }
+
+    /// The packages of an uploaded skill, installed if they are not yet.
+    pub(crate) async fn of(&self, context: &WorkerContext, skill: &Skill) -> JobPackages {
+        let files = requirement_files(&skill.files);
+        if files.is_empty() {
+            return JobPackages::default();
+        }
+        let state = {
+            let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+            layers.entry(skill.digest.clone()).or_default().clone()
+        };
+        let mut state = state.lock().await;
+        let layer = self.folder.join(&skill.digest);
+        let is_due = match &*state {
+            // The garbage collection of another worker may have been wrong, or the operator quicker.
+            LayerState::Installed => !layer.is_dir(),
+            LayerState::Unknown => true,
+            LayerState::Failed { at, .. } => at.elapsed() > RETRY_AFTER,
+        };
+        if is_due {
+            if let Err(error) = self.collect_garbage(&context.pool).await {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "packages of deleted skills are left");
+            }
+            *state = match install::install(context, &files, &layer).await {
+                Ok(()) => LayerState::Installed,
+                Err(trouble) => LayerState::Failed {
+                    at: Instant::now(),
+                    trouble,
+                },
+            };
+            let trouble = match &*state {
+                LayerState::Failed { trouble, .. } => Some(trouble.as_str()),
+                _ => None,
+            };
+            self.report(context, &skill.digest, trouble).await;
+        }
+        match &*state {
+            LayerState::Failed { trouble, .. } => JobPackages {
+                layer: None,
+                trouble: Some(trouble.clone()),
+            },
+            _ => JobPackages {
+                layer: Some(layer),
+                trouble: None,
+            },
+        }
+    }
+
+    /// Says in the database what came of an installation, for those who look at the skill.
+    async fn report(&self, context: &WorkerContext, digest: &str, trouble: Option<&str>) {
+        let put = skill_packages::put(&context.pool, &self.place, digest, trouble);
+        if let Err(error) = put.await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(
+                digest,
+                error,
+                "the outcome of an installation could not be recorded"
+            );
+        }
+    }
+
+    /// Removes layers of versions that no tenant has any more. The version of a running job is never one of them.
+    pub(crate) async fn collect_garbage(&self, pool: &db::Pool) -> anyhow::Result<()> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            found.extend(entry?.file_name().into_string());
+        }
+        let kept = skill_packages::stored(pool, &found).await?;
+        for digest in found.into_iter().filter(|digest| !kept.contains(digest)) {
+            let layer = self.folder.join(&digest);
+            let removing = tokio::task::spawn_blocking(move || remove_tree(&layer));
+            removing.await??;
+            let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+            layers.remove(&digest);
+        }
+        Ok(skill_packages::delete_unstored(pool, &self.place).await?)
+    }
+}
+
+/// The files that name packages, by their paths in the skill.
+fn requirement_files(files: &Files) -> Vec<(String, Vec<u8>)> {
+    let paths = FOLDERS
+        .iter()
+        .flat_map(|folder| FILES.map(|file| format!("{folder}{file}")));
+    let found = paths.filter_map(|path| {
+        let mut beside = files.beside();
+        let (_, file) = beside.find(|(it, _)| it.as_str() == path)?;
+        Some((path, file.content.to_vec()))
+    });
+    let found: Vec<_> = found.collect();
+    let names_packages = found
+        .iter()
+        .any(|(path, _)| !path.ends_with("package-lock.json"));
+    if names_packages { found } else { Vec::new() }
+}

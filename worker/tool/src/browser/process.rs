@@ -1,0 +1,134 @@
+//! The process of a browser: a program of ours that drives Chromium in the job's sandbox. It is asked line by line.
+//! Pages may have taken it over, so what it says is not trusted.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::tool::ToolName;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::time::timeout;
+
+use crate::call::{Call, ToolError};
+use crate::context::ToolContext;
+use crate::exit_report;
+use crate::program::SideProgram;
+
+/// The program that drives Chromium.
+const PROGRAM: &str = concat!(
+    include_str!("drive.py"),
+    "\n\n",
+    include_str!("look.py"),
+    "\n\n",
+    include_str!("steps.py"),
+    "\n\n",
+    include_str!("crawl.py"),
+    "\n\n",
+    include_str!("serve.py"),
+);
+/// The longest reply. A page whose text is longer has a browser that broke down.
+const MAX_REPLY_BYTES: u64 = 32 * 1024 * 1024;
+/// The part of a call's time that is for the start of Chromium and the end of the last step.
+const RESERVE: Duration = Duration::from_secs(15);
+
+/// A browser that runs. It dies when this is dropped.
+pub(super) struct BrowserProcess {
+    program: SideProgram,
+    input: Sender,
+    output: BufReader<Receiver>,
+}
+
+/// A request, on one line.
+#[derive(Serialize)]
+struct BrowserRequest<'a> {
+    tool: &'a str,
+    arguments: &'a Value,
+    seconds: u64,
+}
+
+/// A reply, on one line.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum BrowserReply {
+    /// It could not be done; the words are for the model.
+    Error { error: String },
+    /// What came of it.
+    Result { result: Value },
+}
+
+/// The reason why a browser did not reply. The words are for the model.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BrowserEnd {
+    /// It had ended before it read the request.
+    #[error("the browser ended before it could begin: try again")]
+    BeforeReading,
+    /// It ended, or said what nobody can read.
+    #[error(
+        "the browser {0}. The next call starts another: cookies and the last page are kept, what was typed is not"
+    )]
+    Broken(String),
+    /// It did not reply in time.
+    #[error("there was no result after {0} s, and the browser was ended: do less in one call")]
+    TimedOut(u64),
+}
+
+impl BrowserProcess {
+    /// Starts it. Chromium starts with the first request.
+    pub(super) async fn start(context: &ToolContext<'_>) -> Result<Self, ToolError> {
+        let program = PROGRAM.replace('\'', r"'\''");
+        let missing = r#"{"error": "python3 is not installed on this worker"}"#;
+        let script = format!(
+            "command -v python3 >&- || {{ read -r; echo '{missing}'; exit 1; }}; exec python3 -I -c '{program}'"
+        );
+        let started = SideProgram::start(&script, Vec::new(), context).await;
+        let (program, pipes) = started
+            .map_err(|trouble| ToolError::Reply(format!("the browser did not start: {trouble}")))?;
+        Ok(Self {
+            program,
+            input: pipes.input,
+            output: BufReader::new(pipes.output),
+        })
+    }
+
+    /// Whether it has not ended.
+    pub(super) fn runs(&self) -> bool {
+        self.program.exit_report.borrow().is_none()
+    }
+
+    /// Makes a request and waits for the reply. After an error it is of no use any more.
+    pub(super) async fn ask(
+        &mut self,
+        tool: ToolName,
+        arguments: &Value,
+        call: &Call<'_>,
+    ) -> Result<BrowserReply, BrowserEnd> {
+        let request = BrowserRequest {
+            tool: tool.as_str(),
+            arguments,
+            seconds: call.timeout.saturating_sub(RESERVE).as_secs(),
+        };
+        let mut line = serde_json::to_vec(&request).expect("a request has string keys");
+        line.push(b'\n');
+        match timeout(call.timeout, self.exchange(&line)).await {
+            Ok(reply) => reply,
+            Err(_) => Err(BrowserEnd::TimedOut(call.timeout.as_secs())),
+        }
+    }
+
+    async fn exchange(&mut self, line: &[u8]) -> Result<BrowserReply, BrowserEnd> {
+        if self.input.write_all(line).await.is_err() {
+            return Err(BrowserEnd::BeforeReading);
+        }
+        let mut reply = Vec::new();
+        let mut bounded = (&mut self.output).take(MAX_REPLY_BYTES);
+        let read = bounded.read_until(b'\n', &mut reply).await;
+        if read.is_err() || !reply.ends_with(b"\n") {
+            let written = exit_report::read(self.program.exit_report.clone()).await;
+            let how = written.unwrap_or_else(|| "said more than a result may hold".to_owned());
+            return Err(BrowserEnd::Broken(how));
+        }
+        serde_json::from_slice(&reply)
+            .map_err(|_| BrowserEnd::Broken("said what nobody can read".to_owned()))
+    }
+}
