@@ -1,7 +1,7 @@
 //! Previews of office documents that jobs made: rendered in the sandbox after the job, one at a time.
 //!
-//! A worker that dies leaves a lease, after which another renders the document. What cannot be rendered is recorded with
-//! its reason and not tried again.
+//! A worker that dies leaves a lease, after which another renders the document. What cannot be rendered is recorded
+//! with its reason and not tried again.
 
 mod render;
 
@@ -17,7 +17,7 @@ use shared::skill::Program;
 use tokio::time::sleep;
 use worker_sandbox::Sandbox;
 
-use self::render::{RenderError, RenderedDocument, RenderedPage};
+use self::render::{PreviewError, PreviewPage, RenderedDocument};
 use crate::worker_context::WorkerContext;
 
 /// The interval at which a worker looks for documents.
@@ -77,11 +77,11 @@ async fn step(context: &WorkerContext) -> anyhow::Result<bool> {
     }
     match render::render(context, &claimed).await {
         Ok(rendered) => store(context, &claimed, rendered).await?,
-        Err(RenderError::Document(reason)) => {
+        Err(PreviewError::Document(reason)) => {
             tracing::info!(asset = %claimed.asset, reason, "a document has no preview");
             db::preview::fail(&context.pool, &claimed, &reason).await?;
         }
-        Err(RenderError::Internal(error)) => return Err(error),
+        Err(PreviewError::Internal(error)) => return Err(error),
     }
     Ok(true)
 }
@@ -91,7 +91,7 @@ async fn store(
     claimed: &ClaimedPreview,
     rendered: RenderedDocument,
 ) -> anyhow::Result<()> {
-    let pdf = RenderedPage {
+    let pdf = PreviewPage {
         content: rendered.pdf,
         width: 0,
         height: 0,

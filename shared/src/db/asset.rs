@@ -246,7 +246,7 @@ pub async fn copy(
     Ok((copied.rows_affected() > 0).then_some(copy))
 }
 
-/// Removes one of the tenant's assets with its preview; returns the hashes of its bytes, none if there is no such asset.
+/// Removes one of the tenant's assets with its preview. Returns the hashes of the bytes; none without such an asset.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

@@ -34,12 +34,12 @@ const SCRIPT: &str = include_str!("render.sh");
 pub(super) struct RenderedDocument {
     pub(super) pdf: Bytes,
     /// The first pages.
-    pub(super) pages: Vec<RenderedPage>,
+    pub(super) pages: Vec<PreviewPage>,
     pub(super) total_pages: i32,
 }
 
 /// A JPEG image of a page.
-pub(super) struct RenderedPage {
+pub(super) struct PreviewPage {
     pub(super) content: Bytes,
     /// Pixels.
     pub(super) width: u32,
@@ -48,14 +48,14 @@ pub(super) struct RenderedPage {
 }
 
 /// A document that was not rendered.
-pub(super) enum RenderError {
+pub(super) enum PreviewError {
     /// It cannot be, for this reason.
     Document(String),
     /// Something that may work the next time failed.
     Internal(anyhow::Error),
 }
 
-impl<E: Into<anyhow::Error>> From<E> for RenderError {
+impl<E: Into<anyhow::Error>> From<E> for PreviewError {
     fn from(error: E) -> Self {
         Self::Internal(error.into())
     }
@@ -65,10 +65,10 @@ impl<E: Into<anyhow::Error>> From<E> for RenderError {
 pub(super) async fn render(
     context: &WorkerContext,
     claimed: &ClaimedPreview,
-) -> Result<RenderedDocument, RenderError> {
+) -> Result<RenderedDocument, PreviewError> {
     if claimed.size.unsigned_abs() > MAX_DOCUMENT_BYTES {
         let limit = MAX_DOCUMENT_BYTES / 1024 / 1024;
-        return Err(RenderError::Document(format!(
+        return Err(PreviewError::Document(format!(
             "the document is larger than {limit} MB"
         )));
     }
@@ -84,11 +84,11 @@ pub(super) async fn render(
     directory.quiesce().await;
     let Ok(printed) = printed else {
         let limit = TIMEOUT.as_secs();
-        return Err(RenderError::Document(format!(
+        return Err(PreviewError::Document(format!(
             "rendering took longer than {limit} s"
         )));
     };
-    let total_pages = read_result(&printed?).map_err(RenderError::Document)?;
+    let total_pages = read_result(&printed?).map_err(PreviewError::Document)?;
     let collecting = blocking(move || collect(&workspace, total_pages));
     collecting.await.context("the pages cannot be read")?
 }
@@ -134,18 +134,20 @@ fn read_result(printed: &str) -> Result<i32, String> {
     total.ok_or_else(|| "rendering needs more memory or disk than a command may use".to_owned())
 }
 
-fn collect(workspace: &Workspace, total_pages: i32) -> Result<RenderedDocument, RenderError> {
+fn collect(workspace: &Workspace, total_pages: i32) -> Result<RenderedDocument, PreviewError> {
     let pdf = read(workspace, "document.pdf", MAX_PDF_BYTES)?;
     if !pdf.starts_with(b"%PDF-") {
-        return Err(RenderError::Document("LibreOffice wrote no PDF".to_owned()));
+        return Err(PreviewError::Document(
+            "LibreOffice wrote no PDF".to_owned(),
+        ));
     }
     let shown = total_pages.unsigned_abs().min(MAX_PAGES);
     let pages = (1..=shown).map(|number| {
         let content = read(workspace, &format!("page-{number}.jpg"), MAX_PAGE_BYTES)?;
         let image = shown_image::decode(content.clone());
         let image =
-            image.map_err(|error| RenderError::Document(format!("page {number}: {error}")))?;
-        Ok(RenderedPage {
+            image.map_err(|error| PreviewError::Document(format!("page {number}: {error}")))?;
+        Ok(PreviewPage {
             content,
             width: image.width(),
             height: image.height(),
@@ -153,18 +155,18 @@ fn collect(workspace: &Workspace, total_pages: i32) -> Result<RenderedDocument, 
     });
     Ok(RenderedDocument {
         pdf,
-        pages: pages.collect::<Result<_, RenderError>>()?,
+        pages: pages.collect::<Result<_, PreviewError>>()?,
         total_pages,
     })
 }
 
-fn read(workspace: &Workspace, name: &str, max_bytes: u64) -> Result<Bytes, RenderError> {
-    let missing = |_| RenderError::Document(format!("{name} was not written"));
+fn read(workspace: &Workspace, name: &str, max_bytes: u64) -> Result<Bytes, PreviewError> {
+    let missing = |_| PreviewError::Document(format!("{name} was not written"));
     let (file, size) = workspace.open_file(name).map_err(missing)?;
     if size > max_bytes {
         let limit = max_bytes / 1024 / 1024;
         let reason = format!("{name} is larger than {limit} MB");
-        return Err(RenderError::Document(reason));
+        return Err(PreviewError::Document(reason));
     }
     let mut content = Vec::new();
     file.take(max_bytes).read_to_end(&mut content)?;
