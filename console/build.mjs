@@ -14,7 +14,7 @@ import * as esbuild from "esbuild";
 const MAX_FIRST_BYTES = 70 * 1024;
 const MAX_BYTES = 130 * 1024;
 /** What is loaded when a page needs it. */
-const LATER = /^(later|prerender)-/;
+const LATER = /^(later|prerender|highlight)-/;
 
 const root = dirname(fileURLToPath(import.meta.url));
 const mode = process.argv[2];
@@ -29,6 +29,8 @@ const shared = {
   // The client is in another folder, whose packages need not be installed.
   nodePaths: [join(root, "node_modules")],
   alias: { "#platform": join(root, "../clients/typescript/src/platform.browser.ts") },
+  // The languages of Prism look for it there.
+  define: { global: "globalThis" },
   logLevel: "warning",
 };
 

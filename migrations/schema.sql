@@ -24,6 +24,12 @@ CREATE TYPE lane_state AS ENUM (
     'unrunnable'
 );
 
+CREATE TYPE preview_status AS ENUM (
+    'pending',
+    'ready',
+    'failed'
+);
+
 CREATE TYPE run_kind AS (
 	tenant_id uuid,
 	skill text,
@@ -772,6 +778,29 @@ CREATE VIEW presented_key AS
    FROM api_key
   WHERE (api_key.revoked_at IS NULL);
 
+CREATE TABLE preview (
+    asset_id uuid NOT NULL,
+    status preview_status DEFAULT 'pending'::preview_status NOT NULL,
+    attempt smallint DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone DEFAULT now() NOT NULL,
+    reason text,
+    total_pages integer,
+    CONSTRAINT preview_failed CHECK (((status = 'failed'::preview_status) = (reason IS NOT NULL))),
+    CONSTRAINT preview_ready CHECK (((status = 'ready'::preview_status) = (total_pages IS NOT NULL)))
+);
+
+CREATE TABLE preview_file (
+    asset_id uuid NOT NULL,
+    page integer NOT NULL,
+    size bigint NOT NULL,
+    sha256 bytea NOT NULL,
+    width integer NOT NULL,
+    height integer NOT NULL,
+    CONSTRAINT preview_file_page_check CHECK ((page >= 0)),
+    CONSTRAINT preview_file_sha256_check CHECK ((octet_length(sha256) = 32)),
+    CONSTRAINT preview_file_size_check CHECK ((size >= 0))
+);
+
 CREATE TABLE queue (
     id boolean DEFAULT true NOT NULL,
     paused boolean DEFAULT false NOT NULL,
@@ -1012,6 +1041,7 @@ CREATE TABLE worker (
     heartbeat_at timestamp with time zone DEFAULT now() NOT NULL,
     draining boolean DEFAULT false NOT NULL,
     stopped_at timestamp with time zone,
+    renders_previews boolean DEFAULT false NOT NULL,
     CONSTRAINT worker_isolation_check CHECK ((isolation = ANY (ARRAY['namespaced'::text, 'landlocked'::text, 'off'::text]))),
     CONSTRAINT worker_memory_limit_check CHECK ((memory_limit = ANY (ARRAY['enforced'::text, 'watched'::text]))),
     CONSTRAINT worker_slots_check CHECK ((slots > 0))
@@ -1087,6 +1117,12 @@ ALTER TABLE ONLY maintenance
 
 ALTER TABLE ONLY paused_skill
     ADD CONSTRAINT paused_skill_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY preview_file
+    ADD CONSTRAINT preview_file_pkey PRIMARY KEY (asset_id, page);
+
+ALTER TABLE ONLY preview
+    ADD CONSTRAINT preview_pkey PRIMARY KEY (asset_id);
 
 ALTER TABLE ONLY queue_minute
     ADD CONSTRAINT queue_minute_pkey PRIMARY KEY (minute);
@@ -1206,6 +1242,10 @@ CREATE INDEX job_token_key ON job_token USING btree (key_id);
 
 CREATE INDEX job_webhook_webhook ON job_webhook USING btree (webhook_id);
 
+CREATE INDEX preview_due ON preview USING btree (due_at) WHERE (status = 'pending'::preview_status);
+
+CREATE INDEX preview_file_sha256 ON preview_file USING btree (sha256);
+
 CREATE UNIQUE INDEX run_active_in_conversation ON run USING btree (conversation_id) WHERE ((conversation_id IS NOT NULL) AND (state = ANY (ARRAY['scheduled'::run_state, 'ready'::run_state, 'running'::run_state, 'waiting'::run_state])));
 
 CREATE INDEX run_blocked ON run USING btree (job_id) WHERE (state = 'blocked'::run_state);
@@ -1316,6 +1356,12 @@ ALTER TABLE ONLY job_webhook
 
 ALTER TABLE ONLY job_webhook
     ADD CONSTRAINT job_webhook_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES webhook(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY preview
+    ADD CONSTRAINT preview_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES asset(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY preview_file
+    ADD CONSTRAINT preview_file_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES preview(asset_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE;

@@ -47,6 +47,8 @@ pub(crate) fn v1() -> Scope<
         .service(assets::get_asset)
         .service(assets::get_asset_content)
         .service(assets::get_asset_preview)
+        .service(assets::list_asset_pages)
+        .service(assets::get_asset_page)
         .service(assets::delete_asset)
         .service(skills::upload_skill)
         .service(skills::list_skills)

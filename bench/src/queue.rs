@@ -47,6 +47,7 @@ impl Queue {
             providers: Vec::new(),
             isolation: Isolation::Namespaced,
             memory_limit: MemoryLimit::Watched,
+            renders_previews: false,
         };
         let worker = db::worker::insert(&pool, &new).await?;
         let (writer, writing) = JobWriter::new(&pool);

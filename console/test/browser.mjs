@@ -30,6 +30,15 @@ export function createJob(title, commands, more) {
   return api("POST", "/v1/jobs", { ...job, ...more });
 }
 
+/** Waits until a job has ended or waits for a person; returns it. */
+export async function ended(id) {
+  for (;;) {
+    const job = await api("GET", `/v1/jobs/${id}`);
+    if (!["queued", "running"].includes(job.status)) return job;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
 /** A context of the browser, and what goes wrong in its pages: errors, messages of errors, breaches of the policy. */
 export async function open(browser, options) {
   const context = await browser.newContext(options);

@@ -9,7 +9,8 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 let seq = 0;
 const event = (seconds: number, type: string, data: unknown = {}) =>
   ({ seq: ++seq, type, at: new Date(START + seconds * 1000).toISOString(), attempt: 1, data }) as unknown as JobEvent;
-const said = (seconds: number) => event(seconds, "message.completed", { content: [], model: "m" });
+const usage = { input_tokens: 900, output_tokens: 100 };
+const said = (seconds: number) => event(seconds, "message.completed", { content: [], model: "m", usage });
 const shown = (events: JobEvent[], now = 100) =>
   spansOf(events, START + now * 1000).map(({ kind, from, to, attempt, isFailed }) => [
     kind,
@@ -89,4 +90,9 @@ test("a retry ends the calls of its attempt", () => {
     ["queue", 4, 6, 1, false],
     ["model", 6, 7, 2, false],
   ]);
+});
+
+test("the span of a model names it and its tokens", () => {
+  const [, span] = spansOf([event(0, "job.queued"), event(1, "job.started", { attempt: 1 }), said(3)], START);
+  assert.equal(span?.name, "m · 1,000 tokens");
 });

@@ -3,6 +3,7 @@
 mod content;
 mod input;
 mod left;
+mod previews;
 mod slow_url;
 mod upload;
 mod url;

@@ -108,6 +108,7 @@ async fn add_worker(pool: &Pool, skills: &[&str]) -> WorkerId {
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
         memory_limit: MemoryLimit::Watched,
+        renders_previews: false,
     };
     db::worker::insert(pool, &new).await.unwrap()
 }

@@ -190,6 +190,7 @@ async fn claim(service: &Service) -> Claimed {
         providers: Vec::new(),
         isolation: Isolation::Namespaced,
         memory_limit: MemoryLimit::Watched,
+        renders_previews: false,
     };
     let worker = db::worker::insert(&service.pool, &new).await.unwrap();
     let mut claims = db::claim::claim(&service.pool, worker, &new.skills, 1, true)

@@ -18,6 +18,7 @@ use crate::attempt::{self, AttemptSignals};
 use crate::heartbeat::Heartbeat;
 use crate::maintenance::{self, Keep, reaper};
 use crate::notifications::{self, JobSignals, RunningJobs};
+use crate::preview;
 use crate::programs;
 use crate::shutdown::Shutdown;
 use crate::time_accounting::TimeAccounting;
@@ -49,6 +50,9 @@ pub(crate) async fn run(
     beside.spawn(shared::clock::sync::keep(context.pool.clone()));
     beside.spawn(maintenance::run(context.clone(), keep));
     beside.spawn(maintenance::recorder::run(context.pool.clone()));
+    if new.renders_previews {
+        beside.spawn(preview::run(context.clone()));
+    }
     beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),

@@ -19,6 +19,7 @@ mod maintenance;
 mod notifications;
 mod packages;
 mod ports;
+mod preview;
 pub mod programs;
 mod prompt;
 mod question;
@@ -58,7 +59,8 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     shared::open_files::raise_limit();
     let workspaces = WorkspaceRoot::claim(&settings.home.join("workspaces"))?;
     let sandbox = start::open_sandbox(&settings, workspaces.path()).await?;
-    let needed = settings.catalog.programs();
+    let previewers = Vec::from_iter(preview::programs());
+    let needed = settings.catalog.programs().into_iter().chain(&previewers);
     let programs = programs::installed(needed, &sandbox, workspaces.path()).await;
     let new = start::registration(&settings, &sandbox, &programs)?;
     settings.metrics.watch("worker", &settings.pool);

@@ -16,6 +16,7 @@ use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
 use crate::packages::PackageLayers;
+use crate::preview;
 use crate::programs::KnownPrograms;
 use crate::settings::Settings;
 use crate::telemetry::WorkerMeters;
@@ -72,6 +73,7 @@ pub(crate) fn registration(
         providers: settings.providers.ready(),
         isolation: sandbox.isolation(),
         memory_limit: sandbox.memory_limit(),
+        renders_previews: preview::is_possible(sandbox, programs),
     })
 }
 

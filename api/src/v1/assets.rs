@@ -1,10 +1,12 @@
 //! `/v1/assets`
 
 mod content;
+mod pages;
 mod preview;
 mod upload;
 
 pub(crate) use content::get_asset_content;
+pub(crate) use pages::{get_asset_page, list_asset_pages};
 pub(crate) use preview::get_asset_preview;
 pub(crate) use upload::upload_asset;
 
@@ -81,9 +83,12 @@ pub(crate) async fn delete_asset(
     assets: Data<AssetStore>,
     asset: Path<AssetId>,
 ) -> Result<HttpResponse, ApiError> {
-    let sha256 = db::asset::delete(&**pool, caller.tenant, *asset)
-        .await?
-        .ok_or(ApiError::NotFound("asset"))?;
-    db::asset::release_blob(&pool, &assets, &sha256).await?;
+    let blobs = db::asset::delete(&**pool, caller.tenant, *asset).await?;
+    if blobs.is_empty() {
+        return Err(ApiError::NotFound("asset"));
+    }
+    for sha256 in blobs {
+        db::asset::release_blob(&pool, &assets, &sha256).await?;
+    }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,25 +1,50 @@
 /** The input of a tool call: each field as text, and an edit of a file as its difference. */
 
 import { words } from "../format.js";
+import { Highlighted, languageOf } from "../ui/code.js";
 import { Diff } from "../ui/diff.js";
+
+/** Characters of a short field. */
+const MAX_SHORT = 60;
+
+type Fields = Record<string, unknown>;
 
 export function ToolInput({ input }: { input: unknown }) {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     return <pre class="input">{JSON.stringify(input, null, 2)}</pre>;
   }
-  const { old_string: before, new_string: after, ...rest } = input as Record<string, unknown>;
+  const { old_string: before, new_string: after, ...rest } = input as Fields;
   const isEdit = typeof before === "string" && typeof after === "string";
   const entries = Object.entries(isEdit ? rest : input);
   if (entries.length === 0) return <p class="fine">No input.</p>;
   return (
     <>
       {entries.map(([name, value]) => (
-        <div class="input" key={name}>
+        <div class={isShort(name, value) ? "input is-short" : "input"} key={name}>
           <span class="label">{words(name)}</span>
-          <pre tabIndex={0}>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</pre>
+          <pre tabIndex={0}>
+            <Highlighted text={textOf(value)} language={languageIn(input as Fields, name)} />
+          </pre>
         </div>
       ))}
       {isEdit && <Diff before={before} after={after} />}
     </>
   );
+}
+
+/** Whether a field is as well on one line with its name. Commands are not: they are what is read and approved. */
+function isShort(name: string, value: unknown): boolean {
+  if (typeof value !== "string") return typeof value !== "object";
+  return name !== "command" && value.length <= MAX_SHORT && !value.includes("\n");
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+/** The language of a field: commands are for a shell, and the content of a file goes by its name. */
+function languageIn(input: Fields, name: string): string {
+  if (name === "command") return "bash";
+  if (typeof input[name] !== "string") return "json";
+  return name === "content" && typeof input["path"] === "string" ? languageOf(input["path"]) : "";
 }

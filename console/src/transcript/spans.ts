@@ -1,7 +1,10 @@
 /** A job's log as spans of time: what it did, and what it waited for. */
 
 import type { JobEvent, KnownEvent } from "../../../clients/typescript/src/types.js";
+import { count } from "../format.js";
 import { summary } from "./summary.js";
+
+type Reply = Extract<KnownEvent, { type: "message.completed" }>["data"];
 
 export type SpanKind = "queue" | "model" | "tool" | "approval";
 
@@ -48,7 +51,7 @@ export function spansOf(events: JobEvent[], now: number): Span[] {
         spans.push({
           kind: "model",
           seq: event.seq,
-          name: event.data.model,
+          name: modelName(event.data),
           attempt,
           from: idleSince ?? at,
           to: at,
@@ -86,6 +89,11 @@ export function spansOf(events: JobEvent[], now: number): Span[] {
     }
   }
   return [...spans, ...open.values()].sort((a, b) => a.from - b.from || a.seq - b.seq);
+}
+
+function modelName({ model, usage }: Reply): string {
+  const tokens = usage.input_tokens + usage.output_tokens;
+  return tokens ? `${model} · ${count(tokens)} tokens` : model;
 }
 
 /** Removes the time in which a job only waited, so that short spans can be seen beside long waits. */

@@ -1,7 +1,7 @@
 /** The transcript of a job. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { bytes, count, dateTime, duration, words } from "../format.js";
+import { bytes, dateTime, duration, words } from "../format.js";
 import { useKeys } from "../keyboard.js";
 import { Icon } from "../ui/icon.js";
 import { Markdown } from "../ui/markdown.js";
@@ -93,7 +93,6 @@ function renderItem(item: Item, openFile: (asset: string) => void) {
 }
 
 function TurnView({ turn }: { turn: Turn }) {
-  const tokens = turn.usage && turn.usage.input_tokens + turn.usage.output_tokens;
   return (
     <section class="turn" id={`e${turn.seq}`}>
       {turn.reasoning && (
@@ -106,7 +105,6 @@ function TurnView({ turn }: { turn: Turn }) {
       {turn.calls.map((call) => (
         <CallView key={call.id} call={call} />
       ))}
-      {tokens ? <p class="turn-foot">{count(tokens)} tokens</p> : null}
     </section>
   );
 }

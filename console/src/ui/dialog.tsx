@@ -3,22 +3,25 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { Icon } from "./icon.js";
 
 interface DialogProps {
   title: string;
   close: () => void;
   isWide?: boolean;
+  /** Whether it fills the window. */
+  isFull?: boolean;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, close, isWide = false, children }: DialogProps) {
+export function Dialog({ title, close, isWide = false, isFull = false, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const onClick = (event: MouseEvent) => void (event.target === dialog.current && close());
   return (
     <dialog
       ref={dialog}
-      class={isWide ? "dialog is-wide" : "dialog"}
+      class={`dialog ${isFull ? "is-full" : isWide ? "is-wide" : ""}`}
       aria-label={title}
       onClose={close}
       onClick={onClick}
@@ -26,6 +29,10 @@ export function Dialog({ title, close, isWide = false, children }: DialogProps) 
       <div class="dialog-body">
         <h2>{title}</h2>
         {children}
+        {/* The last, so that a form begins with its first field. */}
+        <button type="button" class="plain dialog-close" aria-label="Close" onClick={close}>
+          <Icon name="cross" />
+        </button>
       </div>
     </dialog>
   );

@@ -3,7 +3,7 @@
 import { type Token, type Tokens, lexer } from "marked";
 import type { ComponentChildren, VNode } from "preact";
 import { useRef } from "preact/hooks";
-import { CopyButton } from "./copy.js";
+import { CodeBlock } from "./code.js";
 
 interface Lexed {
   text: string;
@@ -48,7 +48,7 @@ function render(token: Token, key: number): VNode | null {
     case "text":
       return <span key={key}>{token.tokens ? inline(token.tokens) : plain(token.text)}</span>;
     case "code":
-      return <CodeBlock key={key} text={(token as Tokens.Code).text} />;
+      return <CodeBlock key={key} text={token.text} language={languageOf(token as Tokens.Code)} />;
     case "blockquote":
       return <blockquote key={key}>{token.tokens?.map(block)}</blockquote>;
     case "list":
@@ -64,13 +64,8 @@ function render(token: Token, key: number): VNode | null {
   }
 }
 
-export function CodeBlock({ text }: { text: string }) {
-  return (
-    <div class="code">
-      <pre tabIndex={0}>{text}</pre>
-      <CopyButton text={text} />
-    </div>
-  );
+function languageOf({ lang }: Tokens.Code): string {
+  return lang?.split(/\s/, 1)[0]?.toLowerCase() ?? "";
 }
 
 function list(token: Tokens.List, key: number): VNode {

@@ -79,6 +79,21 @@ export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
   );
 }
 
+export type Choice = [title: string, href: string, isHere: boolean];
+
+/** A choice between a few views of the same, each with an address. */
+export function Segments({ label, choices }: { label: string; choices: Choice[] }) {
+  return (
+    <div class="segments" role="group" aria-label={label}>
+      {choices.map(([title, href, isHere]) => (
+        <a key={href} href={href} aria-current={isHere ? "true" : undefined}>
+          {title}
+        </a>
+      ))}
+    </div>
+  );
+}
+
 interface FieldProps {
   label: string;
   hint?: ComponentChildren;

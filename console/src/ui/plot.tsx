@@ -9,6 +9,21 @@ export interface Series {
   values: number[];
 }
 
+interface Ends {
+  completed: number | null;
+  failed: number | null;
+  cancelled: number | null;
+}
+
+/** How jobs ended, by the values of each time. */
+export function endSeries(values: (of: (ends: Ends) => number | null) => number[]): Series[] {
+  return [
+    { name: "Completed", colour: "green", values: values((it) => it.completed) },
+    { name: "Failed", colour: "red", values: values((it) => it.failed) },
+    { name: "Cancelled", colour: "grey", values: values((it) => it.cancelled) },
+  ];
+}
+
 interface PlotProps {
   title: string;
   shape: "lines" | "bars";
@@ -24,7 +39,7 @@ export function Plot({ title, shape, series, times, format }: PlotProps) {
   const [at, setAt] = useState<number>();
   const totals = times.map((_, index) => {
     const values = series.map(({ values: all }) => all[index] ?? 0);
-    return shape === "bars" ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+    return shape === "bars" ? sumOf(values) : Math.max(...values);
   });
   const top = Math.max(...totals, 0);
   const scale = top > 0 ? HEIGHT / top : 0;
@@ -34,20 +49,24 @@ export function Plot({ title, shape, series, times, format }: PlotProps) {
   };
   const shown = (values: number[]) => {
     if (at !== undefined) return values[at] ?? 0;
-    return shape === "bars" ? values.reduce((sum, value) => sum + value, 0) : (values.at(-1) ?? 0);
+    return shape === "bars" ? sumOf(values) : (values.at(-1) ?? 0);
   };
   return (
     <figure class="plot">
       <figcaption>
-        <b>{title}</b>
-        <span class="fine">{at === undefined ? (shape === "bars" ? "in total" : "now") : times[at]}</span>
-        <span class="plot-legend">
-          {series.map(({ name, colour, values }) => (
-            <span key={name}>
-              <i class={`swatch is-${colour}`} /> {name} <b>{format(shown(values))}</b>
-            </span>
-          ))}
+        <span>
+          {title} <span class="fine">{at === undefined ? (shape === "bars" ? "in total" : "now") : times[at]}</span>
         </span>
+        <b class="plot-value">{format(sumOf(series.map(({ values }) => shown(values))))}</b>
+        {series.length > 1 && (
+          <span class="plot-legend">
+            {series.map(({ name, colour, values }) => (
+              <span key={name}>
+                <i class={`swatch is-${colour}`} /> {name} <b>{format(shown(values))}</b>
+              </span>
+            ))}
+          </span>
+        )}
       </figcaption>
       <div class="plot-body" onPointerMove={point} onPointerLeave={() => setAt(undefined)}>
         <span class="plot-top">{top > 0 && format(top)}</span>
@@ -71,6 +90,10 @@ export function Plot({ title, shape, series, times, format }: PlotProps) {
       </div>
     </figure>
   );
+}
+
+function sumOf(values: number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 function bars(series: Series[], index: number, scale: number) {

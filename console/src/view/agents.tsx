@@ -1,4 +1,4 @@
-/** Agents, and one that is edited as JSON: each change is a new version. */
+/** Agents, and one that is edited: each change is a new version. */
 
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -6,16 +6,19 @@ import { api, call, type Schemas } from "../api.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Diff } from "../ui/diff.js";
+import { JsonField } from "../ui/fields.js";
 import { Icon } from "../ui/icon.js";
 import { attempt, notify } from "../ui/notice.js";
 import { Empty, Facts, Field, Page, Time } from "../ui/page.js";
-import { Loaded, ProblemBox } from "../ui/problem.js";
+import { fieldError, Loaded, ProblemBox } from "../ui/problem.js";
 import { Table } from "../ui/table.js";
 import { useAgents } from "./job_filters.js";
 
 type Agent = Schemas["Agent"];
 
-const NEW = { soul: "You are a careful assistant.", tools: ["shell.exec", "file.read"], instructions: "" };
+type Settings = Schemas["PutAgent"];
+
+const NEW: Settings = { soul: "You are a careful assistant.", tools: ["shell.exec", "file.read"], instructions: "" };
 
 export function AgentsPage() {
   const resource = useAgents();
@@ -138,18 +141,18 @@ function AgentActions({ agent }: { agent: Agent }) {
 function AgentEditor({ agent }: { agent: Agent | null }) {
   const { route } = useLocation();
   const [name, setName] = useState(agent?.name ?? "");
-  const [text, setText] = useState(() => JSON.stringify(agent ? settingsOf(agent) : NEW, null, 2));
+  const [body, setBody] = useState<Settings>(() => (agent ? settingsOf(agent) : NEW));
   const [error, setError] = useState<unknown>();
+  const { soul, model, ...rest } = body;
   const save = async (event: Event) => {
     event.preventDefault();
     setError(undefined);
     try {
-      const body = JSON.parse(text) as Schemas["PutAgent"];
       const saved = await call(api.PUT("/v1/agents/{name}", { params: { path: { name } }, body }));
       notify(`Saved as version ${saved.version}`);
       route(`/console/agents/${name}?version=${saved.version}`);
     } catch (failure) {
-      setError(failure instanceof SyntaxError ? `This is not JSON: ${failure.message}` : failure);
+      setError(failure);
     }
   };
   return (
@@ -159,15 +162,28 @@ function AgentEditor({ agent }: { agent: Agent | null }) {
           <input class="control" value={name} onInput={(event) => setName(event.currentTarget.value)} required />
         </Field>
       )}
-      <Field label="Settings" hint="JSON, as PUT /v1/agents/{name} takes it.">
+      <Field label="Soul" hint="What the model is told of itself and its work." error={fieldError(error, "/soul")}>
         <textarea
-          class="control is-code"
-          rows={24}
-          spellcheck={false}
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          class="control"
+          rows={7}
+          value={soul ?? ""}
+          onInput={(event) => setBody({ ...body, soul: event.currentTarget.value })}
         />
       </Field>
+      <Field label="Model" hint="Empty for the default of the service." error={fieldError(error, "/model")}>
+        <input
+          class="control"
+          value={model ?? ""}
+          onInput={(event) => setBody({ ...body, model: event.currentTarget.value || null })}
+        />
+      </Field>
+      <JsonField
+        label="Settings"
+        hint="Tools, hooks, limits, secrets and MCP servers, as PUT /v1/agents/{name} takes them."
+        rows={14}
+        value={rest}
+        set={(value) => setBody({ ...(value as Settings), soul: soul ?? "", model: model ?? null })}
+      />
       <ProblemBox error={error} />
       <div class="row">
         <button class="button is-accent">{agent ? "Save a new version" : "Create"}</button>
@@ -176,9 +192,20 @@ function AgentEditor({ agent }: { agent: Agent | null }) {
   );
 }
 
-/** What can be set of an agent. */
-function settingsOf({ name: _, version: __, created_at: ___, updated_at: ____, ...settings }: Agent): object {
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+/** What is set of an agent. What is left out has its default. */
+function settingsOf({ name: _, version: __, created_at: ___, updated_at: ____, ...settings }: Agent): Settings {
+  return withoutEmpty(settings) as Settings;
+}
+
+/** Without nulls, empty texts, and objects and lists that have nothing else. */
+function withoutEmpty(value: object): object {
+  const entries = Object.entries(value).flatMap(([name, it]: [string, unknown]) => {
+    if (it === null || it === "") return [];
+    if (typeof it !== "object") return [[name, it]];
+    const inner = Array.isArray(it) ? it : withoutEmpty(it);
+    return Object.keys(inner).length > 0 ? [[name, inner]] : [];
+  });
+  return Object.fromEntries(entries) as object;
 }
 
 /** What a version changed of the one before it. */

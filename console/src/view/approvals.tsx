@@ -4,9 +4,11 @@ import { api, call } from "../api.js";
 import type { Milestone } from "../feed.js";
 import { useResource } from "../resource.js";
 import { ApprovalCard } from "../transcript/call.js";
+import { Icon } from "../ui/icon.js";
 import { Empty, Page, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { isOver } from "../ui/status.js";
+import { titleOf } from "./job_filter.js";
 
 /** Whether approvals may have been asked for or answered. */
 export const isAboutApprovals = ({ type, status }: Milestone) =>
@@ -33,8 +35,9 @@ export function ApprovalsPage() {
                 .map((it) => (
                   <article class="call card" key={it.id}>
                     <header class="card-head">
-                      <b>{it.tool}</b>
-                      <a href={`/console/jobs/${it.job_id}`}>Open the job</a>
+                      <Icon name="hand" />
+                      <JobLink id={it.job_id} />
+                      <span class="tag">{it.tool}</span>
                       <span class="fine is-pushed">
                         asked <Time at={it.requested_at} />
                       </span>
@@ -53,4 +56,10 @@ export function ApprovalsPage() {
       </Loaded>
     </Page>
   );
+}
+
+function JobLink({ id }: { id: string }) {
+  const load = () => call(api.GET("/v1/jobs/{job_id}", { params: { path: { job_id: id } } }));
+  const job = useResource(`job:${id}`, load).data.value;
+  return <a href={`/console/jobs/${id}`}>{job ? titleOf(job) : "Open the job"}</a>;
 }

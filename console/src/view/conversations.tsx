@@ -13,6 +13,9 @@ import { Loaded, ProblemBox } from "../ui/problem.js";
 import { Table } from "../ui/table.js";
 import { Terminal } from "../ui/terminal.js";
 
+/** Characters of a title. */
+const MAX_TITLE = 80;
+
 type Said = Schemas["Said"];
 
 export function ConversationsPage() {
@@ -67,7 +70,7 @@ export function ConversationPage() {
     <Loaded resource={resource}>
       {(conversation) => (
         <Page
-          title={conversation.external_id ?? "Conversation"}
+          title={titleOf(conversation)}
           above={{ title: "Conversations", href: "/console/conversations" }}
           about={`Agent ${conversation.agent}`}
           actions={
@@ -87,6 +90,15 @@ export function ConversationPage() {
       )}
     </Loaded>
   );
+}
+
+/** The client's name for it, or the beginning of what was asked first. */
+function titleOf({ external_id: name, messages }: Schemas["ConversationWithMessages"]): string {
+  if (name) return name;
+  const first = messages.data.map(({ said }) => said).find(({ role }) => role === "user");
+  const line = first?.role === "user" ? (first.text.trim().split("\n", 1)[0] ?? "") : "";
+  if (line === "") return "Conversation";
+  return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE).trimEnd()}…` : line;
 }
 
 function Message({ said, job }: { said: Said; job: string }) {

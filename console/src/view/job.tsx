@@ -16,7 +16,7 @@ import { Actions } from "./job_actions.js";
 import { titleOf } from "./job_filter.js";
 import { Outputs } from "./outputs.js";
 import { RawLog } from "./raw_log.js";
-import { RequestView } from "./request.js";
+import { Asked, RequestView } from "./request.js";
 import { durationOf } from "./jobs.js";
 import { WhyItWaits } from "./waiting.js";
 
@@ -73,7 +73,12 @@ function JobView({ job, log, reload }: { job: Job; log: Log; reload: () => Promi
           {view === "request" && <RequestView job={job.id} />}
           {view === "log" && <RawLog events={log.events.value} job={job.id} />}
           {view === "timeline" && <Timeline events={log.events.value} job={job.id} isOver={isOver(job.status)} />}
-          {(view === "transcript" || !(view in VIEWS)) && <TranscriptView log={log} openFile={openFile} />}
+          {(view === "transcript" || !(view in VIEWS)) && (
+            <>
+              <Asked job={job.id} title={titleOf(job)} />
+              <TranscriptView log={log} openFile={openFile} />
+            </>
+          )}
         </div>
         <aside class="job-side" aria-label="Outputs and details">
           <Outputs job={job} log={log} opened={opened} openFile={openFile} />

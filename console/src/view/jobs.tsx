@@ -169,7 +169,9 @@ function JobRow({ job, isSelected, isCurrent, toggle }: JobRowProps) {
           <span class="tag">{job.skill ?? job.agent}</span>
         </div>
       </td>
-      <td class="cell-model">{job.model}</td>
+      <td class="cell-model" title={job.model}>
+        {job.model}
+      </td>
       <td class="is-number cell-duration">{durationOf(job)}</td>
       <td class="is-number cell-tokens">{tokens ? count(tokens) : <span class="none">–</span>}</td>
       <td class="is-number cell-cost">{job.usage.cost_usd ? usd(job.usage.cost_usd) : <span class="none">–</span>}</td>

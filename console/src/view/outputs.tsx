@@ -2,7 +2,9 @@
 
 import type { Job } from "../api.js";
 import { bytes } from "../format.js";
+import { useState } from "preact/hooks";
 import type { Log } from "../transcript/follow.js";
+import { Dialog } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { JsonTree } from "../ui/json_tree.js";
 import { Preview, viewAddress } from "../ui/preview.js";
@@ -19,6 +21,7 @@ export function Outputs({ job, log, opened, openFile }: OutputsProps) {
   const fromLog = log.transcript.value.items.flatMap((item) => (item.kind === "file" ? [item.output] : []));
   const outputs = job.outputs.length ? job.outputs : fromLog;
   const current = outputs.find(({ asset }) => asset.id === opened) ?? outputs.at(0);
+  const [isLarge, setLarge] = useState(false);
   const result = job.result;
   return (
     <>
@@ -46,8 +49,11 @@ export function Outputs({ job, log, opened, openFile }: OutputsProps) {
               {current.asset.name}
             </span>
             <span class="fine">{bytes(current.asset.size)}</span>
+            <button class="plain is-pushed" aria-label="Enlarge" title="Enlarge" onClick={() => setLarge(true)}>
+              <Icon name="enlarge" />
+            </button>
             <a
-              class="plain is-pushed"
+              class="plain"
               href={viewAddress(current.asset)}
               target="_blank"
               rel="noopener"
@@ -59,6 +65,11 @@ export function Outputs({ job, log, opened, openFile }: OutputsProps) {
               <Icon name="download" />
             </a>
           </div>
+          {isLarge && (
+            <Dialog title={current.asset.name} isFull close={() => setLarge(false)}>
+              <Preview asset={current.asset} />
+            </Dialog>
+          )}
         </>
       )}
     </>

@@ -4,7 +4,8 @@ import { useLocation } from "preact-iso";
 import { api, call, type Schemas } from "../api.js";
 import { count, duration } from "../format.js";
 import { useResource } from "../resource.js";
-import { Plot } from "../ui/plot.js";
+import { endSeries, Plot } from "../ui/plot.js";
+import { Segments } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 
 type Entry = Schemas["QueueHistoryEntry"];
@@ -28,13 +29,16 @@ export function QueuePlots() {
     <>
       <div class="row section">
         <h2>History</h2>
-        <div class="segments is-pushed" role="group" aria-label="Period">
-          {Object.entries(PERIODS).map(([key, [title]]) => (
-            <a key={key} href={`/console/queue?period=${key}`} aria-current={key === name ? "true" : undefined}>
-              {title}
-            </a>
-          ))}
-        </div>
+        <span class="is-pushed">
+          <Segments
+            label="Period"
+            choices={Object.entries(PERIODS).map(([key, [title]]) => [
+              title,
+              `/console/queue?period=${key}`,
+              key === name,
+            ])}
+          />
+        </span>
       </div>
       <Loaded resource={history}>
         {({ data, step_minutes }) =>
@@ -75,17 +79,7 @@ function Plots({ entries, isLong }: { entries: [number, Entry | undefined][]; is
           { name: "Waiting", colour: "amber", values: values((it) => it.waiting) },
         ]}
       />
-      <Plot
-        title="Ended"
-        shape="bars"
-        times={times}
-        format={count}
-        series={[
-          { name: "Completed", colour: "green", values: values((it) => it.completed) },
-          { name: "Failed", colour: "red", values: values((it) => it.failed) },
-          { name: "Cancelled", colour: "grey", values: values((it) => it.cancelled) },
-        ]}
-      />
+      <Plot title="Ended" shape="bars" times={times} format={count} series={endSeries(values)} />
       <Plot
         title="Longest wait"
         shape="lines"

@@ -1,9 +1,10 @@
 /** What was asked for: prompt, inputs and settings. */
 
-import { api, call } from "../api.js";
+import { useState } from "preact/hooks";
+import { api, call, type Schemas } from "../api.js";
 import { duration, usd } from "../format.js";
 import { useResource } from "../resource.js";
-import { CodeBlock } from "../ui/markdown.js";
+import { CodeBlock } from "../ui/code.js";
 import { Icon } from "../ui/icon.js";
 import { AssetName } from "../ui/asset_name.js";
 import { Facts } from "../ui/page.js";
@@ -15,6 +16,51 @@ export function useRequest(job: string) {
   );
 }
 
+/** Characters and lines of a prompt above a transcript, until it is unfolded. */
+const MAX_PROMPT = 600;
+const MAX_PROMPT_LINES = 8;
+
+/** What was asked for, above what came of it. */
+export function Asked({ job, title }: { job: string; title: string }) {
+  const request = useRequest(job).data.value;
+  const [isWhole, setWhole] = useState(false);
+  // A short prompt is the title already.
+  if (!request || (request.prompt.trim() === title && request.inputs.length === 0)) return null;
+  const { prompt } = request;
+  const head = prompt.slice(0, MAX_PROMPT).split("\n").slice(0, MAX_PROMPT_LINES).join("\n");
+  return (
+    <section class="asked" aria-label="Prompt">
+      <p>{isWhole ? prompt : head}</p>
+      {head.length < prompt.length && (
+        <button class="button small is-quiet" onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "Show less" : "Show all"}
+        </button>
+      )}
+      <Inputs inputs={request.inputs} />
+    </section>
+  );
+}
+
+function Inputs({ inputs }: { inputs: Schemas["JobRequest"]["inputs"] }) {
+  if (inputs.length === 0) return null;
+  return (
+    <div class="row">
+      {inputs.map((input, index) => (
+        <a
+          class="file-chip"
+          key={index}
+          href={input.asset_id ? `/v1/assets/${input.asset_id}/content` : (input.url ?? "")}
+          target="_blank"
+          rel="noopener noreferrer"
+        >
+          <Icon name={input.asset_id ? "file" : "globe"} />
+          {input.asset_id ? <AssetName id={input.asset_id} /> : (input.name ?? input.url)}
+        </a>
+      ))}
+    </div>
+  );
+}
+
 export function RequestView({ job }: { job: string }) {
   return (
     <Loaded resource={useRequest(job)}>
@@ -23,28 +69,17 @@ export function RequestView({ job }: { job: string }) {
           <h2>Prompt</h2>
           <CodeBlock text={request.prompt} />
           {request.inputs.length > 0 && <h2>Inputs</h2>}
-          {request.inputs.map((input, index) => (
-            <a
-              class="file-chip"
-              key={index}
-              href={input.asset_id ? `/v1/assets/${input.asset_id}/content` : (input.url ?? "")}
-              target="_blank"
-              rel="noopener noreferrer"
-            >
-              <Icon name={input.asset_id ? "file" : "globe"} />
-              {input.asset_id ? <AssetName id={input.asset_id} /> : (input.name ?? input.url)}
-            </a>
-          ))}
+          <Inputs inputs={request.inputs} />
           {Object.keys(request.parameters).length > 0 && (
             <>
               <h2>Parameters</h2>
-              <CodeBlock text={JSON.stringify(request.parameters, null, 2)} />
+              <CodeBlock text={JSON.stringify(request.parameters, null, 2)} language="json" />
             </>
           )}
           {request.output_schema && (
             <>
               <h2>Output schema</h2>
-              <CodeBlock text={JSON.stringify(request.output_schema, null, 2)} />
+              <CodeBlock text={JSON.stringify(request.output_schema, null, 2)} language="json" />
             </>
           )}
           <h2>Settings</h2>

@@ -6,7 +6,7 @@ import { dateTime, duration, words } from "../format.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
-import { CodeBlock } from "../ui/markdown.js";
+import { CodeBlock } from "../ui/code.js";
 import { attempt } from "../ui/notice.js";
 import { Facts, Page, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";

@@ -7,7 +7,8 @@ import { duration } from "../format.js";
 import { useResource } from "../resource.js";
 import { isAdmin } from "../session.js";
 import { Icon } from "../ui/icon.js";
-import { CodeBlock, Markdown } from "../ui/markdown.js";
+import { CodeBlock } from "../ui/code.js";
+import { Markdown } from "../ui/markdown.js";
 import { confirm } from "../ui/dialog.js";
 import { attempt } from "../ui/notice.js";
 import { Facts, Page } from "../ui/page.js";
@@ -202,7 +203,7 @@ function Parameters({ schema }: { schema: Record<string, unknown> }) {
       />
       <details>
         <summary class="fine">JSON Schema</summary>
-        <CodeBlock text={JSON.stringify(schema, null, 2)} />
+        <CodeBlock text={JSON.stringify(schema, null, 2)} language="json" />
       </details>
     </>
   );

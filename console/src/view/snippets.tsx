@@ -2,12 +2,13 @@
 
 import { useState } from "preact/hooks";
 import type { Schemas } from "../api.js";
-import { CodeBlock } from "../ui/markdown.js";
+import { CodeBlock } from "../ui/code.js";
 import { Loaded } from "../ui/problem.js";
 import { useRequest } from "./request.js";
 
 type CreateJob = Schemas["CreateJob"];
 const LANGUAGES = { curl, CLI: cli, Python: python, TypeScript: typescript };
+const COLOURED_AS = { curl: "bash", CLI: "bash", Python: "python", TypeScript: "typescript" };
 
 export function Snippets({ job }: { job: string }) {
   return <Loaded resource={useRequest(job)}>{(request) => <Code body={bodyOf(request)} />}</Loaded>;
@@ -24,7 +25,7 @@ export function Code({ body }: { body: CreateJob }) {
           </button>
         ))}
       </div>
-      <CodeBlock text={LANGUAGES[language](body)} />
+      <CodeBlock text={LANGUAGES[language](body)} language={COLOURED_AS[language]} />
     </>
   );
 }

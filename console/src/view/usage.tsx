@@ -4,8 +4,8 @@ import { useLocation } from "preact-iso";
 import { allPages, api, call, type Schemas } from "../api.js";
 import { count, duration, usd } from "../format.js";
 import { useResource } from "../resource.js";
-import { Empty, Page } from "../ui/page.js";
-import { Plot } from "../ui/plot.js";
+import { type Choice, Empty, Page, Segments } from "../ui/page.js";
+import { endSeries, Plot } from "../ui/plot.js";
 import { Loaded } from "../ui/problem.js";
 import { Table } from "../ui/table.js";
 
@@ -25,20 +25,12 @@ export function UsagePage() {
   const daily = useUsage("day", from);
   const address = (changes: Record<string, string | number>) =>
     `/console/usage?${new URLSearchParams({ days: String(days), by, ...mapped(changes) }).toString()}`;
-  const periods = (
-    <div class="segments" role="group" aria-label="Period">
-      {PERIODS.map((it) => (
-        <a key={it} href={address({ days: it })} aria-current={it === days ? "true" : undefined}>
-          {it} days
-        </a>
-      ))}
-    </div>
-  );
+  const periods = PERIODS.map((it): Choice => [`${it} days`, address({ days: it }), it === days]);
   return (
     <Page
       title="Usage"
       about="Jobs, tokens and cost. A job counts on the day on which it ended (UTC)."
-      actions={periods}
+      actions={<Segments label="Period" choices={periods} />}
     >
       <Loaded resource={daily}>
         {(groups) =>
@@ -86,10 +78,10 @@ function Daily({ groups, days }: { groups: Group[]; days: number }) {
   const known = new Map(groups.map((group) => [group.key, group]));
   const times = Array.from({ length: days }, (_, index) => dayOf(Date.now() - (days - 1 - index) * DAY_MS));
   const names = times.map((day) => new Date(day).toLocaleDateString(undefined, DAY_STYLE));
-  const values = (of: (group: Group) => number) =>
+  const values = (of: (group: Group) => number | null) =>
     times.map((day) => {
       const group = known.get(day);
-      return group ? of(group) : 0;
+      return (group && of(group)) ?? 0;
     });
   return (
     <div class="plots">
@@ -100,17 +92,7 @@ function Daily({ groups, days }: { groups: Group[]; days: number }) {
         format={usd}
         series={[{ name: "Dollars", colour: "blue", values: values((it) => it.cost_usd) }]}
       />
-      <Plot
-        title="Jobs"
-        shape="bars"
-        times={names}
-        format={count}
-        series={[
-          { name: "Completed", colour: "green", values: values((it) => it.completed) },
-          { name: "Failed", colour: "red", values: values((it) => it.failed) },
-          { name: "Cancelled", colour: "grey", values: values((it) => it.cancelled) },
-        ]}
-      />
+      <Plot title="Jobs" shape="bars" times={names} format={count} series={endSeries(values)} />
       <Plot
         title="Tokens"
         shape="bars"
@@ -134,7 +116,7 @@ function Daily({ groups, days }: { groups: Group[]; days: number }) {
 
 function Groups({ by, from }: { by: By; from: string }) {
   const name = (key: string | null) => {
-    if (key === null) return <span class="none">none</span>;
+    if (key === null) return <span class="none">{by === "skill" ? "Jobs of agents" : "Jobs without an agent"}</span>;
     return by === "model" ? key : <a href={`/console/${by}s/${key}`}>{key}</a>;
   };
   return (

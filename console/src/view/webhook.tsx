@@ -3,7 +3,7 @@
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
-import { dateTime, duration, until, words } from "../format.js";
+import { ago, dateTime, duration, until, words } from "../format.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
@@ -134,14 +134,14 @@ function DeliveryView({ delivery, reload }: { delivery: Delivery; reload: () => 
   };
   const isBad = status === "failed" || status === "dead";
   return (
-    <details class="call">
+    <details class={status === "delivered" ? "call is-ok" : isBad ? "call is-error" : "call"}>
       <summary class="call-head">
         <Icon name={status === "delivered" ? "check" : isBad ? "cross" : "clock"} />
         <span class="call-tool">{type}</span>
         <span class="call-what">{last?.status ?? last?.error ?? ""}</span>
         <span class="call-result">
           {words(status)} · {attempts === 1 ? "1 attempt" : `${attempts} attempts`}
-          {next && ` · next ${until(next)}`}
+          {next ? ` · next ${until(next)}` : ` · ${ago(delivery.created_at)}`}
         </span>
       </summary>
       <div class="call-body">

@@ -66,8 +66,7 @@ test("an agent is changed, and its versions are compared", async () => {
   await api("PUT", "/v1/agents/changing", { soul: "You are brief.", tools: ["shell.exec"] });
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/agents/changing`);
-  const settings = page.getByLabel("Settings");
-  await settings.fill((await settings.inputValue()).replace("You are brief.", "You are thorough."));
+  await page.getByLabel("Soul").fill("You are thorough.");
   await page.getByRole("button", { name: "Save a new version" }).click();
   await page.getByRole("link", { name: "Changes" }).click();
   await page.locator("del", { hasText: "You are brief." }).waitFor();

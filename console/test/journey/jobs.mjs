@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, createJob, launch, script, signIn, url } from "../browser.mjs";
+import { api, createJob, ended, launch, script, signIn, url } from "../browser.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -106,6 +106,30 @@ test("several jobs are deleted at once, after a question", async () => {
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await page.getByText("No job matches these filters").waitFor();
   for (const { id } of jobs) await assert.rejects(api("GET", `/v1/jobs/${id}`), /404/);
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+test("archives are listed, and code has colours, in the page and in a large window", async () => {
+  const commands = [
+    "printf 'a' > a.txt; mkdir docs; printf 'bb' > docs/b.txt; tar czf files.tar.gz a.txt docs; zip -qr files.zip a.txt docs",
+    "printf 'def f():\\n    return 1\\n' > code.py",
+  ].join("\n");
+  const prompt = script(commands, "output: files.zip\noutput: files.tar.gz\noutput: code.py");
+  const { id } = await api("POST", "/v1/jobs", { skill: "shell", model: "script/bash", title: "Pack", prompt });
+  const job = await ended(id);
+  assert.equal(job.outputs.length, 3, JSON.stringify(job.error));
+  const { context, page, faults } = await signIn(browser);
+  await page.goto(`${url}/console/jobs/${id}`);
+  for (const name of ["files.zip", "files.tar.gz"]) {
+    await page.locator(".output-list button", { hasText: name }).click();
+    await page.locator(`[aria-label="Files in ${name}"]`).getByRole("row", { name: "docs/b.txt 2 B" }).waitFor();
+  }
+  await page.locator(".output-list button", { hasText: "code.py" }).click();
+  await page.locator(".preview .code-keyword", { hasText: "return" }).waitFor();
+  await page.getByRole("button", { name: "Enlarge" }).click();
+  await page.getByRole("dialog").getByText("return").waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
   assert.deepEqual(faults, []);
   await context.close();
 });

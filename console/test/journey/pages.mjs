@@ -1,9 +1,9 @@
-// Every page, light and dark: accessible, with no breach of the policy and no error. And content that attacks.
+// Every page, light and dark: accessible, with no breach of the policy and no error.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { AxeBuilder } from "@axe-core/playwright";
-import { api, createJob, launch, script, signIn, url } from "../browser.mjs";
+import { api, createJob, ended, launch, script, signIn, url } from "../browser.mjs";
 
 const PAGES = ["jobs", "new?skill=git", "approvals", "conversations", "schedules", "schedules/new", "agents"];
 const MORE_PAGES = [
@@ -22,15 +22,6 @@ const MORE_PAGES = [
 
 let browser;
 let job;
-
-/** Waits for the end of a job. */
-async function ended(id) {
-  for (;;) {
-    const { status } = await api("GET", `/v1/jobs/${id}`);
-    if (!["queued", "running"].includes(status)) return status;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}
 
 before(async () => {
   browser = await launch();
@@ -70,38 +61,5 @@ test("no page is wider than a narrow screen", async () => {
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.ok(excess <= 0, `${path} is ${excess} px too wide`);
   }
-  await context.close();
-});
-
-test("content that attacks stays text", async () => {
-  const attack = [
-    `<img src=x onerror="document.title='owned'">`,
-    `<script>document.title='owned'</script>`,
-    `[click](javascript:document.title='owned')`,
-    `![x](https://example.com/pixel.png)`,
-    `<svg onload="document.title='owned'">`,
-    `\u202Egpj.exe`,
-  ];
-  const title = `<img src=x onerror="document.title='owned'">`;
-  const commands = `cat <<'END'\n${attack.join("\n\n")}\nEND\nprintf '\\033]0;owned\\007\\033[2J'`;
-  const { id } = await createJob(title, commands, { metadata: { "<b>key</b>": "<i>value</i>" } });
-  await ended(id);
-  const { context, page, faults } = await signIn(browser);
-  const requests = [];
-  page.on("request", (request) => requests.push(request.url()));
-  for (const view of ["transcript", "timeline", "request", "log"]) {
-    await page.goto(`${url}/console/jobs/${id}?view=${view}`);
-    await page.getByRole("heading", { name: "<img src=x" }).waitFor();
-    for (const call of await page.locator(".call-head").all()) await call.click();
-    assert.equal(await page.locator("main img, main script, main a[href^=javascript]").count(), 0);
-  }
-  await page.goto(`${url}/console/jobs`);
-  await page.getByText("<img src=x").first().waitFor();
-  assert.ok(!(await page.title()).startsWith("owned"));
-  assert.deepEqual(
-    requests.filter((it) => !it.startsWith(url)),
-    [],
-  );
-  assert.deepEqual(faults, []);
   await context.close();
 });

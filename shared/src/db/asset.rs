@@ -246,18 +246,23 @@ pub async fn copy(
     Ok((copied.rows_affected() > 0).then_some(copy))
 }
 
-/// Removes one of the tenant's assets; returns its hash, or `None` if there is none.
+/// Removes one of the tenant's assets with its preview. Returns the hashes of the bytes; none without such an asset.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     id: AssetId,
-) -> sqlx::Result<Option<String>> {
+) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
-        r#"delete from asset where tenant_id = $1 and id = $2 and visible returning encode(sha256, 'hex') as "sha256!""#,
+        r#"with gone as (
+               delete from asset where tenant_id = $1 and id = $2 and visible returning id, sha256
+           )
+           select encode(sha256, 'hex') as "sha256!" from gone
+           union
+           select encode(file.sha256, 'hex') from gone join preview_file as file on file.asset_id = gone.id"#,
         tenant.0,
         id.0,
     )
-    .fetch_optional(db)
+    .fetch_all(db)
     .await
 }
 
@@ -310,12 +315,13 @@ pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<
     .await
 }
 
-/// Returns the hashes to which neither an asset nor a skill refers.
+/// Returns the hashes to which no asset, preview or skill refers.
 pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"select hash as "hash!"
            from unnest($1::text[]) as hash
            where not exists (select from asset where sha256 = decode(hash, 'hex'))
+             and not exists (select from preview_file where sha256 = decode(hash, 'hex'))
              and not exists (select from skill_version where digest = decode(hash, 'hex'))"#,
         hashes,
     )
@@ -323,7 +329,7 @@ pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::R
     .await
 }
 
-/// Removes the bytes if no asset and no skill needs them any more. Called after the rows' deletion is committed:
+/// Removes the bytes if no asset, preview or skill needs them any more. Called after the rows' deletion is committed:
 /// a crash in between leaves bytes without a row, never a row without bytes.
 pub async fn release_blob(
     db: &Pool,
@@ -339,6 +345,7 @@ pub async fn release_blob(
     .await?;
     let needed = sqlx::query_scalar!(
         r#"select exists (select from asset where sha256 = decode($1, 'hex'))
+               or exists (select from preview_file where sha256 = decode($1, 'hex'))
                or exists (select from skill_version where digest = decode($1, 'hex')) as "exists!""#,
         sha256,
     )

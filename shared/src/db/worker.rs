@@ -66,14 +66,17 @@ pub struct NewWorker {
     pub isolation: Isolation,
     /// How it limits the memory of each command.
     pub memory_limit: MemoryLimit,
+    /// Whether it renders previews of office documents.
+    pub renders_previews: bool,
 }
 
 /// Registers a worker.
 pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<WorkerId> {
     let id = WorkerId::new();
     sqlx::query!(
-        "insert into worker (id, name, home, version, slots, programs, skills, providers, isolation, memory_limit)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        "insert into worker (id, name, home, version, slots, programs, skills, providers, isolation, memory_limit,
+             renders_previews)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         id.0,
         new.name,
         new.home,
@@ -84,6 +87,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<Wo
         &new.providers,
         new.isolation.as_str(),
         new.memory_limit.as_str(),
+        new.renders_previews,
     )
     .execute(db)
     .await?;

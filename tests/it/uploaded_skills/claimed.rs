@@ -94,6 +94,7 @@ async fn a_skill_with_network_is_left_to_workers_that_have_one() {
         providers: Vec::new(),
         isolation,
         memory_limit: MemoryLimit::Watched,
+        renders_previews: false,
     };
     let pool = &service.pool;
     let claim = async |worker, has_network| {

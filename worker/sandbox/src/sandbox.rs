@@ -55,7 +55,7 @@ pub struct SandboxCommand<'a> {
 /// Sandboxes that are kept for another command, at about a megabyte each. Those of other jobs end with theirs.
 const MAX_KEPT: usize = 32;
 
-/// The most of a script's standard output that [`Sandbox::run_once`] returns.
+/// The most of a script's standard output that [`Sandbox::run_in`] returns.
 const MAX_PLAIN_OUTPUT_BYTES: u64 = 16 * 1024;
 
 /// The folders in which `node` finds packages of the machine: those of `npm install -g` and those of Debian.
@@ -146,7 +146,7 @@ impl Sandbox {
     /// Runs a script in a directory of its own, created at `path`, and returns the start of its standard output.
     pub async fn run_once(&self, script: &str, path: PathBuf) -> anyhow::Result<String> {
         let directory = JobDirectory::new(path, self.identity()?);
-        let printed = self.run_plain(script, &directory).await;
+        let printed = self.run_in(script, &directory).await;
         directory.quiesce().await;
         printed
     }
@@ -162,14 +162,16 @@ impl Sandbox {
         let mut all = Vec::with_capacity(times);
         for _ in 0..times {
             let begun_at = Instant::now();
-            self.run_plain(script, &directory).await?;
+            self.run_in(script, &directory).await?;
             all.push(begun_at.elapsed());
         }
         directory.quiesce().await;
         Ok(all)
     }
 
-    async fn run_plain(&self, script: &str, directory: &JobDirectory) -> anyhow::Result<String> {
+    /// Runs a script without network in a directory, and returns the start of its standard output. Dropping the future
+    /// ends it.
+    pub async fn run_in(&self, script: &str, directory: &JobDirectory) -> anyhow::Result<String> {
         let command = SandboxCommand {
             script,
             environment: Vec::new(),

@@ -1,4 +1,5 @@
-//! Records usage over time and the history of the queue, which any worker does for all.
+//! Records usage over time and the history of the queue, and requests previews of what ended jobs made. Any worker does
+//! it for all.
 
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use shared::db::{self, Pool};
 
 use super::step::run_step;
 
-/// The interval at which ended jobs are counted. Short, so that usage follows the jobs closely; it also finds each
-/// minute of the queue's history.
+/// The interval at which ended jobs are recorded. Short, so that usage and previews follow the jobs closely; it also
+/// finds each minute of the queue's history.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// Ended jobs of one transaction.
 const JOBS_AT_ONCE: i64 = 1000;
@@ -15,13 +16,21 @@ const JOBS_AT_ONCE: i64 = 1000;
 /// Records until it is dropped.
 pub(crate) async fn run(pool: Pool) {
     loop {
-        run_step("usage", count_ended(&pool)).await;
+        run_step("ended_jobs", record_ended(&pool)).await;
         run_step("queue_history", db::queue_history::record(&pool)).await;
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
-async fn count_ended(pool: &Pool) -> db::Result<()> {
-    while db::usage::count_ended(pool, JOBS_AT_ONCE).await? >= JOBS_AT_ONCE as usize {}
-    Ok(())
+/// Counts the usage of ended jobs and requests their previews, both once for each job.
+async fn record_ended(pool: &Pool) -> db::Result<()> {
+    loop {
+        let mut transaction = pool.begin().await?;
+        let ended = db::usage::count_ended(&mut transaction, JOBS_AT_ONCE).await?;
+        db::preview::request(&mut *transaction, &ended).await?;
+        transaction.commit().await?;
+        if ended.len() < JOBS_AT_ONCE as usize {
+            return Ok(());
+        }
+    }
 }

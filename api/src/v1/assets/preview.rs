@@ -1,15 +1,16 @@
 //! `GET /v1/assets/{id}/preview`.
 
-use actix_web::body::SizedStream;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, REFERRER_POLICY,
 };
 use actix_web::web::{Data, Path};
 use actix_web::{HttpResponse, get};
-use shared::asset::AssetStore;
+use shared::asset::{Asset, AssetStore};
+use shared::db::preview::PDF_PAGE;
 use shared::db::{self, Pool};
 use shared::id::AssetId;
 
+use super::pages::{IMAGE_POLICY, open_blob};
 use crate::auth::Caller;
 use crate::etag::REVALIDATE;
 use crate::form::FileContent;
@@ -21,13 +22,14 @@ const ISOLATED: &str = "sandbox allow-scripts; default-src 'none'; script-src 'u
                         media-src data: blob:; connect-src 'none'; form-action 'none'; \
                         base-uri 'none'; frame-ancestors 'self'";
 
-/// Shows a web page or an SVG image with its scripts, isolated from this service and from the network.
+/// Shows a web page or an SVG image with its scripts, isolated from this service and from the network; or an office
+/// document as a PDF, once a worker has rendered it.
 ///
 /// Only a page of this service can frame it. Files of other types are shown by `/content`.
 #[utoipa::path(tag = "assets",
     params(("asset_id" = AssetId, Path, description = "The asset")),
     responses(
-        (status = 200, description = "The content, of the asset's `content_type`",
+        (status = 200, description = "The content, of the asset's `content_type`; `application/pdf` for an office document",
             content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
         (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -43,23 +45,28 @@ pub(crate) async fn get_asset_preview(
     let asset = db::asset::get(&**pool, caller.tenant, *asset).await?;
     let asset = asset.ok_or(ApiError::NotFound("asset"))?;
     if !matches!(asset.content_type.as_str(), "text/html" | "image/svg+xml") {
-        return Err(ApiError::NotFound(
-            "preview: the file is no web page and no SVG image",
-        ));
+        let pdf = db::preview::get_file(&**pool, caller.tenant, asset.id, PDF_PAGE).await?;
+        let pdf = pdf.ok_or(ApiError::NotFound(
+            "preview: the file is no web page, no SVG image and no office document that a worker has rendered",
+        ))?;
+        return Ok(HttpResponse::Ok()
+            .content_type("application/pdf")
+            .insert_header((CACHE_CONTROL, REVALIDATE))
+            .insert_header((CONTENT_SECURITY_POLICY, IMAGE_POLICY))
+            .insert_header((REFERRER_POLICY, "no-referrer"))
+            .insert_header((CONTENT_DISPOSITION, "inline"))
+            .body(open_blob(&assets, &pdf.sha256, pdf.size).await?));
     }
-    let content = assets.read(&asset.sha256, None).await;
-    let content = content.map_err(|error| {
-        if error.is_not_found() {
-            ApiError::ContentLost
-        } else {
-            error.into()
-        }
-    })?;
+    page(&assets, &asset).await
+}
+
+/// A page with its scripts, isolated.
+async fn page(assets: &AssetStore, asset: &Asset) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok()
         .content_type(format!("{}; charset=utf-8", asset.content_type))
         .insert_header((CACHE_CONTROL, REVALIDATE))
         .insert_header((CONTENT_SECURITY_POLICY, ISOLATED))
         .insert_header((REFERRER_POLICY, "no-referrer"))
         .insert_header((CONTENT_DISPOSITION, "inline"))
-        .body(SizedStream::new(asset.size.unsigned_abs(), content)))
+        .body(open_blob(assets, &asset.sha256, asset.size).await?))
 }

@@ -122,8 +122,13 @@ pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<Str
            -- Sent again, its request makes a new job. That of a batch would make all of them again.
            unkeyed as (
                delete from idempotency_key where job_id = any($1) and job_ids is null
+           ),
+           gone_assets as (
+               delete from asset where job_id = any($1) returning id, sha256
            )
-           delete from asset where job_id = any($1) returning encode(sha256, 'hex') as "sha256!""#,
+           select encode(sha256, 'hex') as "sha256!" from gone_assets
+           union
+           select encode(file.sha256, 'hex') from gone_assets join preview_file as file on file.asset_id = gone_assets.id"#,
         &jobs,
     )
     .fetch_all(db)

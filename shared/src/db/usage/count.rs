@@ -9,27 +9,25 @@ use serde_json::value::RawValue;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::super::Connection;
 use super::super::columns::columns;
 use super::super::queue_history::{EndsInMinute, add_ends};
-use super::super::{Connection, Pool};
 use crate::id::JobId;
 use crate::job::{Outcome, Usage};
 use crate::stored::read_or_else;
 
-/// Counts up to `limit` ended jobs, and returns how many it counted. Several processes may count at once.
-pub async fn count_ended(pool: &Pool, limit: i64) -> sqlx::Result<usize> {
-    let mut transaction = pool.begin().await?;
+/// Counts up to `limit` ended jobs, each once, and returns them. Several processes may count at once.
+pub async fn count_ended(db: &mut Connection, limit: i64) -> sqlx::Result<Vec<JobId>> {
     let taken = sqlx::query_scalar!(
         "delete from uncounted_end
          where ctid = any(array(select ctid from uncounted_end limit $1 for update skip locked))
          returning job_id",
         limit,
     )
-    .fetch_all(&mut *transaction)
+    .fetch_all(&mut *db)
     .await?;
-    add(&mut transaction, &taken).await?;
-    transaction.commit().await?;
-    Ok(taken.len())
+    add(db, &taken).await?;
+    Ok(taken.into_iter().map(JobId).collect())
 }
 
 /// Counts those of the jobs that are not counted yet, before they are deleted.

@@ -1,0 +1,28 @@
+/** CSV and TSV. */
+
+/** Rows that are read. */
+const MAX_ROWS = 500;
+
+/** The first rows of a file with quotes as RFC 4180 has them. */
+export function parseCsv(text: string, separator = ","): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let cell = "";
+  let isQuoted = false;
+  const endRow = () => {
+    row.push(cell);
+    rows.push(row);
+    [row, cell] = [[], ""];
+  };
+  for (let index = 0; index < text.length && rows.length <= MAX_ROWS; index++) {
+    const char = text[index];
+    if (isQuoted && char === '"' && text[index + 1] === '"') cell += text[++index];
+    else if (char === '"' && (isQuoted || cell === "")) isQuoted = !isQuoted;
+    else if (isQuoted) cell += char;
+    else if (char === separator) [cell] = ["", row.push(cell)];
+    else if (char === "\n") endRow();
+    else if (char !== "\r") cell += char;
+  }
+  if (cell !== "" || row.length) endRow();
+  return rows;
+}

@@ -1,0 +1,34 @@
+/** A server before the service that answers the event stream of one job itself, at a rate. The rest passes through. */
+
+import { createServer, request } from "node:http";
+import { url } from "./browser.mjs";
+
+/** Begins to listen. `send` is called with a function that writes one event to the stream, and returns when it ends. */
+export async function startStreamServer(job, send) {
+  const { hostname, port } = new URL(url);
+  const server = createServer((asked, answer) => {
+    if (asked.url.startsWith(`/v1/jobs/${job}/stream`)) {
+      answer.writeHead(200, { "content-type": "text/event-stream" });
+      void send((event) => {
+        answer.write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      });
+      return;
+    }
+    const { method, headers } = asked;
+    const upstream = request({ hostname, port, path: asked.url, method, headers }, (reply) => {
+      answer.writeHead(reply.statusCode, reply.headers);
+      reply.pipe(answer);
+    });
+    upstream.on("error", () => answer.destroy());
+    answer.on("close", () => upstream.destroy());
+    asked.pipe(upstream);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    stop: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
