@@ -128,6 +128,7 @@ impl Components {
             egress_allowed: slots.egress_allow.clone(),
             keep: Keep {
                 jobs: slots.keep.retention,
+                deltas: slots.keep.delta_retention,
                 uploads: slots.keep.upload_retention,
             },
             sandbox: sandbox.sandbox,

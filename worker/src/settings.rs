@@ -38,7 +38,7 @@ pub struct Settings {
     pub fetch_allowed: Vec<IpNet>,
     /// Private networks that commands may reach, at hosts that their skill may.
     pub egress_allowed: Vec<IpNet>,
-    /// The retention of jobs and uploads.
+    /// The retention of jobs, live output and uploads.
     pub keep: Keep,
     /// The isolation of commands.
     pub sandbox: Mode,
