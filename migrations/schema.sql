@@ -235,6 +235,34 @@ begin
     return 'unrunnable';
 end $$;
 
+CREATE FUNCTION ensure_delta_day(days_ahead integer) RETURNS boolean
+    LANGUAGE plpgsql
+    SET lock_timeout TO '100ms'
+    AS $$
+declare
+    day timestamp := date_trunc('day', now() at time zone 'utc') + days_ahead * interval '1 day';
+    partition text := 'job_delta_' || to_char(day, 'YYYY_MM_DD');
+    first_at timestamptz := day at time zone 'utc';
+    end_at timestamptz := (day + interval '1 day') at time zone 'utc';
+begin
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    lock table only job_delta in access exclusive mode;
+    -- Another process may have been first.
+    if to_regclass(partition) is not null then
+        return false;
+    end if;
+    execute format('create table %I (like job_delta including all)', partition);
+    execute format(
+        'with moved as (delete from job_delta_other where at >= %L and at < %L returning *)
+         insert into %I select * from moved',
+        first_at, end_at, partition
+    );
+    execute format('alter table job_delta attach partition %I for values from (%L) to (%L)', partition, first_at, end_at);
+    return true;
+end $$;
+
 CREATE FUNCTION ensure_event_week(weeks_ahead integer) RETURNS boolean
     LANGUAGE plpgsql
     SET lock_timeout TO '100ms'
@@ -335,6 +363,43 @@ end $$;
 CREATE FUNCTION lane_lock(tenant uuid) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (uuid_hash(tenant) & 255);
+
+CREATE TABLE job_event (
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    attempt integer NOT NULL,
+    data json NOT NULL
+)
+PARTITION BY RANGE (job_id);
+
+CREATE FUNCTION list_job_log(job uuid, after bigint, types text[], most bigint) RETURNS SETOF job_event
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+begin
+    return query
+    (
+        select * from job_event where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
+        order by seq
+        limit most
+    )
+    union all
+    (
+        select * from job_delta
+        where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
+          and (cardinality(types) = 0 or types && '{message.delta,reasoning.delta,tool.output}')
+        order by seq
+        limit most
+    )
+    order by seq
+    limit most;
+end $$;
 
 CREATE FUNCTION mark_filled_lanes_ready() RETURNS trigger
     LANGUAGE plpgsql
@@ -596,7 +661,7 @@ CREATE TABLE conversation (
     external_id text
 );
 
-CREATE TABLE job_event (
+CREATE TABLE job_delta (
     job_id uuid NOT NULL,
     seq bigint NOT NULL,
     type text NOT NULL,
@@ -604,7 +669,17 @@ CREATE TABLE job_event (
     attempt integer NOT NULL,
     data json NOT NULL
 )
-PARTITION BY RANGE (job_id);
+PARTITION BY RANGE (at);
+
+CREATE VIEW delta_day AS
+ SELECT (relname)::text AS partition,
+    first_at,
+    (first_at + '1 day'::interval) AS end_at
+   FROM ( SELECT pg_class.relname,
+            ((to_date("right"((pg_class.relname)::text, 10), 'YYYY_MM_DD'::text))::timestamp without time zone AT TIME ZONE 'utc'::text) AS first_at
+           FROM (pg_inherits
+             JOIN pg_class ON ((pg_class.oid = pg_inherits.inhrelid)))
+          WHERE ((pg_inherits.inhparent = ('job_delta'::regclass)::oid) AND (pg_class.relname ~ '^job_delta_[0-9]{4}_[0-9]{2}_[0-9]{2}$'::text))) days;
 
 CREATE VIEW event_week AS
  SELECT (relname)::text AS partition,
@@ -665,6 +740,12 @@ CREATE VIEW feed_week AS
              JOIN pg_class ON ((pg_class.oid = pg_inherits.inhrelid)))
           WHERE ((pg_inherits.inhparent = ('feed'::regclass)::oid) AND (pg_class.relname ~ '^feed_[0-9]{4}_[0-9]{2}$'::text))) weeks;
 
+CREATE UNLOGGED TABLE followed_job (
+    job_id uuid NOT NULL,
+    until timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+
 CREATE TABLE idempotency_key (
     tenant_id uuid NOT NULL,
     key text NOT NULL,
@@ -672,6 +753,15 @@ CREATE TABLE idempotency_key (
     job_id uuid NOT NULL,
     job_ids uuid[],
     created_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE job_delta_other (
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    attempt integer NOT NULL,
+    data json NOT NULL
 );
 
 CREATE TABLE job_end (
@@ -1050,6 +1140,8 @@ WITH (fillfactor='50');
 
 ALTER TABLE ONLY feed ATTACH PARTITION feed_other DEFAULT;
 
+ALTER TABLE ONLY job_delta ATTACH PARTITION job_delta_other DEFAULT;
+
 ALTER TABLE ONLY job_event ATTACH PARTITION job_event_other DEFAULT;
 
 ALTER TABLE ONLY agent
@@ -1090,6 +1182,9 @@ ALTER TABLE ONLY feed_state
 
 ALTER TABLE ONLY feed_tenant
     ADD CONSTRAINT feed_tenant_pkey PRIMARY KEY (tenant_id);
+
+ALTER TABLE ONLY followed_job
+    ADD CONSTRAINT followed_job_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, key);
@@ -1222,11 +1317,17 @@ CREATE INDEX feed_txid ON ONLY feed USING btree (txid);
 
 CREATE INDEX feed_other_txid_idx ON feed_other USING btree (txid);
 
+CREATE INDEX followed_job_until ON followed_job USING btree (until);
+
 CREATE INDEX idempotency_key_created ON idempotency_key USING btree (created_at);
 
 CREATE INDEX idempotency_key_job ON idempotency_key USING btree (job_id);
 
 CREATE UNIQUE INDEX job_conversation ON job USING btree (conversation_id, "position") WHERE (conversation_id IS NOT NULL);
+
+CREATE INDEX job_delta_job ON ONLY job_delta USING btree (job_id, seq);
+
+CREATE INDEX job_delta_other_job_id_seq_idx ON job_delta_other USING btree (job_id, seq);
 
 CREATE INDEX job_external_id ON job USING btree (tenant_id, external_id, id DESC) WHERE (external_id IS NOT NULL);
 
@@ -1313,6 +1414,8 @@ CREATE INDEX worker_alive ON worker USING btree (id) WHERE (stopped_at IS NULL);
 ALTER INDEX feed_pkey ATTACH PARTITION feed_other_pkey;
 
 ALTER INDEX feed_txid ATTACH PARTITION feed_other_txid_idx;
+
+ALTER INDEX job_delta_job ATTACH PARTITION job_delta_other_job_id_seq_idx;
 
 ALTER INDEX job_event_pkey ATTACH PARTITION job_event_other_pkey;
 

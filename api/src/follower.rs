@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
 use shared::db::{self, Pool};
+use shared::event::mark_trimmed;
 use shared::id::JobId;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -113,15 +114,18 @@ impl Follower {
 
     /// Reads a page, and goes live when that was all.
     async fn catch_up(&mut self) -> Result<(), FollowError> {
-        // It begins with the event that we have, which is there as long as the log is.
+        // It begins with the event that we have, or the next one if that is trimmed: a log has one as long as it is there.
         let (position, after) = (self.position, self.position.saturating_sub(1));
         let events = db::event::list(&self.pool, self.job, after, &[], PAGE).await?;
+        let count = events.len() as i64;
+        let events = events.into_iter().filter(|event| event.seq > position);
+        let events = mark_trimmed(position, events.collect());
         self.extend(events.iter().map(Frame::from));
         let is_behind = self.position == position && position < self.known;
-        if events.is_empty() || is_behind {
+        if count == 0 || is_behind {
             return Err(FollowError::LogGone);
         }
-        if (events.len() as i64) < PAGE && self.live.is_none() && !self.has_ended {
+        if count < PAGE && self.live.is_none() && !self.has_ended {
             let (live, begins_at) = self.hub.subscribe(self.job, self.position);
             self.live = Some(live);
             self.known = begins_at;

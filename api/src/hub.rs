@@ -1,8 +1,10 @@
 //! Distribution of new events to the followers of jobs, with one query per wake-up for all of them.
 //!
-//! Notifications are hints: what they miss, the next scan finds.
+//! Writers notify of followed jobs only, so the hub publishes which those are before it reads their events: what was
+//! committed before is read, and what is committed later is notified. Notifications are hints: what they miss, the next
+//! scan finds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use shared::db::{self, DedicatedConnection, EVENTS_CHANNEL, Listener, Pool};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use uuid::Uuid;
 
 use crate::frame::Frame;
@@ -18,6 +20,11 @@ use crate::telemetry::ApiMeters;
 
 /// The slowest a follower learns of an event, should its notification be lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
+/// How often all followed jobs are published again, well within `FOLLOWED_FOR`.
+const RENEW_INTERVAL: Duration = Duration::from_secs(60);
+/// When a job that was just published is read once more: a statement that was under way may have begun before, and
+/// committed after the read.
+const RECHECK_DELAY: Duration = Duration::from_millis(100);
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// Events of one job in one query; the rest comes with the next.
 const EVENTS_PER_JOB: i64 = 500;
@@ -43,7 +50,12 @@ struct HubState {
     feeds: HashMap<JobId, Feed>,
     /// Jobs whose log may have grown.
     grown: HashSet<JobId>,
+    /// Jobs that are followed, and are to be published.
+    unpublished: HashSet<JobId>,
 }
+
+/// Jobs to read once more, and when.
+type Rechecks = VecDeque<(Instant, Vec<JobId>)>;
 
 struct Feed {
     /// The last event that was passed on.
@@ -83,6 +95,7 @@ impl Hub {
         state.feeds.insert(job, feed);
         // What came between the caller's read and now was announced to nobody.
         state.grown.insert(job);
+        state.unpublished.insert(job);
         drop(state);
         self.woken.notify_one();
         (receiver, position)
@@ -96,7 +109,12 @@ impl Hub {
             is_expected: true,
             batches,
         };
-        self.lock().feeds.insert(job, feed);
+        let mut state = self.lock();
+        state.feeds.insert(job, feed);
+        state.grown.insert(job);
+        state.unpublished.insert(job);
+        drop(state);
+        self.woken.notify_one();
         receiver
     }
 
@@ -119,7 +137,8 @@ impl Hub {
 
     async fn listen_once(&self, pool: &Pool) -> db::Result<()> {
         let mut listener = Listener::open(pool, &[EVENTS_CHANNEL]).await?;
-        // What was said before we listened, nobody heard.
+        // What was said before we listened, nobody heard; and a database that has crashed knows of no followers.
+        self.publish_all();
         self.mark_all();
         while let Some(notification) = listener.next().await? {
             self.mark(notification.payload());
@@ -151,32 +170,60 @@ impl Hub {
         self.woken.notify_one();
     }
 
+    fn publish_all(&self) {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.unpublished = state.feeds.keys().copied().collect();
+    }
+
     async fn publish(&self, pool: &Pool) {
         let mut db = DedicatedConnection::of(pool);
+        let mut renewed_at = Instant::now();
+        let mut rechecks = VecDeque::new();
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             // However much there is to pass on: what nobody follows any more, or what was refused, goes then.
+            let recheck_at = rechecks.front().map_or_else(Instant::now, |(at, _)| *at);
             let is_scan = tokio::select! {
                 _ = scans.tick() => true,
                 () = self.woken.notified() => false,
+                () = sleep_until(recheck_at), if !rechecks.is_empty() => false,
             };
-            if let Err(error) = self.publish_once(&mut db, is_scan).await {
+            if is_scan && renewed_at.elapsed() >= RENEW_INTERVAL {
+                renewed_at = Instant::now();
+                self.publish_all();
+            }
+            if let Err(error) = self.publish_once(&mut db, is_scan, &mut rechecks).await {
                 db.reset();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "cannot read events"
                 );
                 tokio::time::sleep(RETRY_PAUSE).await;
+                self.publish_all();
                 self.mark_all();
             }
         }
     }
 
-    /// Passes on what is new; in a scan, of all jobs.
-    async fn publish_once(&self, db: &mut DedicatedConnection, is_scan: bool) -> db::Result<()> {
+    /// Publishes which jobs are newly followed, and passes on what is new; in a scan, of all jobs.
+    async fn publish_once(
+        &self,
+        db: &mut DedicatedConnection,
+        is_scan: bool,
+        rechecks: &mut Rechecks,
+    ) -> db::Result<()> {
         if is_scan {
             self.mark_all();
+        }
+        let unpublished = self.take_unpublished();
+        if !unpublished.is_empty() {
+            db::followed_job::publish(db.get().await?, &unpublished).await?;
+            rechecks.push_back((Instant::now() + RECHECK_DELAY, unpublished));
+        }
+        while let Some((_, jobs)) = rechecks.pop_front_if(|(at, _)| *at <= Instant::now()) {
+            self.lock().grown.extend(jobs);
         }
         let positions = self.take_positions();
         if !positions.is_empty() {
@@ -189,6 +236,15 @@ impl Hub {
             self.let_go(&absent);
         }
         Ok(())
+    }
+
+    fn take_unpublished(&self) -> Vec<JobId> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let unpublished = std::mem::take(&mut state.unpublished).into_iter();
+        unpublished
+            .filter(|job| state.feeds.contains_key(job))
+            .collect()
     }
 
     fn take_positions(&self) -> Vec<(JobId, i64)> {

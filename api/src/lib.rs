@@ -38,7 +38,6 @@ mod unversioned;
 mod v1;
 mod webhook_secret;
 pub mod webhook_target;
-mod work_notifier;
 
 use std::net::TcpListener;
 
@@ -46,7 +45,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, ServiceConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
-use shared::db::{self, Pool};
+use shared::db::{self, Notifier, Pool};
 use shared::open_files;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
@@ -69,7 +68,6 @@ use crate::request_id::RequestSpan;
 use crate::telemetry::ApiMeters;
 use crate::v1::skills::Unpacker;
 use crate::webhook_target::WebhookTargets;
-use crate::work_notifier::WorkNotifier;
 
 /// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
 const SHUTDOWN_SECONDS: u64 = 5;
@@ -123,7 +121,8 @@ pub async fn run(
     let meters = ApiMeters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
     let (hub, feed) = (Hub::new(meters.clone()), FeedHub::new(meters.clone()));
-    let (notifier, keys) = (WorkNotifier::default(), KeyWatch::default());
+    let (notifier, notifying) = Notifier::new(&pool);
+    let keys = KeyWatch::default();
     let mut background = JoinSet::new();
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
@@ -131,7 +130,7 @@ pub async fn run(
     background.spawn(shared::clock::sync::keep(pool.clone()));
     background.spawn(hub.clone().run(pool.clone()));
     background.spawn(feed.clone().run(pool.clone()));
-    background.spawn(notifier.clone().run(pool.clone()));
+    background.spawn(notifying);
     background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
     background.spawn(writing);
@@ -204,13 +203,15 @@ pub async fn run(
     Ok(())
 }
 
-/// Makes the partitions of the coming weeks, and a new epoch of the feed after a restore. Events of a week without a
+/// Makes the partitions of the coming weeks and days, and a new epoch of the feed after a restore. Events without a
 /// partition are kept in the default one, until a worker has made it.
 async fn prepare_tables(pool: &Pool) -> db::Result<()> {
-    if let Err(error) = db::event_week::ensure_coming(pool).await {
+    let weeks = db::event_week::ensure_coming(pool).await;
+    let days = db::delta_day::ensure_coming(pool).await;
+    if let Err(error) = weeks.and(days) {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            "cannot make the partitions of the coming weeks"
+            "cannot make the partitions of the coming weeks and days"
         );
     }
     if db::through_outage(|| db::feed::begin_epoch(pool)).await? {

@@ -24,9 +24,9 @@ const SLOTS: i64 = 10;
 const FACTOR: f64 = 2.0;
 
 /// What a claim takes.
-struct Cost {
-    buffers: f64,
-    millis: f64,
+pub(crate) struct Cost {
+    pub(crate) buffers: f64,
+    pub(crate) millis: f64,
 }
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -134,7 +134,7 @@ async fn multiply(url: &str, factor: usize) -> anyhow::Result<()> {
 }
 
 /// Leaves nothing for autovacuum to do while we count: its reading would be the claim's.
-async fn settle(url: &str) -> anyhow::Result<()> {
+pub(crate) async fn settle(url: &str) -> anyhow::Result<()> {
     let mut connection = PgConnection::connect(url).await?;
     for statement in [
         "alter table run set (autovacuum_enabled = off)",
@@ -148,7 +148,8 @@ async fn settle(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
+/// The median of many claims of ten jobs.
+pub(crate) async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
     let (mut buffers, mut millis) = (Vec::new(), Vec::new());
     for _ in 0..CLAIMS {
         let before = read_so_far(&queue.pool).await?;

@@ -33,7 +33,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         single.push(per_second(CLIENTS, run, &queue, enqueue).await?);
         bulk_limit.push(per_second(BULK_CLIENTS, run, &pool, insert_rows).await?);
         bulk.push(per_second(BULK_CLIENTS, run, &queue, enqueue_thousand).await?);
-        sqlx::query("truncate job, run, job_event, limit_job cascade")
+        sqlx::query("truncate job, run, job_event, job_delta, limit_job cascade")
             .execute(&pool)
             .await?;
         sqlx::query("checkpoint").execute(&pool).await?;

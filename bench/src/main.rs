@@ -2,9 +2,11 @@
 //!
 //! `cargo run --release -p bench -- --help`
 
+mod approvals;
 mod chaos;
 mod claim;
 mod core;
+mod deltas;
 mod enqueue;
 mod feed;
 mod figure;
@@ -12,6 +14,7 @@ mod followers;
 mod jobs;
 mod load;
 mod machine;
+mod notify;
 mod part;
 mod peers;
 mod plot;

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 
 use crate::figure::Figure;
 use crate::{
-    Bench, claim, core, enqueue, feed, followers, jobs, peers, sandbox, start, submit, takeover,
-    ticks, turns, waiting, webhooks,
+    Bench, approvals, claim, core, deltas, enqueue, feed, followers, jobs, notify, peers, sandbox,
+    start, submit, takeover, ticks, turns, waiting, webhooks,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +22,10 @@ pub(crate) enum Part {
     Jobs,
     /// Events to their followers, and what a follower takes
     Followers,
+    /// Writers of logs at once: what notifications cost
+    Notify,
+    /// Live output: rows and bytes of a job
+    Deltas,
     /// What the feed costs, and milestones to a tenant's stream
     Feed,
     /// Milestones to webhooks
@@ -30,6 +34,8 @@ pub(crate) enum Part {
     Loop,
     /// Jobs that wait for their model
     Waiting,
+    /// Jobs that wait for a person
+    Approvals,
     /// A command in its sandbox
     Sandbox,
     /// What a claim reads
@@ -57,10 +63,13 @@ impl Part {
             Self::Submit => submit::measure(bench).await,
             Self::Jobs => jobs::measure(bench).await,
             Self::Followers => followers::measure(bench).await,
+            Self::Notify => notify::measure(bench).await,
+            Self::Deltas => deltas::measure(bench).await,
             Self::Feed => feed::measure(bench).await,
             Self::Webhooks => webhooks::measure(bench).await,
             Self::Loop => turns::measure(bench).await,
             Self::Waiting => waiting::measure(bench).await,
+            Self::Approvals => approvals::measure(bench).await,
             Self::Sandbox => sandbox::measure().await,
             Self::Claim => claim::measure(bench).await,
             Self::Schedules => ticks::measure(bench).await,

@@ -59,6 +59,28 @@ impl Process {
         Ok(kib / 1024.0)
     }
 
+    /// Memory of it and all below it, shared pages by their share.
+    pub(crate) fn pss_mib_of_tree(&self) -> anyhow::Result<f64> {
+        let tree = tree(self.id())?;
+        let kib = tree.keys().filter_map(|id| {
+            // One that has ended meanwhile has none.
+            let rollup = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
+            let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+            line.trim().trim_end_matches(" kB").parse::<f64>().ok()
+        });
+        Ok(kib.sum::<f64>() / 1024.0)
+    }
+
+    /// Processes below it.
+    pub(crate) fn below(&self) -> anyhow::Result<usize> {
+        Ok(tree(self.id())?.len() - 1)
+    }
+
+    /// Its threads.
+    pub(crate) fn threads(&self) -> anyhow::Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/task", self.id()))?.count())
+    }
+
     /// Processor time of it and all below it.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         cpu_seconds_of_tree(self.id())
@@ -80,6 +102,16 @@ pub(crate) fn own_cpu_seconds() -> anyhow::Result<f64> {
 
 /// Processor time of a process and all below it, those that have ended included.
 pub(crate) fn cpu_seconds_of_tree(root: u32) -> anyhow::Result<f64> {
+    let tree = tree(root)?;
+    let ticks: f64 = tree
+        .values()
+        .map(|stat| stat.own_ticks + stat.waited_ticks)
+        .sum();
+    Ok(ticks / TICKS_PER_SECOND)
+}
+
+/// A process and all below it.
+fn tree(root: u32) -> anyhow::Result<HashMap<u32, Stat>> {
     let mut all = HashMap::new();
     for entry in std::fs::read_dir("/proc")? {
         let id = entry?.file_name().to_string_lossy().parse();
@@ -88,20 +120,18 @@ pub(crate) fn cpu_seconds_of_tree(root: u32) -> anyhow::Result<f64> {
             all.insert(id, stat);
         }
     }
+    let parents: HashMap<_, _> = all.iter().map(|(id, stat)| (*id, stat.parent)).collect();
     let is_below = |mut id: u32| {
         while id != root {
-            match all.get(&id) {
-                Some(stat) if stat.parent != 0 => id = stat.parent,
+            match parents.get(&id) {
+                Some(parent) if *parent != 0 => id = *parent,
                 _ => return false,
             }
         }
         true
     };
-    let counted = all.iter().filter(|(id, _)| is_below(**id));
-    let ticks: f64 = counted
-        .map(|(_, stat)| stat.own_ticks + stat.waited_ticks)
-        .sum();
-    Ok(ticks / TICKS_PER_SECOND)
+    all.retain(|id, _| is_below(*id));
+    Ok(all)
 }
 
 /// The process that started this one.

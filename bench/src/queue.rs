@@ -7,9 +7,9 @@ use api::JobWriter;
 use chrono::{SubsecRound, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::db::claim::Claimed;
-use shared::db::log::{Append, RunTransition, finish};
+use shared::db::log::{Append, Appended, RunTransition, finish};
 use shared::db::worker::NewWorker;
-use shared::db::{self, Pool};
+use shared::db::{self, Notifier, Pool};
 use shared::event::{EventData, JobStarted};
 use shared::id::{JobId, TenantId, WorkerId};
 use shared::job::{JobResult, Outcome};
@@ -28,7 +28,8 @@ pub(crate) const THOUSAND: usize = 1000;
 pub(crate) struct Queue {
     pub(crate) pool: Pool,
     writer: JobWriter,
-    _writing: Arc<AbortOnDropHandle<()>>,
+    notifier: Notifier,
+    _tasks: Arc<[AbortOnDropHandle<()>; 2]>,
     tenant: TenantId,
     worker: WorkerId,
     skills: Vec<String>,
@@ -51,10 +52,13 @@ impl Queue {
         };
         let worker = db::worker::insert(&pool, &new).await?;
         let (writer, writing) = JobWriter::new(&pool);
+        let (notifier, notifying) = Notifier::new(&pool);
+        let tasks = [tokio::spawn(writing), tokio::spawn(notifying)];
         Ok(Self {
             pool,
             writer,
-            _writing: Arc::new(AbortOnDropHandle::new(tokio::spawn(writing))),
+            notifier,
+            _tasks: Arc::new(tasks.map(AbortOnDropHandle::new)),
             tenant,
             worker,
             skills,
@@ -107,8 +111,9 @@ impl Queue {
         claimed: Vec<Claimed>,
     ) -> anyhow::Result<()> {
         let appends: Vec<_> = claimed.into_iter().map(|it| self.ending(it)).collect();
-        let good = db::log::append(db, &appends).await?;
-        ensure!(good.len() == appends.len(), "a lease was lost");
+        let Appended { valid, due } = db::log::append(db, &appends).await?;
+        self.notifier.notify(due);
+        ensure!(valid.len() == appends.len(), "a lease was lost");
         Ok(())
     }
 
@@ -145,8 +150,9 @@ impl Queue {
                 next: RunTransition::Continue,
             })
             .collect();
-        let good = db::log::append(&self.pool, &appends).await?;
-        ensure!(good.len() == jobs.len(), "a lease was lost");
+        let Appended { valid, due } = db::log::append(&self.pool, &appends).await?;
+        self.notifier.notify(due);
+        ensure!(valid.len() == jobs.len(), "a lease was lost");
         jobs.iter_mut().for_each(|claimed| claimed.last_seq += 1);
         Ok(())
     }

@@ -62,6 +62,12 @@ impl Service {
         })
     }
 
+    pub(crate) fn database_url(&self) -> &str {
+        let mut variables = self.environment.iter();
+        let url = variables.find(|(name, _)| *name == "DATABASE_URL");
+        url.map_or("", |(_, url)| url)
+    }
+
     /// Starts an API with one worker.
     pub(crate) async fn with_worker(server: &Server, name: &str) -> anyhow::Result<Self> {
         let mut service = Self::start(server, name).await?;
@@ -95,7 +101,7 @@ impl Service {
 
     /// Empties the tables, between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
-        sqlx::query("truncate job, run, job_event cascade")
+        sqlx::query("truncate job, run, job_event, job_delta cascade")
             .execute(&self.pool)
             .await?;
         Ok(())

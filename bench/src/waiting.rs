@@ -1,4 +1,4 @@
-//! Jobs that wait for their model, all in one worker: the memory of each.
+//! Jobs that wait for their model, all in one worker: the memory of each, before and after their first command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,17 +16,45 @@ use crate::load::Client;
 use crate::service::Service;
 
 const JOBS: usize = 1000;
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
+/// Threads of a worker: of its runtime and some that block. A stalled provider holds none.
+const MOST_THREADS: f64 = 64.0;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for when in [WhenWaiting::AtOnce, WhenWaiting::AfterCommand] {
+        figures.extend(of_a_worker(bench, when).await?);
+    }
+    Ok(figures)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum WhenWaiting {
+    /// For the first reply.
+    AtOnce,
+    /// For the second one, after a command.
+    AfterCommand,
+}
+
+async fn of_a_worker(bench: &Bench, when: WhenWaiting) -> anyhow::Result<Vec<Figure>> {
     let model = ModelServer::start();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    model.script_with("stall", move |_| {
+    model.script_with("stall", move |request| {
+        if when == WhenWaiting::AfterCommand && request.turn() == 0 {
+            return Reply::call(
+                "execute_bash",
+                json!({"command": "echo $((6 * 7)) > answer"}),
+            );
+        }
         count.fetch_add(1, Ordering::Relaxed);
         Reply::stall()
     });
-    let mut service = Service::start(&bench.server, "waiting").await?;
+    let name = match when {
+        WhenWaiting::AtOnce => "waiting",
+        WhenWaiting::AfterCommand => "waiting_after",
+    };
+    let mut service = Service::start(&bench.server, name).await?;
     service
         .add_worker(&[
             ("SKILLET_SLOTS", JOBS.to_string()),
@@ -52,7 +80,33 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         .context("not all jobs came to ask their model")?;
     // The first half of each reply is on its way to the log.
     sleep(Duration::from_secs(2)).await;
-    let full = service.workers[0].rss_mib()?;
+    let worker = &service.workers[0];
+    if when == WhenWaiting::AfterCommand {
+        let name = "1,000 jobs waiting for their model after a command";
+        let all = worker.pss_mib_of_tree()?;
+        let threads = worker.threads()? as f64;
+        return Ok(vec![
+            Figure::new(
+                format!("memory of a worker and all it started, {name}"),
+                all,
+                "MiB",
+            )
+            .at_most(150.0),
+            Figure::new(
+                format!("of that, the worker, {name}"),
+                worker.rss_mib()?,
+                "MiB",
+            ),
+            Figure::new(
+                format!("processes that the worker started, {name}"),
+                worker.below()? as f64,
+                "",
+            ),
+            Figure::new(format!("threads of the worker, {name}"), threads, "")
+                .at_most(MOST_THREADS),
+        ]);
+    }
+    let full = worker.rss_mib()?;
     Ok(vec![
         Figure::new(
             "memory of a worker with 1,000 jobs waiting for their model",

@@ -129,6 +129,7 @@ impl Components {
             install_skill_requirements: slots.install_skill_requirements,
             keep: Keep {
                 jobs: slots.keep.retention,
+                deltas: slots.keep.delta_retention,
                 uploads: slots.keep.upload_retention,
             },
             sandbox: sandbox.sandbox,

@@ -1,9 +1,11 @@
 //! The events of a job's log.
 
 mod progress;
+mod trimmed;
 
 pub use progress::Progress;
 pub use skillet_wire::event::*;
+pub use trimmed::mark_trimmed;
 
 use crate::id::JobId;
 use crate::stored::UnreadableRow;

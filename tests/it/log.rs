@@ -239,7 +239,7 @@ async fn of_two_leases_of_a_job_in_one_append_only_the_good_one_is_written() {
             [good, late]
         };
         let written = db::log::append(&service.pool, &batch).await.unwrap();
-        assert_eq!(written, [second.lease]);
+        assert_eq!(written.valid, [second.lease]);
     }
     let events = service.events(&job).await;
     let lines = data(&events, "log");
@@ -280,7 +280,7 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
     let other = append(retrying, RunTransition::Requeue { cause, run_at });
     let other = [other];
     let good = db::log::append(&service.pool, &other).await.unwrap();
-    assert_eq!(good, [claimed.lease]);
+    assert_eq!(good.valid, [claimed.lease]);
     let written = async |append: &Append| {
         let appends = [(append, claimed.job.attempt)];
         let written = db::log::list_written(&service.pool, &appends).await;

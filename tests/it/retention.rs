@@ -1,6 +1,7 @@
 //! Retention: deletion of old jobs, logs, uploads and blobs.
 
 mod blobs;
+mod deltas;
 mod jobs;
 mod logs;
 mod nul;
@@ -37,6 +38,7 @@ async fn age(service: &Service, job: &str, days: i64) -> String {
             .to_owned(),
         "update run set job_id = $2 where job_id = $1".to_owned(),
         "update job_event set job_id = $2 where job_id = $1".to_owned(),
+        "update job_delta set job_id = $2 where job_id = $1".to_owned(),
         format!(
             "update asset set job_id = $2, {past}, used_at = used_at - $3 * interval '1 day' where job_id = $1"
         ),

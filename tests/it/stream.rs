@@ -1,6 +1,7 @@
 //! Streams of events: the same bytes for every reader.
 
 mod cut;
+mod live_output;
 
 use reqwest::Method;
 use reqwest::header::HeaderMap;

@@ -41,6 +41,7 @@ pub use worker_sandbox as sandbox;
 use std::sync::Arc;
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use shared::db::Notifier;
 use tokio_util::task::AbortOnDropHandle;
 use worker_workspace::WorkspaceRoot;
 
@@ -70,7 +71,9 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         sandbox.starts(),
     );
     let meters = WorkerMeters::new(&settings.metrics);
-    let (log, writing) = LogWriter::new(&settings.pool, meters.log.clone());
+    let (notifier, notifying) = Notifier::new(&settings.pool);
+    let notifying = AbortOnDropHandle::new(tokio::spawn(notifying));
+    let (log, writing) = LogWriter::new(&settings.pool, notifier, meters.log.clone());
     let writer = AbortOnDropHandle::new(tokio::spawn(writing));
     let (assets, keep) = (settings.assets.clone(), settings.keep);
     let context = start::context(settings, sandbox, workspaces, meters, log)?;
@@ -80,6 +83,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     let ended = claim_loop::run(Arc::new(context), new, keep, shutdown).await;
     // The last handle of the log went with the context, so the writer ends when all is written.
     writer.await?;
+    notifying.await?;
     assets.finish_cleanup().await;
     ended
 }

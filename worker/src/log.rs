@@ -1,9 +1,10 @@
 //! The log writer of this process, which commits the events of all jobs in batches.
 //!
-//! There is no timer. While a batch is on its way to the database the next one grows, and adjacent text merges in it;
-//! so the database sets the pace.
+//! While a batch is on its way to the database the next one grows, and adjacent text merges in it; so the database sets
+//! the pace. Only live output that nobody follows waits for a timer: see `linger`.
 
 mod batch;
+mod linger;
 mod position;
 mod redaction;
 mod refused;
@@ -18,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use crate::telemetry::LogMeters;
 use position::LogPosition;
 use redaction::EventRedactor;
-use shared::db::Pool;
 use shared::db::log::{Lease, RunTransition};
+use shared::db::{Notifier, Pool};
 use shared::event::EventData;
 use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
@@ -60,9 +61,14 @@ type Written = oneshot::Sender<Result<(), LeaseLost>>;
 
 impl LogWriter {
     /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
-    pub(crate) fn new(pool: &Pool, meters: LogMeters) -> (Self, impl Future<Output = ()> + use<>) {
+    pub(crate) fn new(
+        pool: &Pool,
+        notifier: Notifier,
+        meters: LogMeters,
+    ) -> (Self, impl Future<Output = ()> + use<>) {
         let (commands, queue) = mpsc::channel(QUEUE_LENGTH);
-        (Self { commands }, BatchWriter::new(pool, meters).run(queue))
+        let writer = BatchWriter::new(pool, notifier, meters);
+        (Self { commands }, writer.run(queue))
     }
 
     /// Opens the log of a job. `lost` is cancelled when the lease turns out to be lost.
@@ -76,6 +82,7 @@ impl LogWriter {
         let position = LogPosition {
             last_seq,
             attempt,
+            is_followed: false,
             lost: lost.clone(),
         };
         let log = JobLog {

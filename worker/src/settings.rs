@@ -40,7 +40,7 @@ pub struct Settings {
     pub egress_allowed: Vec<IpNet>,
     /// Whether the packages that uploaded skills name are installed.
     pub install_skill_requirements: bool,
-    /// The retention of jobs and uploads.
+    /// The retention of jobs, live output and uploads.
     pub keep: Keep,
     /// The isolation of commands.
     pub sandbox: Mode,

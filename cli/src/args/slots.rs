@@ -56,6 +56,15 @@ pub(crate) struct KeepFor {
         value_name = "TIME"
     )]
     pub(crate) retention: Retention,
+    /// The retention of live output (`message.delta`, `reasoning.delta`, `tool.output`): hours (12h), days (30d) or never.
+    /// It is removed by whole days (UTC), so it may stay for a day longer
+    #[arg(
+        long = "delta-retention",
+        env = "SKILLET_DELTA_RETENTION",
+        default_value = "24h",
+        value_name = "TIME"
+    )]
+    pub(crate) delta_retention: Retention,
     /// The retention of uploads that no job uses: hours (12h), days (30d) or never
     #[arg(
         long = "upload-retention",
@@ -70,6 +79,7 @@ impl KeepFor {
     /// Keeps everything.
     pub(crate) const EVER: Self = Self {
         retention: Retention::Never,
+        delta_retention: Retention::Never,
         upload_retention: Retention::Never,
     };
 }

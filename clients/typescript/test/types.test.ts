@@ -31,6 +31,7 @@ function describe(event: JobEvent): string {
     case "workspace.saved":
     case "conversation.compacted":
     case "log":
+    case "log.trimmed":
     case "job.waiting":
     case "job.resumed":
     case "job.retrying":

@@ -144,7 +144,7 @@ pub async fn answer(
             RunTransition::Continue
         },
     };
-    super::log::append(db, &[append]).await?;
+    super::log::append_and_notify(db, &[append]).await?;
     Ok(goes_on)
 }
 

@@ -35,7 +35,7 @@ pub async fn cancel(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Job> {
         events,
         next,
     };
-    super::log::append(db, &[append]).await?;
+    super::log::append_and_notify(db, &[append]).await?;
     Ok(job)
 }
 

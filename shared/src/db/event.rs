@@ -24,11 +24,9 @@ pub async fn list(
 ) -> sqlx::Result<Vec<Event>> {
     let rows = sqlx::query_as!(
         StoredEventRow,
-        r#"select job_id, seq, type as kind, at, attempt, data as "data: sqlx::types::Json<Box<RawValue>>"
-           from job_event
-           where job_id = $1 and seq > $2 and (cardinality($3::text[]) = 0 or type = any($3))
-           order by seq
-           limit $4"#,
+        r#"select job_id as "job_id!", seq as "seq!", type as "kind!", at as "at!", attempt as "attempt!",
+               data as "data!: sqlx::types::Json<Box<RawValue>>"
+           from list_job_log($1, $2, $3, $4)"#,
         job.0,
         after,
         types as &[EventKind],
@@ -125,13 +123,23 @@ pub async fn follow(
         positions.iter().map(|(job, after)| (job.0, *after)).unzip();
     let rows = sqlx::query_as!(
         StoredEventRow,
-        r#"select event.job_id, event.seq, event.type as kind, event.at, event.attempt,
-               event.data as "data: sqlx::types::Json<Box<RawValue>>"
+        r#"select event.job_id as "job_id!", event.seq as "seq!", event.type as "kind!", event.at as "at!",
+               event.attempt as "attempt!", event.data as "data!: sqlx::types::Json<Box<RawValue>>"
            from unnest($1::uuid[], $2::bigint[]) as followed (job_id, after)
            cross join lateral (
-               select job_id, seq, type, at, attempt, data
-               from job_event
-               where job_event.job_id = followed.job_id and seq > followed.after
+               (
+                   select job_id, seq, type, at, attempt, data from job_event
+                   where job_event.job_id = followed.job_id and seq > followed.after
+                   order by seq
+                   limit $3
+               )
+               union all
+               (
+                   select job_id, seq, type, at, attempt, data from job_delta
+                   where job_delta.job_id = followed.job_id and seq > followed.after
+                   order by seq
+                   limit $3
+               )
                order by seq
                limit $3
            ) as event
@@ -147,9 +155,13 @@ pub async fn follow(
 
 /// Removes a job's log.
 pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
-    sqlx::query!("delete from job_event where job_id = $1", job.0)
-        .execute(db)
-        .await?;
+    sqlx::query!(
+        "with deltas as (delete from job_delta where job_id = $1)
+         delete from job_event where job_id = $1",
+        job.0
+    )
+    .execute(db)
+    .await?;
     Ok(())
 }
 

@@ -118,7 +118,7 @@ async fn has_jobs(db: impl PgExecutor<'_>, week: &Week) -> sqlx::Result<bool> {
     .await
 }
 
-fn is_too_late<T>(done: &sqlx::Result<T>) -> bool {
+pub(super) fn is_too_late<T>(done: &sqlx::Result<T>) -> bool {
     let error = done.as_ref().err().and_then(sqlx::Error::as_database_error);
     error.is_some_and(|error| error.code().as_deref() == Some("55P03"))
 }

@@ -11,7 +11,8 @@ use chrono::{DateTime, Utc};
 use columns::Columns;
 use sqlx::PgExecutor;
 
-use super::{EVENTS_CHANNEL, FEED_CHANNEL, JsonText, WORK_CHANNEL};
+use super::notifier::{self, DueNotifications};
+use super::{Connection, JsonText};
 use crate::event::{ApprovalStatus, EventData, EventKind, RetryCause};
 use crate::id::JobId;
 use crate::job::Outcome;
@@ -66,27 +67,45 @@ pub enum RunTransition {
     },
 }
 
+/// The outcome of an append.
+#[derive(Debug, Default)]
+pub struct Appended {
+    /// The leases that were still valid.
+    pub valid: Vec<Lease>,
+    /// What to notify of when it is committed.
+    pub due: DueNotifications,
+}
+
+/// Appends in a transaction, which notifies when it commits. For writes that are rare: the log writer notifies on
+/// another connection.
+pub async fn append_and_notify(db: &mut Connection, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
+    let Appended { valid, due } = append(&mut *db, batch).await?;
+    notifier::send(db, &due).await?;
+    Ok(valid)
+}
+
 /// Appends for many jobs at once, and returns the leases that were still valid. For each of those everything has
 /// happened: events numbered and inserted, announced assets visible, approvals requested and resolved, the run moved or
 /// deleted, the result stored, milestones in the feed, the next job of its conversation admitted. For the others
 /// nothing has.
 ///
-/// Of two leases of one job at most one is valid; the append of the other is left out. There is one notification a
-/// call, however many jobs it has.
+/// Of two leases of one job at most one is valid; the append of the other is left out. It notifies nobody: the caller
+/// does when it is committed.
 #[expect(
     clippy::too_many_lines,
     reason = "it is one statement, or nothing of what it says would hold"
 )]
-pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
+pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<Appended> {
     let Columns {
         appends,
         events,
+        deltas,
         assets,
         requested,
         resolved,
         milestones,
     } = Columns::of(batch);
-    let valid = sqlx::query!(
+    let rows = sqlx::query!(
         r#"
         with append as materialized (
             select *
@@ -162,13 +181,10 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
                 select tenant_id, true from admitted where state = 'ready'
                 union
                 select id, false
-                from (select tenant_id from continued where transition is not null union all select tenant_id from ended) as freed
+                from (select tenant_id from continued where transition is not null union select tenant_id from ended) as freed
                 join tenant on tenant.id = freed.tenant_id and max_running is not null
             ) as lane
             having count(*) > 0
-        ),
-        notified_workers as (
-            select pg_notify($21, '') from admitted limit 1
         ),
         valid as (
             select
@@ -192,7 +208,7 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         ),
         resolved as (
             update approval set status = answer.status, resolved_seq = valid.base + answer.position
-            from unnest($22::bigint[], $23::int[], $24::uuid[], $25::approval_status[]) as answer (append, position, approval_id, status)
+            from unnest($20::bigint[], $21::int[], $22::uuid[], $23::approval_status[]) as answer (append, position, approval_id, status)
             join valid on valid.number = answer.append
             where approval.id = answer.approval_id and approval.job_id = valid.job_id and approval.status = 'pending'
         ),
@@ -202,21 +218,25 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
             from unnest($10::bigint[], $11::int[], $12::text[], $13::json[]) as event (append, position, type, data)
             join valid on valid.number = event.append
         ),
+        inserted_deltas as (
+            insert into job_delta (job_id, seq, type, at, attempt, data)
+            select valid.job_id, valid.base + event.position, event.type, now(), valid.attempt, event.data
+            from unnest($27::bigint[], $28::int[], $29::text[], $30::json[]) as event (append, position, type, data)
+            join valid on valid.number = event.append
+        ),
         fed as (
             insert into feed (tenant_id, job_id, seq, type, at, status)
             select valid.tenant_id, valid.job_id, valid.base + milestone.position, milestone.type, now(), valid.status
-            from unnest($26::bigint[], $27::int[], $28::text[]) as milestone (append, position, type)
+            from unnest($24::bigint[], $25::int[], $26::text[]) as milestone (append, position, type)
             join valid on valid.number = milestone.append and valid.fed
             returning 1
-        ),
-        notified_feed as (
-            select pg_notify($29, '') from fed limit 1
-        ),
-        notified_followers as (
-            select pg_notify($20, string_agg(job_id::text, ',')) from valid
         )
-        select valid.job_id as "job_id!", valid.lease as "lease!"
-        from valid, notified_followers left join notified_workers on true left join marked on true left join notified_feed on true
+        select
+            valid.job_id as "job_id!", valid.lease as "lease!",
+            exists (select from followed_job where followed_job.job_id = valid.job_id and until > now()) as "is_followed!",
+            exists (select from admitted) as "has_admitted!",
+            exists (select from fed) as "has_fed!"
+        from valid left join marked on true
         "#,
         &appends.job_id,
         &appends.lease,
@@ -237,8 +257,6 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &requested.position,
         &requested.approval_id,
         &requested.expires_at,
-        EVENTS_CHANNEL,
-        WORK_CHANNEL,
         &resolved.append,
         &resolved.position,
         &resolved.approval_id,
@@ -246,18 +264,27 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<V
         &milestones.append,
         &milestones.position,
         &milestones.kind as &[EventKind],
-        FEED_CHANNEL,
+        &deltas.append,
+        &deltas.position,
+        &deltas.kind as &[EventKind],
+        &deltas.data as &[JsonText],
     )
     .fetch_all(db)
     .await?;
-    Ok(valid
-        .into_iter()
-        .map(|row| Lease {
-            job: JobId(row.job_id),
+    let mut appended = Appended::default();
+    for row in rows {
+        let job = JobId(row.job_id);
+        appended.valid.push(Lease {
+            job,
             number: row.lease,
-        })
-        .collect())
+        });
+        let due = &mut appended.due;
+        due.followed.extend(row.is_followed.then_some(job));
+        due.work |= row.has_admitted;
+        due.feed |= row.has_fed;
+    }
+    Ok(appended)
 }
 
-/// How many jobs one batch may touch, so that their ids fit into a notification of 8,000 bytes.
+/// The most jobs of one batch.
 pub const MAX_BATCH_JOBS: usize = 200;

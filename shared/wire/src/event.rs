@@ -7,6 +7,7 @@ mod column;
 mod milestone;
 mod schema;
 mod tool;
+mod trimmed;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use schema::EventType;
 pub use tool::{
     ImagesDropped, OutputStream, ShownImage, ToolCompleted, ToolOutcome, ToolOutput, ToolStarted,
 };
+pub use trimmed::LogTrimmed;
 
 use crate::asset::{Asset, OutputKind};
 use crate::id::{JobId, WorkerId};
@@ -136,6 +138,8 @@ event_data! {
     ConversationCompacted(ConversationCompacted) = "conversation.compacted",
     /// Something to know.
     Log(LogLine) = "log",
+    /// Live output was here, and was removed when its retention ended.
+    LogTrimmed(LogTrimmed) = "log.trimmed",
     /// The job has nothing to do until a person answers, and no worker has it.
     JobWaiting(JobWaiting) = "job.waiting",
     /// The job can go on; a worker will take it.
@@ -159,11 +163,11 @@ impl EventKind {
         )
     }
 
-    /// Whether it is live output, which `?deltas=false` leaves out.
+    /// Whether it is live output, or stands in its place. `?deltas=false` leaves these out.
     pub const fn is_delta(self) -> bool {
         matches!(
             self,
-            Self::MessageDelta | Self::ReasoningDelta | Self::ToolOutput
+            Self::MessageDelta | Self::ReasoningDelta | Self::ToolOutput | Self::LogTrimmed
         )
     }
 }

@@ -55,7 +55,7 @@ async fn a_cap_is_exact_with_three_workers_at_once() {
                         events: vec![event],
                         next,
                     };
-                    assert_eq!(append(&pool, &[end]).await.unwrap().len(), 1);
+                    assert_eq!(append(&pool, &[end]).await.unwrap().valid.len(), 1);
                 }
                 let left: i64 = sqlx::query_scalar("select count(*) from run")
                     .fetch_one(&pool)

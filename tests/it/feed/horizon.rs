@@ -116,7 +116,8 @@ async fn append(
         next,
     };
     let mut transaction = pool.begin().await.unwrap();
-    let valid = db::log::append(&mut *transaction, &[append]).await.unwrap();
+    let appended = db::log::append_and_notify(&mut transaction, &[append]).await;
+    let valid = appended.unwrap();
     assert_eq!(valid, [lease]);
     commit(transaction, number).await;
 }

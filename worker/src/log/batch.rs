@@ -80,7 +80,7 @@ impl EventBatch {
 }
 
 /// Adds the event's text to the one before if both are parts of the same text; else gives it back.
-fn merge(last: &mut EventData, event: EventData) -> Option<EventData> {
+pub(super) fn merge(last: &mut EventData, event: EventData) -> Option<EventData> {
     match (last, event) {
         (EventData::MessageDelta(last), EventData::MessageDelta(more))
         | (EventData::ReasoningDelta(last), EventData::ReasoningDelta(more)) => {

@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct LogPosition {
     pub(super) last_seq: i64,
     pub(super) attempt: i32,
+    /// Whether someone followed the job when it was last written.
+    pub(super) is_followed: bool,
     /// Cancelled when the lease turns out to be lost.
     pub(super) lost: CancellationToken,
 }
@@ -50,6 +52,20 @@ impl LogPositions {
         }
     }
 
+    /// Sets whether someone follows the job.
+    pub(super) fn set_followed(&mut self, lease: Lease, is_followed: bool) {
+        if let Some((open, position)) = self.by_job.get_mut(&lease.job)
+            && *open == lease
+        {
+            position.is_followed = is_followed;
+        }
+    }
+
+    /// Whether someone followed the job when it was last written.
+    pub(super) fn is_followed(&self, lease: Lease) -> bool {
+        self.get(lease).is_some_and(|position| position.is_followed)
+    }
+
     /// Closes a log whose lease has ended.
     pub(super) fn close(&mut self, lease: Lease) {
         if self.get(lease).is_some() {
@@ -86,6 +102,7 @@ mod tests {
             let position = LogPosition {
                 last_seq: lease.number * 10,
                 attempt: 1,
+                is_followed: false,
                 lost: lost.clone(),
             };
             positions.open(*lease, position);

@@ -28,7 +28,7 @@ pub(super) async fn fail(pool: &Pool, lease: Lease) -> db::Result<Option<(Job, D
         events,
         next,
     };
-    db::log::append(&mut *transaction, &[append]).await?;
+    db::log::append_and_notify(&mut transaction, &[append]).await?;
     transaction.commit().await?;
     Ok(Some((job, run.now)))
 }

@@ -1,12 +1,14 @@
 //! The task that commits the events of all jobs of this process.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shared::db::log::{Append, Lease, RunTransition};
-use shared::db::{self, DedicatedConnection, Pool};
+use shared::db::log::{Append, Appended, Lease, RunTransition};
+use shared::db::{self, DedicatedConnection, DueNotifications, Notifier, Pool};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::batch::EventBatch;
+use super::linger::{LINGER, LingeringDeltas};
 use super::position::LogPositions;
 use super::{LogCommand, refused};
 use crate::telemetry::LogMeters;
@@ -19,44 +21,84 @@ const RETRY_PAUSE: Duration = Duration::from_millis(200);
 pub(super) struct BatchWriter {
     pool: Pool,
     db: DedicatedConnection,
+    notifier: Notifier,
     meters: LogMeters,
     positions: LogPositions,
+    lingering: LingeringDeltas,
 }
 
 impl BatchWriter {
-    pub(super) fn new(pool: &Pool, meters: LogMeters) -> Self {
+    pub(super) fn new(pool: &Pool, notifier: Notifier, meters: LogMeters) -> Self {
         Self {
             pool: pool.clone(),
             db: DedicatedConnection::of(pool),
+            notifier,
             meters,
             positions: LogPositions::default(),
+            lingering: LingeringDeltas::default(),
         }
     }
 
     /// Writes until all logs and their writer's handles are gone.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<LogCommand>) {
-        while let Some(command) = queue.recv().await {
+        let mut is_open = true;
+        while is_open || self.lingering.next_deadline().is_some() {
+            let received = match self.lingering.next_deadline() {
+                Some(deadline) => timeout_at(deadline, queue.recv()).await,
+                None => Ok(queue.recv().await),
+            };
+            is_open = !matches!(received, Ok(None));
             let mut batch = EventBatch::default();
-            let mut next = Some(command);
+            let mut next = received.ok().flatten();
             while let Some(command) = next {
-                match command {
-                    LogCommand::Open { lease, position } => self.positions.open(lease, position),
-                    LogCommand::Write {
-                        lease,
-                        events,
-                        next,
-                        written,
-                    } => batch.add(lease, events, next, written),
-                }
+                self.take(command, &mut batch);
                 next = if batch.has_room() {
                     queue.try_recv().ok()
                 } else {
                     None
                 };
             }
+            // At the end nothing waits any more.
+            let due = Instant::now() + if is_open { Duration::ZERO } else { LINGER };
+            self.take_lingering(&mut batch, due);
             if !batch.is_empty() {
                 self.commit(batch).await;
             }
+        }
+    }
+
+    fn take(&mut self, command: LogCommand, batch: &mut EventBatch) {
+        let (lease, events, next, written) = match command {
+            LogCommand::Open { lease, position } => return self.positions.open(lease, position),
+            LogCommand::Write {
+                lease,
+                events,
+                next,
+                written,
+            } => (lease, events, next, written),
+        };
+        let may_linger = written.is_none()
+            && matches!(next, RunTransition::Continue)
+            && events.iter().all(|event| event.kind().is_delta())
+            && !self.positions.is_followed(lease);
+        let all = if may_linger {
+            if !self.lingering.add(lease, events) {
+                return;
+            }
+            self.lingering.take(lease)
+        } else {
+            let mut all = self.lingering.take(lease);
+            all.extend(events);
+            all
+        };
+        batch.add(lease, all, next, written);
+    }
+
+    fn take_lingering(&mut self, batch: &mut EventBatch, now: Instant) {
+        while batch.has_room()
+            && let Some((lease, events)) = self.lingering.take_due(now)
+        {
+            batch.add(lease, events, RunTransition::Continue, None);
         }
     }
 
@@ -145,7 +187,13 @@ impl BatchWriter {
     }
 
     async fn append(&mut self, appends: &[Append], may_be_written: bool) -> db::Result<Vec<Lease>> {
-        let mut good = db::log::append(self.db.get().await?, appends).await?;
+        let Appended { valid, due } = db::log::append(self.db.get().await?, appends).await?;
+        let mut good = valid;
+        for lease in &good {
+            let is_followed = due.followed.contains(&lease.job);
+            self.positions.set_followed(*lease, is_followed);
+        }
+        self.notifier.notify(due);
         if !may_be_written {
             return Ok(good);
         }
@@ -157,7 +205,13 @@ impl BatchWriter {
         let others: Vec<_> = others
             .filter_map(|append| Some((append, self.positions.get(append.lease)?.attempt)))
             .collect();
-        good.extend(db::log::list_written(self.db.get().await?, &others).await?);
+        let written = db::log::list_written(self.db.get().await?, &others).await?;
+        // Whether they are followed is not known.
+        self.notifier.notify(DueNotifications {
+            followed: written.iter().map(|lease| lease.job).collect(),
+            ..DueNotifications::default()
+        });
+        good.extend(written);
         Ok(good)
     }
 

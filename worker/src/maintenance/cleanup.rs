@@ -1,4 +1,4 @@
-//! Cleanup: partitions of the coming weeks, stalled jobs, old keys, and leftovers of workers that died.
+//! Cleanup: partitions of the coming weeks and days, stalled jobs, old keys, and leftovers of workers that died.
 
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
@@ -6,13 +6,15 @@ use shared::db::{self, Pool};
 use super::blob_gc::UPLOAD_PATIENCE;
 use super::step::{ROWS_AT_ONCE, release, run_step};
 
-/// Creates the partitions of the coming weeks, and removes leftovers of the last minutes.
+/// Creates the partitions of the coming weeks and days, and removes leftovers of the last minutes.
 pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
     run_step("event_weeks", db::event_week::ensure_coming(pool)).await;
+    run_step("delta_days", db::delta_day::ensure_coming(pool)).await;
     run_step("lanes", reopen_lanes(pool)).await;
     run_step("conversations", admit_stalled(pool)).await;
     run_step("schedule_runs", db::schedule_run::close_ended(pool)).await;
     run_step("idempotency_keys", delete_old_keys(pool)).await;
+    run_step("followed_jobs", delete_unfollowed(pool)).await;
     run_step("feeds", db::feed::clear_unused(pool)).await;
     run_step("webhook_secrets", db::webhook_secret::delete_expired(pool)).await;
     run_step("webhook_origins", db::webhook::delete_unused_origins(pool)).await;
@@ -43,6 +45,11 @@ async fn admit_stalled(pool: &Pool) -> db::Result<()> {
     while db::conversation::admit_stalled(pool, None).await? > 0 {
         db::run::notify_work(pool).await?;
     }
+    Ok(())
+}
+
+async fn delete_unfollowed(pool: &Pool) -> db::Result<()> {
+    while db::followed_job::delete_expired(pool, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
     Ok(())
 }
 

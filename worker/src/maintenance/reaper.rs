@@ -111,7 +111,7 @@ async fn take_over_orphans(
         closed.push((job, Close::from(&append.next)));
         batch.push(append);
     }
-    db::log::append(&mut *transaction, &batch).await?;
+    db::log::append_and_notify(&mut transaction, &batch).await?;
     transaction.commit().await?;
     for (job, close) in closed {
         context.meters.closed(&job, close);

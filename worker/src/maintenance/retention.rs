@@ -1,4 +1,4 @@
-//! Retention: the deletion of jobs, logs, conversations, keys and uploads whose time is over.
+//! Retention: the deletion of jobs, logs, live output, conversations, keys and uploads whose time is over.
 
 use chrono::{DateTime, Utc};
 use shared::asset::AssetStore;
@@ -9,11 +9,13 @@ use uuid::Uuid;
 
 use super::step::{ROWS_AT_ONCE, release, run_step};
 
-/// The retention of jobs and uploads.
+/// The retention of jobs, live output and uploads.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
     /// Jobs that have ended, with their logs and files.
     pub jobs: Retention,
+    /// Live output of jobs, at least for so long.
+    pub deltas: Retention,
     /// Uploads that no job uses as an input.
     pub uploads: Retention,
 }
@@ -29,9 +31,21 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Res
         run_step("empty_conversations", delete_conversations(pool, cutoff)).await;
         run_step("revoked_keys", db::key::delete_revoked(pool, cutoff)).await;
     }
+    if let Some(cutoff) = keep.deltas.cutoff(now) {
+        run_step("deltas", trim_deltas(pool, cutoff)).await;
+    }
     if let Some(cutoff) = keep.uploads.cutoff(now) {
         run_step("unused_uploads", delete_uploads(pool, assets, cutoff)).await;
     }
+    Ok(())
+}
+
+async fn trim_deltas(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<()> {
+    let days = db::delta_day::trim(pool, cutoff).await?;
+    if days > 0 {
+        tracing::info!(days, "trimmed live output");
+    }
+    while db::delta_day::delete_stray(pool, cutoff, ROWS_AT_ONCE).await? >= ROWS_AT_ONCE as u64 {}
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use actix_web::post;
 use actix_web::web::{Data, Json as JsonResponse, Path};
 use serde::Deserialize;
 use shared::approval::{Answer, Approval};
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::event::ApprovalStatus;
 use shared::id::ApprovalId;
 use utoipa::ToSchema;
@@ -12,7 +12,6 @@ use utoipa::ToSchema;
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::problem::{ApiError, ErrorCode, Problem};
-use crate::work_notifier::WorkNotifier;
 
 /// The longest reason.
 const MAX_REASON_CHARS: usize = 2000;
@@ -63,7 +62,7 @@ impl From<Decision> for ApprovalStatus {
 pub(crate) async fn resolve_approval(
     caller: Caller,
     pool: Data<Pool>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     id: Path<ApprovalId>,
     body: Json<ResolveApproval>,
 ) -> Result<JsonResponse<Approval>, ApiError> {
@@ -85,7 +84,7 @@ pub(crate) async fn resolve_approval(
     let answered = db::approval::get(&mut *transaction, caller.tenant, id).await?;
     transaction.commit().await?;
     if continues {
-        notifier.notify();
+        notifier.notify(DueNotifications::work());
     }
     answered.map(JsonResponse).ok_or_else(absent)
 }

@@ -5,7 +5,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use serde::{Deserialize, Serialize};
 use shared::asset::AssetStore;
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::JobId;
 use shared::provider::Providers;
 use shared::skill::Catalog;
@@ -20,7 +20,6 @@ use crate::body::Json;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
-use crate::work_notifier::WorkNotifier;
 
 /// Jobs of a batch: they are stored in one statement, and answered at once.
 const MAX_JOBS: usize = 1000;
@@ -71,7 +70,7 @@ pub(crate) async fn create_jobs(
     catalog: Data<Catalog>,
     providers: Data<Providers>,
     webhook_targets: Data<WebhookTargets>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Json(batch) = body;
@@ -93,7 +92,7 @@ pub(crate) async fn create_jobs(
     };
     let (answer, data) = match submitter.submit(BodyShape::Batch, requests, key).await? {
         Submitted::New(jobs, rate) => {
-            notifier.notify();
+            notifier.notify(DueNotifications::work());
             (JobResponse::new(StatusCode::ACCEPTED).rate(rate), jobs)
         }
         Submitted::Replayed(jobs) => {

@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
-use shared::db::Pool;
+use shared::db::{DueNotifications, Notifier, Pool};
 use shared::id::JobId;
 use shared::job::Job;
 use shared::provider::Providers;
@@ -24,7 +24,6 @@ use crate::hub::Hub;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
-use crate::work_notifier::WorkNotifier;
 
 /// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
 ///
@@ -87,7 +86,7 @@ pub(crate) async fn create_job(
     providers: Data<Providers>,
     webhook_targets: Data<WebhookTargets>,
     hub: Data<Hub>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let Json(create) = body;
@@ -111,7 +110,7 @@ pub(crate) async fn create_job(
     let submitted = submitter.submit(BodyShape::One, requests, key).await?;
     let (mut status, job, rate, is_replay) = match submitted {
         Submitted::New(mut jobs, rate) => {
-            notifier.notify();
+            notifier.notify(DueNotifications::work());
             (StatusCode::ACCEPTED, jobs.swap_remove(0), rate, false)
         }
         Submitted::Replayed(jobs) => {

@@ -4,7 +4,7 @@ use actix_web::get;
 use actix_web::web::{Data, Json, Path};
 use serde::Deserialize;
 use shared::db::{self, Pool};
-use shared::event::{Event, EventData, EventKind};
+use shared::event::{Event, EventData, EventKind, mark_trimmed};
 use shared::id::JobId;
 use utoipa::IntoParams;
 
@@ -39,6 +39,9 @@ type EventPage = Page<EventSchema>;
 
 /// Lists a job's events, the oldest first. The log only grows, and its entries never change.
 ///
+/// Live output has a retention of its own, 24 hours by default. After that, a `log.trimmed` stands in its place, unless
+/// `types` are given.
+///
 /// `next_cursor` is null when the page reaches the end of the log. While the job runs, ask again with the last `seq` as
 /// `after`, or follow `GET /v1/jobs/{job_id}/stream`.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job"), ListEvents), responses(
@@ -72,7 +75,12 @@ pub(crate) async fn list_events(
     };
     let types = parse_types(types.as_deref().unwrap_or_default())?;
     find(&pool, caller.tenant, *job).await?;
-    let events = db::event::list(&**pool, *job, after, &types, limit + 1).await?;
+    let mut events = db::event::list(&**pool, *job, after, &types, limit + 1).await?;
+    if types.is_empty() {
+        events = mark_trimmed(after, events);
+        // A page has at most one more, which says that there is another page.
+        events.truncate(limit as usize + 1);
+    }
     Ok(Json(Page::of(events, limit, |event| event.seq.to_string())))
 }
 

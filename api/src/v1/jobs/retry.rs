@@ -5,7 +5,7 @@ use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, post};
 use shared::asset::AssetStore;
 use shared::db::job::{Needs, NewJobRow};
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::{JobId, TenantId};
 use shared::job::{Job, JobRequest, Origin, Target};
 use shared::provider::Providers;
@@ -18,7 +18,6 @@ use crate::auth::Caller;
 use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
-use crate::work_notifier::WorkNotifier;
 
 /// Creates a job like one that has ended, with the same request. In a conversation, it is its latest job.
 #[utoipa::path(tag = "jobs",
@@ -49,7 +48,7 @@ pub(crate) async fn retry_job(
     catalog: Data<Catalog>,
     providers: Data<Providers>,
     webhook_targets: Data<WebhookTargets>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     job: Path<JobId>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -71,7 +70,7 @@ pub(crate) async fn retry_job(
     };
     match submitter.retry(new, conversation, key).await? {
         Submitted::New(mut jobs, rate) => {
-            notifier.notify();
+            notifier.notify(DueNotifications::work());
             Ok(JobResponse::new(StatusCode::ACCEPTED)
                 .rate(rate)
                 .job(&jobs.swap_remove(0)))

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::db::job::JobChange;
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::JobId;
 use shared::job::{Job, Priority};
 use shared::skill::Catalog;
@@ -19,7 +19,6 @@ use crate::auth::Caller;
 use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
-use crate::work_notifier::WorkNotifier;
 
 /// Changes to a job. Fields that are not given stay.
 #[derive(Deserialize, ToSchema)]
@@ -65,7 +64,7 @@ pub(crate) async fn update_job(
     caller: Caller,
     pool: Data<Pool>,
     catalog: Data<Catalog>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     job: Path<JobId>,
     body: Json<UpdateJob>,
 ) -> Result<JsonResponse<Job>, ApiError> {
@@ -94,6 +93,6 @@ pub(crate) async fn update_job(
             detail: "this job is not queued any more; only its metadata can be changed".to_owned(),
         });
     }
-    notifier.notify();
+    notifier.notify(DueNotifications::work());
     show(&pool, &catalog, tenant, job).await.map(JsonResponse)
 }

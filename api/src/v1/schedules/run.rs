@@ -5,7 +5,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use serde::Deserialize;
 use shared::asset::AssetStore;
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::ScheduleId;
 use shared::job::Job;
 use shared::provider::Providers;
@@ -22,7 +22,6 @@ use crate::query::Query;
 use crate::scheduler::read_request;
 use crate::v1::jobs::{self, JobResponse, Key, Submitted, Submitter};
 use crate::webhook_target::WebhookTargets;
-use crate::work_notifier::WorkNotifier;
 
 type ScheduleRunPage = Page<ScheduleRun>;
 
@@ -57,7 +56,7 @@ pub(crate) async fn run_schedule(
     catalog: Data<Catalog>,
     providers: Data<Providers>,
     webhook_targets: Data<WebhookTargets>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
     http: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let stored = find(&pool, caller.tenant, *schedule).await?;
@@ -74,7 +73,7 @@ pub(crate) async fn run_schedule(
     };
     match submitter.run_now(stored.id, request, key).await? {
         Submitted::New(mut created, rate) => {
-            notifier.notify();
+            notifier.notify(DueNotifications::work());
             let answer = JobResponse::new(StatusCode::ACCEPTED).rate(rate);
             Ok(answer.job(&created.swap_remove(0)))
         }

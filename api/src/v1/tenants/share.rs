@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, patch};
 use serde::{Deserialize, Deserializer};
 use shared::db::tenant::{Tenant, TenantChange};
-use shared::db::{self, Pool};
+use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::TenantId;
 use shared::whole::Whole;
 use utoipa::ToSchema;
@@ -13,7 +13,6 @@ use crate::auth::Admin;
 use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
-use crate::work_notifier::WorkNotifier;
 
 const MOST_WEIGHT: i32 = 1000;
 const MOST_RUNNING: i32 = 1_000_000;
@@ -68,14 +67,14 @@ pub(crate) async fn update_tenant(
     tenant: Path<TenantId>,
     body: Json<UpdateTenant>,
     pool: Data<Pool>,
-    notifier: Data<WorkNotifier>,
+    notifier: Data<Notifier>,
 ) -> Result<JsonResponse<Tenant>, ApiError> {
     let Json(body) = body;
     let change = body.parse().map_err(ApiError::Invalid)?;
     let tenant = db::tenant::update(&**pool, *tenant, change).await?;
     let tenant = tenant.ok_or(ApiError::NotFound("tenant"))?;
     // More of its jobs may run now.
-    notifier.notify();
+    notifier.notify(DueNotifications::work());
     Ok(JsonResponse(tenant))
 }
 

@@ -76,7 +76,10 @@ columns! {
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) appends: AppendColumns,
+    /// Events that are kept for the whole retention.
     pub(super) events: EventColumns,
+    /// Live output.
+    pub(super) deltas: EventColumns,
     pub(super) assets: AssetColumns,
     pub(super) requested: RequestedColumns,
     pub(super) resolved: ResolvedColumns,
@@ -97,7 +100,12 @@ impl Columns {
 
     fn push(&mut self, append: i64, position: i32, event: &EventData) {
         let (_, data) = event.to_stored();
-        self.events.push(EventRow {
+        let columns = if event.kind().is_delta() {
+            &mut self.deltas
+        } else {
+            &mut self.events
+        };
+        columns.push(EventRow {
             append,
             position,
             kind: event.kind(),

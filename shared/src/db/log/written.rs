@@ -25,10 +25,15 @@ pub async fn list_written(
         entries.data.push(data);
     }
     let written = sqlx::query!(
-        r#"select event.job_id, entry.lease as "lease!"
+        r#"select entry.job_id as "job_id!", entry.lease as "lease!"
            from unnest($1::uuid[], $2::bigint[], $3::int[], $4::text[], $5::text[], $6::bigint[]) as entry (job_id, seq, attempt, type, data, lease)
-           join job_event as event using (job_id, seq, attempt, type)
-           where event.data::text = entry.data"#,
+           join lateral (
+               select data from job_event as event
+               where event.job_id = entry.job_id and event.seq = entry.seq and event.attempt = entry.attempt and event.type = entry.type
+               union all
+               select data from job_delta as event
+               where event.job_id = entry.job_id and event.seq = entry.seq and event.attempt = entry.attempt and event.type = entry.type
+           ) as event on event.data::text = entry.data"#,
         &entries.jobs,
         &entries.seqs,
         &entries.attempts,

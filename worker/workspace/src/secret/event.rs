@@ -16,6 +16,7 @@ impl Redactor {
             | EventData::BudgetSettled(_)
             | EventData::WorkspaceSaved(_)
             | EventData::ImagesDropped(_)
+            | EventData::LogTrimmed(_)
             | EventData::JobWaiting(_)
             | EventData::JobResumed(_) => {}
             EventData::MessageDelta(delta) | EventData::ReasoningDelta(delta) => {

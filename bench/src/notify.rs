@@ -1,0 +1,192 @@
+//! Writers of logs at once, as many as a fleet has: what their notifications cost.
+//!
+//! Each writer has a connection of its own and a notifier of its own, as a worker process has. An API listens.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use shared::db::claim::Claimed;
+use shared::db::log::{Append, Appended, RunTransition};
+use shared::db::{self, DedicatedConnection, Notifier, Pool};
+use shared::event::{EventData, LogLevel, LogLine};
+use sqlx::AssertSqlSafe;
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::Bench;
+use crate::figure::{Figure, median, percentile};
+use crate::queue::Queue;
+use crate::service::Service;
+
+const WRITERS: usize = 32;
+const RUN: Duration = Duration::from_secs(2);
+const ROUNDS: usize = 5;
+/// Of the rate without notifications.
+const SHARE: f64 = 0.9;
+
+/// Who notifies of the events.
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// Nobody.
+    Silent,
+    /// The notifier of each process; nobody follows the jobs.
+    Unfollowed,
+    /// The notifier of each process; all jobs are followed.
+    Followed,
+    /// Each statement, in its own transaction.
+    InTransaction,
+}
+
+impl Manner {
+    const ALL: [Self; 4] = [
+        Self::Silent,
+        Self::Unfollowed,
+        Self::Followed,
+        Self::InTransaction,
+    ];
+}
+
+/// Appends a second, and milliseconds of each.
+struct Pace {
+    per_second: f64,
+    p99: f64,
+}
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let service = Service::start(&bench.server, "notify").await?;
+    let queue = Queue::open(service.pool.clone()).await?;
+    queue.fill(WRITERS).await?;
+    let mut jobs = queue.claim(&queue.pool, WRITERS as i64).await?;
+    ensure!(jobs.len() == WRITERS, "not all jobs were claimed");
+    prepare(&service.pool).await?;
+    let mut paces: [Vec<Pace>; 4] = Default::default();
+    // In turns, so that all meet the same noise.
+    for _ in 0..bench.scale.rounds(ROUNDS) {
+        for (manner, paces) in Manner::ALL.into_iter().zip(&mut paces) {
+            paces.push(round(bench, &service.pool, &mut jobs, manner).await?);
+        }
+    }
+    let rates = paces.each_ref().map(|paces| {
+        let rates: Vec<_> = paces.iter().map(|pace| pace.per_second).collect();
+        median(&rates)
+    });
+    let share = |of: usize| {
+        let shares: Vec<_> = paces[of]
+            .iter()
+            .zip(&paces[0])
+            .map(|(pace, silent)| pace.per_second / silent.per_second)
+            .collect();
+        median(&shares)
+    };
+    let late = paces.each_ref().map(|paces| {
+        let late: Vec<_> = paces.iter().map(|pace| pace.p99).collect();
+        median(&late)
+    });
+    let name = |what: &str| format!("{WRITERS} writers of logs, {what}");
+    let rate =
+        |what: &str, of: usize| Figure::new(name(what), rates[of], "appends/s").beside(rates[0]);
+    Ok(vec![
+        Figure::new(name("no notifications"), rates[0], "appends/s"),
+        rate("nobody follows", 1),
+        rate("all jobs are followed", 2),
+        rate("notifications in the transaction", 3),
+        Figure::new(
+            name("part of the rate without, nobody follows"),
+            share(1),
+            "",
+        )
+        .at_least(SHARE),
+        Figure::new(name("part of the rate without, all followed"), share(2), "").at_least(SHARE),
+        Figure::new(
+            name("part of the rate without, in the transaction"),
+            share(3),
+            "",
+        ),
+        Figure::new(name("an append, no notifications, p99"), late[0], "ms"),
+        Figure::new(name("an append, all jobs are followed, p99"), late[2], "ms").beside(late[0]),
+    ])
+}
+
+/// A notification in the transaction, as a trigger that is off until it is measured.
+async fn prepare(pool: &Pool) -> anyhow::Result<()> {
+    for statement in [
+        "create function notify_at_once() returns trigger language plpgsql as $$
+         begin
+             perform pg_notify('skillet_events', string_agg(job_id::text, ',')) from appended;
+             return null;
+         end $$",
+        "create trigger notify_at_once after insert on job_event referencing new table as appended
+         for each statement execute function notify_at_once()",
+        "alter table job_event disable trigger notify_at_once",
+    ] {
+        sqlx::query(statement).execute(pool).await?;
+    }
+    Ok(())
+}
+
+async fn round(
+    bench: &Bench,
+    pool: &Pool,
+    jobs: &mut [Claimed],
+    manner: Manner,
+) -> anyhow::Result<Pace> {
+    let is_at_once = matches!(manner, Manner::InTransaction);
+    let switch = if is_at_once { "enable" } else { "disable" };
+    let switch = format!("alter table job_event {switch} trigger notify_at_once");
+    sqlx::query(AssertSqlSafe(switch)).execute(pool).await?;
+    sqlx::query("truncate followed_job").execute(pool).await?;
+    if matches!(manner, Manner::Followed) {
+        let ids: Vec<_> = jobs.iter().map(|claimed| claimed.job.id).collect();
+        db::followed_job::publish(pool, &ids).await?;
+    }
+    let run = bench.scale.lasting(RUN);
+    let begun_at = Instant::now();
+    let mut writers = JoinSet::new();
+    for (place, claimed) in jobs.iter().enumerate() {
+        let (pool, lease, base) = (pool.clone(), claimed.lease, claimed.last_seq);
+        let has_notifier = matches!(manner, Manner::Unfollowed | Manner::Followed);
+        writers.spawn(async move {
+            let mut db = DedicatedConnection::of(&pool);
+            let notifier = has_notifier.then(|| start_notifier(&pool));
+            let mut millis = Vec::new();
+            while begun_at.elapsed() < run {
+                let append = Append {
+                    lease,
+                    base: base + millis.len() as i64,
+                    events: vec![line()],
+                    next: RunTransition::Continue,
+                };
+                let sent_at = Instant::now();
+                let Appended { valid, due } = db::log::append(db.get().await?, &[append]).await?;
+                ensure!(valid == [lease], "a lease was lost");
+                if let Some((notifier, _)) = &notifier {
+                    notifier.notify(due);
+                }
+                millis.push(sent_at.elapsed().as_secs_f64() * 1e3);
+            }
+            anyhow::Ok((place, millis))
+        });
+    }
+    let mut all = Vec::new();
+    while let Some(done) = writers.join_next().await {
+        let (place, millis) = done??;
+        jobs[place].last_seq += millis.len() as i64;
+        all.extend(millis);
+    }
+    Ok(Pace {
+        per_second: all.len() as f64 / begun_at.elapsed().as_secs_f64(),
+        p99: percentile(&all, 99),
+    })
+}
+
+fn start_notifier(pool: &Pool) -> (Notifier, AbortOnDropHandle<()>) {
+    let (notifier, notifying) = Notifier::new(pool);
+    (notifier, AbortOnDropHandle::new(tokio::spawn(notifying)))
+}
+
+fn line() -> EventData {
+    EventData::Log(LogLine {
+        level: LogLevel::Info,
+        message: "One of very many writers has something to say.".to_owned(),
+    })
+}

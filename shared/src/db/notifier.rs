@@ -1,0 +1,121 @@
+//! Notifications of committed writes, from one task per process.
+//!
+//! The commit of a transaction with a notification takes a lock of the whole cluster, so writers would wait for one
+//! another. This task notifies on a connection of its own, at most 100 times a second. Losing a notification only costs
+//! time: each of them is a hint, and what it is about is found by polling.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use sqlx::PgExecutor;
+use tokio::sync::mpsc;
+
+use super::{DedicatedConnection, EVENTS_CHANNEL, FEED_CHANNEL, Pool, WORK_CHANNEL};
+use crate::id::JobId;
+
+/// The shortest time between two notifications of a process.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The pause after the database failed; listeners poll meanwhile.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// Requests that wait. At this many, others are dropped.
+const QUEUE_LENGTH: usize = 1024;
+/// Job ids of one payload, which has at most 8,000 bytes.
+const JOBS_IN_PAYLOAD: usize = 200;
+
+/// What a write has to notify of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DueNotifications {
+    /// Followed jobs with new events.
+    pub followed: HashSet<JobId>,
+    /// Whether there is a job to claim.
+    pub work: bool,
+    /// Whether the feed has new milestones.
+    pub feed: bool,
+}
+
+impl DueNotifications {
+    /// There is a job to claim.
+    pub fn work() -> Self {
+        Self {
+            work: true,
+            ..Self::default()
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.followed.is_empty() && !self.work && !self.feed
+    }
+
+    fn add(&mut self, more: Self) {
+        self.followed.extend(more.followed);
+        self.work |= more.work;
+        self.feed |= more.feed;
+    }
+}
+
+/// Notifies of committed writes.
+#[derive(Clone)]
+pub struct Notifier {
+    requests: mpsc::Sender<DueNotifications>,
+}
+
+impl Notifier {
+    /// The notifier's handle, and the task that its owner runs. The task ends when all handles are gone and all is sent.
+    pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
+        let (requests, queue) = mpsc::channel(QUEUE_LENGTH);
+        (Self { requests }, run(DedicatedConnection::of(pool), queue))
+    }
+
+    /// Requests notifications, after the write is committed.
+    pub fn notify(&self, due: DueNotifications) {
+        if !due.is_empty() {
+            // When the database does not answer, listeners have lost their connections, too, and will poll.
+            let _ = self.requests.try_send(due);
+        }
+    }
+}
+
+async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotifications>) {
+    while let Some(mut due) = queue.recv().await {
+        while let Ok(more) = queue.try_recv() {
+            due.add(more);
+        }
+        if let Err(error) = send_through(&mut db, &due).await {
+            db.reset();
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot notify other processes, which poll meanwhile"
+            );
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
+    send(db.get().await?, due).await
+}
+
+/// Sends notifications. In a transaction, they take effect with its commit.
+pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sqlx::Result<()> {
+    if due.is_empty() {
+        return Ok(());
+    }
+    let followed: Vec<_> = due.followed.iter().map(|job| job.0.to_string()).collect();
+    let payloads = followed.chunks(JOBS_IN_PAYLOAD).map(|ids| ids.join(","));
+    let payloads: Vec<_> = payloads.collect();
+    sqlx::query!(
+        "select pg_notify($1, payload) from unnest($2::text[]) as payload
+         union all select pg_notify($3, '') where $4
+         union all select pg_notify($5, '') where $6",
+        EVENTS_CHANNEL,
+        &payloads,
+        WORK_CHANNEL,
+        due.work,
+        FEED_CHANNEL,
+        due.feed,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Live output and notifications, with and without a follower.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use shared::db::{EVENTS_CHANNEL, Listener};
+use tokio::time::timeout;
+
+use crate::support::Service;
+use crate::support::log::{assert_whole, text};
+
+/// Lines that a command prints, one each 5 ms.
+const LINES: usize = 200;
+
+async fn print_lines(service: &Service) -> String {
+    let command = format!("for n in $(seq {LINES}); do echo $n; sleep 0.005; done");
+    service.create_shell(&command).await
+}
+
+fn at(event: &Value) -> DateTime<Utc> {
+    event["at"].as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn live_output_that_nobody_follows_is_written_a_few_times_a_second() {
+    let service = Service::start().await;
+    let job = print_lines(&service).await;
+    service.finished(&job).await;
+    let events = service.events(&job).await;
+    assert_whole(&events);
+    let lines: String = (1..=LINES).map(|n| format!("{n}\n")).collect();
+    assert_eq!(text(&events, "tool.output"), lines);
+    let is_output = |event: &&Value| event["type"] == "tool.output";
+    let output: Vec<_> = events.iter().filter(is_output).collect();
+    let lasted = at(output[output.len() - 1]) - at(output[0]);
+    // It waits for 50 ms, and timers may be early by a little; the first and the last rows are not paced.
+    let most = lasted.num_milliseconds() / 40 + 3;
+    assert!(
+        output.len() as i64 <= most,
+        "{} rows in {lasted}",
+        output.len()
+    );
+}
+
+#[tokio::test]
+async fn only_followed_jobs_are_notified_of() {
+    let service = Service::start().await;
+    let mut listener = Listener::open(&service.pool, &[EVENTS_CHANNEL])
+        .await
+        .unwrap();
+    let quiet = service.create_shell("true").await;
+    service.finished(&quiet).await;
+    let followed = print_lines(&service).await;
+    let mut stream = service.follow(&followed, 0).await;
+    let received = stream.rest_raw().await;
+    assert!(received.last().unwrap().contains("job.completed"));
+    loop {
+        let next = timeout(Duration::from_secs(30), listener.next()).await;
+        let notification = next
+            .expect("the followed job is notified of")
+            .unwrap()
+            .unwrap();
+        let jobs: Vec<_> = notification.payload().split(',').collect();
+        assert!(!jobs.contains(&quiet.as_str()));
+        if jobs.contains(&followed.as_str()) {
+            break;
+        }
+    }
+}
