@@ -67,10 +67,9 @@ impl MembersSite {
 }
 
 fn page(body: impl Into<String>) -> HttpResponse {
-    let html = HttpResponse::Ok()
+    HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
-        .body(body.into());
-    html
+        .body(body.into())
 }
 
 fn redirect(to: &str) -> actix_web::HttpResponseBuilder {

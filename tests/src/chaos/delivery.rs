@@ -90,7 +90,7 @@ fn take(webhook: &TenantWebhook, mut jobs: Vec<&mut JobHistory>, unverified: &mu
             }
             Ok(_) => {}
             Err(error) => {
-                unverified.push(format!("a delivery is not signed: {error}: {received:?}"))
+                unverified.push(format!("a delivery is not signed: {error}: {received:?}"));
             }
         }
     }

@@ -137,7 +137,7 @@ impl Policy {
             Destination::Name(name) => {
                 // Before the look-up: a DNS query is a message to the server that answers it.
                 let is_named = self.rules.permit(name, port);
-                if !is_named && !(is_public && self.addresses.has_opened()) {
+                if !(is_named || is_public && self.addresses.has_opened()) {
                     return self.refuse(host, port, Denied::NotAllowed);
                 }
                 let found = self.look_up(name, port).await?;

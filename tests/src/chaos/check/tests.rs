@@ -221,7 +221,7 @@ fn a_feed_that_is_not_the_log_is_found() {
 fn deliveries_that_are_lost_or_of_no_event_are_found() {
     let lost = faults(|job| {
         job.delivered
-            .retain(|it| it.content["type"] != "job.completed")
+            .retain(|it| it.content["type"] != "job.completed");
     });
     assert_eq!(lost, ["event 13, job.completed, was not delivered"]);
     let twice = faults(|job| job.delivered.push(job.delivered[1].clone()));
