@@ -112,12 +112,22 @@ impl Deliverer {
             return Ok(SCAN_INTERVAL);
         }
         let claimed = delivery::claim(self.db.get().await?, free as i64).await?;
+        let has_more = claimed.len() == free;
+        self.begin(claimed).await?;
+        if has_more {
+            return Ok(Duration::ZERO);
+        }
+        let next = delivery::next_due(self.db.get().await?).await?;
+        let next = next.map_or(SCAN_INTERVAL, |seconds| {
+            Duration::from_secs_f64(seconds.clamp(0.0, SCAN_INTERVAL.as_secs_f64()))
+        });
+        Ok(next.max(BUSY_PAUSE))
+    }
+
+    /// Begins the attempts of claimed deliveries.
+    async fn begin(&mut self, claimed: Vec<ClaimedDelivery>) -> db::Result<()> {
         if claimed.is_empty() {
-            let next = delivery::next_due(self.db.get().await?).await?;
-            let next = next.map_or(SCAN_INTERVAL, |seconds| {
-                Duration::from_secs_f64(seconds.clamp(0.0, SCAN_INTERVAL.as_secs_f64()))
-            });
-            return Ok(next.max(BUSY_PAUSE));
+            return Ok(());
         }
         let sender = &self.sender;
         let signed = with_signers(&mut self.db, &sender.pool, &self.keys, claimed).await?;
@@ -127,7 +137,7 @@ impl Deliverer {
             self.attempts.spawn(attempt);
         }
         sender.meters.in_flight(self.attempts.len());
-        Ok(Duration::ZERO)
+        Ok(())
     }
 
     /// Stores the results of attempts. They are kept if that fails.
@@ -137,7 +147,8 @@ impl Deliverer {
         }
         let Sender { pool, meters, .. } = &*self.sender;
         meters.in_flight(self.attempts.len());
-        let failing = delivery::finish(pool, self.ended.iter().map(|it| &it.attempt)).await?;
+        let ended = self.ended.iter().map(|it| &it.attempt);
+        let failing = delivery::finish(self.db.get().await?, ended).await?;
         let ended = std::mem::take(&mut self.ended);
         let gone = ended.iter().filter(|it| it.is_gone);
         for webhook in gone.map(|it| it.attempt.webhook) {

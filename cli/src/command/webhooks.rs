@@ -194,12 +194,11 @@ fn status(webhook: &Value) -> Cell {
     Cell::status(&webhook["status"])
 }
 
-/// Since when it has been disabled, or else failing.
+/// Since when it has been disabled or failing.
 fn since(webhook: &Value) -> Cell {
-    let disabled_at = &webhook["disabled_at"];
-    Cell::time(if disabled_at.is_null() {
-        &webhook["failing_since"]
-    } else {
-        disabled_at
+    Cell::time(match webhook["status"].as_str() {
+        Some("disabled") => &webhook["disabled_at"],
+        Some("active") => &webhook["failing_since"],
+        _ => &Value::Null,
     })
 }

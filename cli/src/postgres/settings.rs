@@ -39,7 +39,12 @@ const ALWAYS: &[&str] = &[
     "log_checkpoints=off",
 ];
 
-const NOT_DURABLE: &[&str] = &["fsync=off", "full_page_writes=off"];
+const NOT_DURABLE: &[&str] = &[
+    "fsync=off",
+    "full_page_writes=off",
+    // A test prepares one, as an application beside us may.
+    "max_prepared_transactions=4",
+];
 
 /// The server's arguments, beyond where its data is.
 pub(super) fn arguments(settings: PostgresSettings, socket_directory: &Path) -> Vec<OsString> {

@@ -59,7 +59,7 @@ export function WebhooksPage() {
                 {
                   name: "Since",
                   cell: (it) => {
-                    const since = it.disabled_at ?? it.failing_since;
+                    const since = it.status === "active" ? it.failing_since : it.disabled_at;
                     return since ? <Time at={since} /> : <span class="none">–</span>;
                   },
                   isNumber: true,

@@ -10,7 +10,9 @@ use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
 use shared::id::{JobId, TenantId};
 use shared::job::{JobResult, Outcome};
 use shared::key::Scope;
+use sqlx::AssertSqlSafe;
 use tests::new_job::new_job;
+use uuid::Uuid;
 
 use super::{by_job, milestones, open, until_ends};
 use crate::support::{Service, create_key, parse};
@@ -160,6 +162,44 @@ async fn an_open_transaction_holds_the_feed_up_and_is_named_by_a_metric() {
         .await
         .unwrap();
     let job = service.create_shell("true").await;
+    until_held_by(&service, "application=\"test\"").await;
+    blocker.commit().await.unwrap();
+    let event = stream.next().await.unwrap();
+    assert_eq!(
+        (event["job_id"].as_str(), event["type"].as_str()),
+        (Some(&*job), Some("job.queued"))
+    );
+}
+
+#[tokio::test]
+async fn a_prepared_transaction_holds_the_feed_up_and_is_named_by_a_metric() {
+    let service = Service::without_worker().await;
+    let (mut stream, _) = open(&service, "").await;
+    let mut blocker = service.pool.acquire().await.unwrap();
+    let gid = format!("left behind {}", Uuid::new_v4());
+    for statement in [
+        "begin".to_owned(),
+        "update queue set paused = paused".to_owned(),
+        format!("prepare transaction '{gid}'"),
+    ] {
+        sqlx::query(AssertSqlSafe(statement))
+            .execute(&mut blocker)
+            .await
+            .unwrap();
+    }
+    let job = service.create_shell("true").await;
+    let holder = format!("application=\"prepared transaction {gid}\",pid=\"0\"");
+    until_held_by(&service, &holder).await;
+    sqlx::query(AssertSqlSafe(format!("rollback prepared '{gid}'")))
+        .execute(&mut blocker)
+        .await
+        .unwrap();
+    let event = stream.next().await.unwrap();
+    assert_eq!(event["job_id"].as_str(), Some(&*job));
+}
+
+/// Waits until the metrics name the holder of the horizon. Meanwhile the feed has nothing.
+async fn until_held_by(service: &Service, holder: &str) {
     crate::support::until(async || {
         let (_, page) = service.get("/v1/events").await;
         assert_eq!(page["data"], Value::Array(Vec::new()), "it is held up");
@@ -172,15 +212,8 @@ async fn an_open_transaction_holds_the_feed_up_and_is_named_by_a_metric() {
         let seconds = figures.get("skillet_feed_horizon_seconds");
         seconds.is_some_and(|seconds| seconds.parse::<f64>().unwrap() > 1.0)
             && figures.keys().any(|name| {
-                name.starts_with("skillet_feed_horizon_holder{")
-                    && name.contains("application=\"test\"")
+                name.starts_with("skillet_feed_horizon_holder{") && name.contains(holder)
             })
     })
     .await;
-    blocker.commit().await.unwrap();
-    let event = stream.next().await.unwrap();
-    assert_eq!(
-        (event["job_id"].as_str(), event["type"].as_str()),
-        (Some(&*job), Some("job.queued"))
-    );
 }

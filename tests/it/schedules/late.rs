@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{create, hourly, hourly_with, pass_hours, pause_queue, runs, settled, states};
-use crate::support::Service;
+use super::{count, create, hourly, hourly_with, pass_hours, pause_queue, runs, settled, states};
+use crate::support::{Service, until};
 
 #[tokio::test]
 async fn missed_times_are_skipped_run_once_or_run_up_to_the_limit() {
@@ -44,4 +44,29 @@ async fn times_of_a_pause_are_not_caught_up() {
     pass_hours(&service, 1.0).await;
     let found = settled(&service, &paused, 1).await;
     assert_eq!(states(&found), ["started"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_goes_back_runs_no_time_twice() {
+    let service = Service::start().await;
+    let path = create(&service, &hourly("back")).await;
+    pass_hours(&service, 1.2).await;
+    let first = settled(&service, &path, 1).await;
+    service.finished(first[0]["job_id"].as_str().unwrap()).await;
+    // The time that has run is to come again, and after a pause times are counted from now.
+    pass_hours(&service, -1.0).await;
+    for paused in [true, false] {
+        let (status, _) = service.patch(&path, &json!({"paused": paused})).await;
+        assert_eq!(status, 200);
+    }
+    let is_due =
+        "select count(*) from schedule where next_at between now() and now() + interval '1 hour'";
+    assert_eq!(count(&service, is_due).await, 1, "within an hour");
+    pass_hours(&service, 0.9).await;
+    until(async || count(&service, is_due).await == 1).await;
+    assert_eq!(runs(&service, &path).await.len(), 1);
+    pass_hours(&service, 1.0).await;
+    let both = settled(&service, &path, 2).await;
+    assert_eq!(states(&both), ["started", "started"]);
+    assert_eq!(count(&service, "select count(*) from job").await, 2);
 }

@@ -146,7 +146,7 @@ fn show(output: OutputFormat, event: &FeedEvent, forwarded: &Forwarded) -> anyho
 }
 
 fn parse_url(text: &str) -> Result<Url, &'static str> {
-    let url = text.parse().ok();
-    url.filter(|url: &Url| matches!(url.scheme(), "http" | "https"))
+    let url: Option<Url> = text.parse().ok();
+    url.filter(|url| matches!(url.scheme(), "http" | "https"))
         .ok_or("must be a URL such as http://localhost:3000/hook")
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::columns::{AttemptColumns, AttemptRow};
-use super::lock_states;
-use crate::db::Pool;
 use crate::id::{DeliveryId, WebhookId};
 
 /// What follows from an attempt.
@@ -46,18 +45,13 @@ pub struct EndedAttempt {
 /// Stores the results of attempts whose claims still hold. Returns the webhooks all of whose attempts of the
 /// last five days failed.
 pub async fn finish(
-    db: &Pool,
+    db: impl PgExecutor<'_>,
     ended: impl Iterator<Item = &EndedAttempt>,
 ) -> sqlx::Result<Vec<WebhookId>> {
     let mut columns = AttemptColumns::default();
     for attempt in ended {
         columns.push(row(attempt));
     }
-    let mut webhooks = columns.webhook.clone();
-    webhooks.sort_unstable();
-    webhooks.dedup();
-    let mut transaction = db.begin().await?;
-    lock_states(&mut *transaction, &webhooks).await?;
     let failing = sqlx::query_scalar!(
         r#"with ended as materialized (
                select * from unnest(
@@ -65,12 +59,17 @@ pub async fn finish(
                    $8::int[], $9::text[], $10::text[]
                ) as t (id, claim, webhook_id, is_test, state, pause, status, ms, error, response)
            ),
+           -- In the order in which all do that lock several, and before their deliveries.
+           locked as materialized (
+               select webhook_id from webhook_state where webhook_id = any($3) order by webhook_id for update
+           ),
            stored as (
                update webhook_delivery as delivery set
                    state = ended.state, claim = null, attempts = delivery.attempts + 1,
                    due_at = now() + ended.pause * interval '1 second', last_at = now(), last_status = ended.status,
                    last_ms = ended.ms, last_error = ended.error, last_response = ended.response
-               from ended
+               from locked
+               join ended on ended.webhook_id = locked.webhook_id
                where delivery.id = ended.id and delivery.claim = ended.claim and delivery.state = 'pending'
            ),
            results as (
@@ -92,8 +91,9 @@ pub async fn finish(
                end,
                last_success_at = case when is_accepted then now() else state.last_success_at end,
                next_at = now()
-           from results
-           where state.webhook_id = results.webhook_id
+           from locked
+           join results on results.webhook_id = locked.webhook_id
+           where state.webhook_id = locked.webhook_id
            returning case
                when failing_since < now() - interval '5 days' and failed > 0 then state.webhook_id
            end as "failing: WebhookId""#,
@@ -108,9 +108,8 @@ pub async fn finish(
         &columns.error as &[Option<String>],
         &columns.response as &[Option<String>],
     )
-    .fetch_all(&mut *transaction)
+    .fetch_all(db)
     .await?;
-    transaction.commit().await?;
     Ok(failing.into_iter().flatten().collect())
 }
 
