@@ -981,6 +981,15 @@ CREATE TABLE session (
     CONSTRAINT session_hash_check CHECK ((octet_length(hash) = 32))
 );
 
+CREATE TABLE skill_packages (
+    place text NOT NULL,
+    digest bytea NOT NULL,
+    trouble text,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT skill_packages_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT skill_packages_trouble_check CHECK ((octet_length(trouble) <= 4000))
+);
+
 CREATE TABLE skill_version (
     tenant_id uuid NOT NULL,
     name text NOT NULL,
@@ -1243,6 +1252,9 @@ ALTER TABLE ONLY secret
 ALTER TABLE ONLY session
     ADD CONSTRAINT session_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY skill_packages
+    ADD CONSTRAINT skill_packages_pkey PRIMARY KEY (place, digest);
+
 ALTER TABLE ONLY skill
     ADD CONSTRAINT skill_pkey PRIMARY KEY (tenant_id, name);
 
@@ -1376,6 +1388,8 @@ CREATE INDEX schedule_run_pending ON schedule_run USING btree (schedule_id, sche
 CREATE INDEX schedule_tenant ON schedule USING btree (tenant_id, id DESC);
 
 CREATE INDEX session_key ON session USING btree (key_id);
+
+CREATE INDEX skill_packages_digest ON skill_packages USING btree (digest);
 
 CREATE INDEX skill_version_digest ON skill_version USING btree (digest);
 

@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use ipnet::IpNet;
 use shared::db;
 use shared::db::skill_packages;
 use shared::skill::{Files, Skill};
-use tokio::sync::Mutex;
-use worker_sandbox::remove_tree;
-
-use crate::worker_context::WorkerContext;
+use tokio::sync::{Mutex, Semaphore};
+use worker_sandbox::{Sandbox, remove_tree};
 
 /// The folders of a skill in which the files are looked for, from that of the `SKILL.md`.
 const FOLDERS: [&str; 2] = ["", "scripts/"];
@@ -25,6 +24,19 @@ const FOLDERS: [&str; 2] = ["", "scripts/"];
 const FILES: [&str; 3] = ["requirements.txt", "package.json", "package-lock.json"];
 /// A failed installation is tried again after so long: an index may have been down.
 const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
+
+/// The parts of a worker that an installation needs.
+#[derive(Clone, Copy)]
+pub(crate) struct PackageInstaller<'a> {
+    pub(crate) pool: &'a db::Pool,
+    pub(crate) sandbox: &'a Sandbox,
+    /// Permits for commands that run at the same time.
+    pub(crate) command_permits: &'a Semaphore,
+    /// Private networks that the operator opened.
+    pub(crate) egress_allowed: &'a Arc<[IpNet]>,
+    /// The folder of the workspaces.
+    pub(crate) workspaces: &'a Path,
+}
 
 /// The layers of a worker.
 pub(crate) struct PackageLayers {
@@ -72,7 +84,7 @@ impl PackageLayers {
     }
 
     /// The packages of an uploaded skill, installed if they are not yet.
-    pub(crate) async fn of(&self, context: &WorkerContext, skill: &Skill) -> JobPackages {
+    pub(crate) async fn of(&self, installer: PackageInstaller<'_>, skill: &Skill) -> JobPackages {
         let files = requirement_files(&skill.files);
         if files.is_empty() {
             return JobPackages::default();
@@ -90,11 +102,11 @@ impl PackageLayers {
             LayerState::Failed { at, .. } => at.elapsed() > RETRY_AFTER,
         };
         if is_due {
-            if let Err(error) = self.collect_garbage(&context.pool).await {
+            if let Err(error) = self.collect_garbage(installer.pool).await {
                 let error = format!("{error:#}");
                 tracing::warn!(error, "packages of deleted skills are left");
             }
-            *state = match install::install(context, &files, &layer).await {
+            *state = match installer.install(&files, &layer).await {
                 Ok(()) => LayerState::Installed,
                 Err(trouble) => LayerState::Failed {
                     at: Instant::now(),
@@ -105,7 +117,7 @@ impl PackageLayers {
                 LayerState::Failed { trouble, .. } => Some(trouble.as_str()),
                 _ => None,
             };
-            self.report(context, &skill.digest, trouble).await;
+            self.report(installer.pool, &skill.digest, trouble).await;
         }
         match &*state {
             LayerState::Failed { trouble, .. } => JobPackages {
@@ -120,8 +132,8 @@ impl PackageLayers {
     }
 
     /// Says in the database what came of an installation, for those who look at the skill.
-    async fn report(&self, context: &WorkerContext, digest: &str, trouble: Option<&str>) {
-        let put = skill_packages::put(&context.pool, &self.place, digest, trouble);
+    async fn report(&self, pool: &db::Pool, digest: &str, trouble: Option<&str>) {
+        let put = skill_packages::put(pool, &self.place, digest, trouble);
         if let Err(error) = put.await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(

@@ -18,7 +18,7 @@ use worker_sandbox::Sandbox;
 use worker_workspace::WorkspaceRoot;
 
 use crate::log::LogWriter;
-use crate::packages::PackageLayers;
+use crate::packages::{PackageInstaller, PackageLayers};
 use crate::programs::KnownPrograms;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
@@ -61,6 +61,17 @@ pub(crate) struct WorkerContext {
 }
 
 impl WorkerContext {
+    /// What the installation of packages needs.
+    pub(crate) fn package_installer(&self) -> PackageInstaller<'_> {
+        PackageInstaller {
+            pool: &self.pool,
+            sandbox: &self.sandbox,
+            command_permits: &self.commands,
+            egress_allowed: &self.egress_allowed,
+            workspaces: self.workspaces.path(),
+        }
+    }
+
     /// Those of the needs' programs that are installed.
     pub(crate) async fn installed(&self, needs: &[Need]) -> BTreeSet<Program> {
         let home = self.workspaces.path();

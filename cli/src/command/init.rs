@@ -85,6 +85,9 @@ fn is_setting(arg: &Arg) -> bool {
 
 /// The default, or else a value of the right form.
 fn example(arg: &Arg) -> String {
+    if !arg.get_action().takes_values() {
+        return "true".to_owned();
+    }
     let default = arg.get_default_values().first();
     let text = match default {
         Some(default) => default.to_string_lossy().into_owned(),

@@ -89,7 +89,7 @@ async fn a_page_is_shown_in_screens_of_the_width_that_was_asked_for() {
     }
     assert!(said[1].contains("screen 2: "), "{}", said[1]);
     assert!(
-        said[2].contains("\"path\": \"screenshot.png\""),
+        said[2].contains("\"path\":\"screenshot.png\""),
         "{}",
         said[2]
     );

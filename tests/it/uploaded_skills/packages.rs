@@ -4,10 +4,15 @@ use serde_json::{Value, json};
 
 use super::archive::Tar;
 use super::{post, upload};
+use crate::egress::ANY;
 use crate::support::log::data;
 use crate::support::{Service, bash, has_program};
 
-const INSTALL: (&str, &str) = ("SKILLET_INSTALL_SKILL_REQUIREMENTS", "true");
+/// The index of a machine without the Internet has an address of its own network.
+const INSTALL: [(&str, &str); 2] = [
+    ("SKILLET_INSTALL_SKILL_REQUIREMENTS", "true"),
+    ("SKILLET_EGRESS_ALLOW", ANY),
+];
 /// Small, without dependencies, and with a wheel.
 const PYTHON: &str = "iniconfig==2.0.0\n";
 const NODE: &str = r#"{"dependencies": {"ms": "2.1.3"}}"#;
@@ -46,7 +51,7 @@ async fn packages_are_installed_once_and_cannot_be_changed_by_jobs() {
     if !has_program("pip3") || !has_program("npm") {
         return;
     }
-    let mut service = Service::with_environment(&[INSTALL]).await;
+    let mut service = Service::with_environment(&INSTALL).await;
     service.add_worker(&[]).await;
     let archive = skill(&[("requirements.txt", PYTHON), ("scripts/package.json", NODE)]);
     let (status, _) = upload(&service, archive).await;
@@ -85,7 +90,7 @@ async fn a_failed_installation_is_told_in_the_job_and_by_the_skill() {
     if !has_program("pip3") {
         return;
     }
-    let mut service = Service::with_environment(&[INSTALL]).await;
+    let mut service = Service::with_environment(&INSTALL).await;
     service.add_worker(&[]).await;
     let wrong = format!("iniconfig==2.0.0 --hash=sha256:{}\n", "0".repeat(64));
     let (status, _) = upload(&service, skill(&[("requirements.txt", &wrong)])).await;

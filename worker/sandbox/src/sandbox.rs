@@ -197,16 +197,17 @@ impl Sandbox {
         directory: &JobDirectory,
     ) -> Result<RunningCommand, LaunchError> {
         let begun_at = Instant::now();
+        let mut read_only = self.read_only.clone();
+        let mut packages = directory.packages().cloned();
+        if self.isolation != Isolation::Namespaced {
+            read_only.extend(packages.take());
+        }
         let setup = Setup {
             isolation: self.isolation,
             identity: directory.user(),
             cgroups: Vec::new(),
-            read_only: self
-                .read_only
-                .iter()
-                .chain(directory.packages())
-                .cloned()
-                .collect(),
+            read_only,
+            packages,
             listeners: command.listeners,
             hosts: command.hosts,
             limits: command.limits,
@@ -275,7 +276,12 @@ impl Sandbox {
             None => PATH.to_owned(),
         };
         let mut own = own;
-        if let Some(layer) = directory.packages().map(|layer| layer.display()) {
+        if let Some(layer) = directory.packages() {
+            let layer = match self.isolation {
+                Isolation::Namespaced => Path::new(init::PACKAGES),
+                _ => layer,
+            };
+            let layer = layer.display();
             path += &format!(":{layer}/python/bin:{layer}/node/node_modules/.bin");
             let node = format!("{layer}/node/node_modules:{NODE_PATH}");
             own.push(("PYTHONPATH".to_owned(), format!("{layer}/python")));

@@ -199,7 +199,7 @@ async fn install_packages(
     let is_uploaded = claimed.job.skill_version.is_some();
     match (&context.packages, profile.skill()) {
         (Some(layers), Some(skill)) if is_uploaded && profile.has_shell() => {
-            Box::pin(layers.of(context, skill)).await
+            Box::pin(layers.of(context.package_installer(), skill)).await
         }
         _ => JobPackages::default(),
     }

@@ -16,8 +16,8 @@ use worker_egress::Egress;
 use worker_sandbox::{CommandEnd, SandboxCommand, SandboxLimits};
 use worker_workspace::Workspace;
 
+use super::PackageInstaller;
 use super::index::PackageIndex;
-use crate::worker_context::WorkerContext;
 
 /// The longest that an installation may take.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
@@ -49,118 +49,119 @@ done
 chmod -R u+rwX,go+rX,go-w layer
 "#;
 
-/// Installs what the files of a skill name into the folder `layer`, unless it is there. An error is for people.
-pub(super) async fn install(
-    context: &WorkerContext,
-    files: &[(String, Vec<u8>)],
-    layer: &Path,
-) -> Result<(), String> {
-    if layer.exists() {
-        return Ok(());
-    }
-    let path = context
-        .workspaces
-        .path()
-        .join(format!("packages-{}", uuid::Uuid::now_v7()));
-    let identity = context
-        .sandbox
-        .identity()
-        .map_err(|error| format!("{error:#}"))?;
-    let workspace = Workspace::new(path, identity);
-    let installed = match timeout(TIMEOUT, install_in(context, files, &workspace)).await {
-        Ok(installed) => installed.map_err(|error| format!("{error:#}")),
-        Err(_) => Err(format!("it took longer than {} s", TIMEOUT.as_secs())),
-    };
-    workspace.job_directory().quiesce().await;
-    installed?;
-    let made = workspace.job_directory().path().join("workspace/layer");
-    let is_folder = fs::symlink_metadata(&made).is_ok_and(|made| made.is_dir());
-    if !is_folder {
-        return Err("the installation left no packages".to_owned());
-    }
-    // Whole or not at all: another worker of this data directory may have been quicker.
-    match fs::rename(made, layer) {
-        Err(error) if !layer.exists() => Err(format!("the packages cannot be kept: {error}")),
-        _ => let_jobs_pass(layer).map_err(|error| error.to_string()),
-    }
-}
-
-async fn install_in(
-    context: &WorkerContext,
-    files: &[(String, Vec<u8>)],
-    workspace: &Workspace,
-) -> anyhow::Result<()> {
-    workspace.create_directory("scripts", 0o755)?;
-    for (path, content) in files {
-        use std::io::Write;
-        workspace.create_file(path, 0o644)?.write_all(content)?;
-    }
-    let names = |name: &str| files.iter().any(|(path, _)| path.ends_with(name));
-    let mut hosts = Vec::new();
-    let mut script = String::from("PIP_INDEXES=()\n");
-    if names("requirements.txt") {
-        let index = PackageIndex::of_pip().await?;
-        hosts.extend(index.hosts()?);
-        for (number, url) in index.urls.iter().enumerate() {
-            let option = if number == 0 {
-                "--index-url"
-            } else {
-                "--extra-index-url"
-            };
-            script += &format!("PIP_INDEXES+=({option} '{}')\n", url.replace('\'', ""));
+impl PackageInstaller<'_> {
+    /// Installs what the files of a skill name into the folder `layer`, unless it is there. An error is for people.
+    pub(super) async fn install(
+        self,
+        files: &[(String, Vec<u8>)],
+        layer: &Path,
+    ) -> Result<(), String> {
+        if layer.exists() {
+            return Ok(());
+        }
+        let path = self
+            .workspaces
+            .join(format!("packages-{}", uuid::Uuid::now_v7()));
+        let identity = self
+            .sandbox
+            .identity()
+            .map_err(|error| format!("{error:#}"))?;
+        let workspace = Workspace::new(path, identity);
+        let installed = match timeout(TIMEOUT, self.install_in(files, &workspace)).await {
+            Ok(installed) => installed.map_err(|error| format!("{error:#}")),
+            Err(_) => Err(format!("it took longer than {} s", TIMEOUT.as_secs())),
+        };
+        workspace.job_directory().quiesce().await;
+        installed?;
+        let made = workspace.job_directory().path().join("workspace/layer");
+        let is_folder = fs::symlink_metadata(&made).is_ok_and(|made| made.is_dir());
+        if !is_folder {
+            return Err("the installation left no packages".to_owned());
+        }
+        // Whole or not at all: another worker of this data directory may have been quicker.
+        match fs::rename(made, layer) {
+            Err(error) if !layer.exists() => Err(format!("the packages cannot be kept: {error}")),
+            _ => let_jobs_pass(layer).map_err(|error| error.to_string()),
         }
     }
-    let mut environment = vec![("npm_config_cache".to_owned(), "/tmp/npm".to_owned())];
-    if names("package.json") {
-        let index = PackageIndex::of_npm().await?;
-        hosts.extend(index.hosts()?);
-        environment.extend(
-            index
-                .urls
-                .first()
-                .map(|url| ("npm_config_registry".to_owned(), url.clone())),
-        );
+
+    async fn install_in(
+        self,
+        files: &[(String, Vec<u8>)],
+        workspace: &Workspace,
+    ) -> anyhow::Result<()> {
+        workspace.create_directory("scripts", 0o755)?;
+        for (path, content) in files {
+            use std::io::Write;
+            workspace.create_file(path, 0o644)?.write_all(content)?;
+        }
+        let names = |name: &str| files.iter().any(|(path, _)| path.ends_with(name));
+        let mut hosts = Vec::new();
+        let mut script = String::from("PIP_INDEXES=()\n");
+        if names("requirements.txt") {
+            let index = PackageIndex::of_pip().await?;
+            hosts.extend(index.hosts()?);
+            for (number, url) in index.urls.iter().enumerate() {
+                let option = if number == 0 {
+                    "--index-url"
+                } else {
+                    "--extra-index-url"
+                };
+                script += &format!("PIP_INDEXES+=({option} '{}')\n", url.replace('\'', ""));
+            }
+        }
+        let mut environment = vec![("npm_config_cache".to_owned(), "/tmp/npm".to_owned())];
+        if names("package.json") {
+            let index = PackageIndex::of_npm().await?;
+            hosts.extend(index.hosts()?);
+            environment.extend(
+                index
+                    .urls
+                    .first()
+                    .map(|url| ("npm_config_registry".to_owned(), url.clone())),
+            );
+        }
+        hosts.dedup();
+        let network = Network::parse(hosts.iter().map(String::as_str))?;
+        let allowed = self.egress_allowed.clone();
+        let egress = Egress::new(&network, &Map::new(), |_| None, allowed)?;
+        script += SCRIPT;
+        let mut command = SandboxCommand {
+            script: &script,
+            environment,
+            programs: None,
+            listeners: Vec::new(),
+            hosts: String::new(),
+            limits: SandboxLimits {
+                disk_bytes: MAX_BYTES,
+                ..SandboxLimits::DEFAULT
+            },
+            reads: false,
+        };
+        let egress = egress.context("no index is configured")?;
+        egress.lead(&mut command);
+        let _permit = self.command_permits.acquire().await?;
+        let mut running = self
+            .sandbox
+            .start(command, workspace.job_directory())
+            .await?;
+        let listeners = running.take_listeners();
+        let (stdout, _stderr) = running.take_output();
+        let mut words = Vec::new();
+        let mut reading = stdout.take(MAX_OUTPUT_BYTES);
+        let ending = async {
+            let read = reading.read_to_end(&mut words).await;
+            let ended = running.ended().await?;
+            read?;
+            anyhow::Ok(ended)
+        };
+        let ended = tokio::select! {
+            ended = ending => ended?,
+            // It never ends by itself.
+            () = egress.serve(listeners) => anyhow::bail!("the network was lost"),
+        };
+        check(&ended, &words, &egress)
     }
-    hosts.dedup();
-    let network = Network::parse(hosts.iter().map(String::as_str))?;
-    let allowed = context.egress_allowed.clone();
-    let egress = Egress::new(&network, &Map::new(), |_| None, allowed)?;
-    script += SCRIPT;
-    let mut command = SandboxCommand {
-        script: &script,
-        environment,
-        programs: None,
-        listeners: Vec::new(),
-        hosts: String::new(),
-        limits: SandboxLimits {
-            disk_bytes: MAX_BYTES,
-            ..SandboxLimits::DEFAULT
-        },
-        reads: false,
-    };
-    let egress = egress.context("no index is configured")?;
-    egress.lead(&mut command);
-    let _permit = context.commands.acquire().await?;
-    let mut running = context
-        .sandbox
-        .start(command, workspace.job_directory())
-        .await?;
-    let listeners = running.take_listeners();
-    let (stdout, _stderr) = running.take_output();
-    let mut words = Vec::new();
-    let mut reading = stdout.take(MAX_OUTPUT_BYTES);
-    let ending = async {
-        let read = reading.read_to_end(&mut words).await;
-        let ended = running.ended().await?;
-        read?;
-        anyhow::Ok(ended)
-    };
-    let ended = tokio::select! {
-        ended = ending => ended?,
-        // It never ends by itself.
-        () = egress.serve(listeners) => anyhow::bail!("the network was lost"),
-    };
-    check(&ended, &words, &egress)
 }
 
 /// Whether it ended well. The words of pip and npm say why not.

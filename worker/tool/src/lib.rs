@@ -14,6 +14,7 @@ mod program;
 mod python;
 mod set_output;
 mod shell;
+mod side_program;
 mod submit_result;
 mod web;
 

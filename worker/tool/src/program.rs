@@ -1,4 +1,4 @@
-//! A program that runs in the job's sandbox beside the job's commands, confined like any of them.
+//! The start of programs that run beside the job's commands, confined like any of them.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -9,16 +9,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::ToolContext;
 use crate::exit_report;
+use crate::side_program::SideProgram;
 use worker_egress::Egress;
 use worker_sandbox::RunningCommand;
 use worker_workspace::Redactor;
-
-/// A program that runs. It dies when this is dropped.
-pub(super) struct SideProgram {
-    /// How it ended, once it has.
-    pub(super) exit_report: watch::Receiver<Option<String>>,
-    _supervising: AbortOnDropHandle<()>,
-}
 
 /// The pipes of a program.
 pub(super) struct ProgramPipes {
@@ -26,45 +20,43 @@ pub(super) struct ProgramPipes {
     pub(super) output: Receiver,
 }
 
-impl SideProgram {
-    /// Starts it. It runs for as long as the attempt may, so it takes no place among the commands: those of its own
-    /// job would wait for it to end. An error is for people.
-    pub(super) async fn start(
-        script: &str,
-        environment: Vec<(String, String)>,
-        context: &ToolContext<'_>,
-    ) -> Result<(Self, ProgramPipes), String> {
-        let mut command = worker_sandbox::SandboxCommand {
-            script,
-            environment,
-            programs: None,
-            listeners: Vec::new(),
-            hosts: String::new(),
-            limits: worker_sandbox::SandboxLimits::DEFAULT,
-            reads: true,
-        };
-        if let Some(egress) = context.egress {
-            egress.lead(&mut command);
-        }
-        let running = context
-            .sandbox
-            .start(command, context.workspace.job_directory());
-        let mut running = running.await.map_err(|error| {
-            tracing::error!(job = %context.job, %error, "a sandbox for a program could not be made");
-            "its sandbox could not be made".to_owned()
-        })?;
-        let (output, stderr) = running.take_output();
-        let input = running.take_input().ok_or("it has no input")?;
-        let listeners = running.take_listeners();
-        let (written, exit_report) = watch::channel(None);
-        let egress = context.egress.cloned().map(|egress| (egress, listeners));
-        let supervising = supervise(running, stderr, egress, context.events.redactor(), written);
-        let program = Self {
-            exit_report,
-            _supervising: AbortOnDropHandle::new(tokio::spawn(supervising)),
-        };
-        Ok((program, ProgramPipes { input, output }))
+/// Starts it. It runs for as long as the attempt may, so it takes no place among the commands: those of its own
+/// job would wait for it to end. An error is for people.
+pub(super) async fn start(
+    script: &str,
+    environment: Vec<(String, String)>,
+    context: &ToolContext<'_>,
+) -> Result<(SideProgram, ProgramPipes), String> {
+    let mut command = worker_sandbox::SandboxCommand {
+        script,
+        environment,
+        programs: None,
+        listeners: Vec::new(),
+        hosts: String::new(),
+        limits: worker_sandbox::SandboxLimits::DEFAULT,
+        reads: true,
+    };
+    if let Some(egress) = context.egress {
+        egress.lead(&mut command);
     }
+    let running = context
+        .sandbox
+        .start(command, context.workspace.job_directory());
+    let mut running = running.await.map_err(|error| {
+        tracing::error!(job = %context.job, %error, "a sandbox for a program could not be made");
+        "its sandbox could not be made".to_owned()
+    })?;
+    let (output, stderr) = running.take_output();
+    let input = running.take_input().ok_or("it has no input")?;
+    let listeners = running.take_listeners();
+    let (written, exit_report) = watch::channel(None);
+    let egress = context.egress.cloned().map(|egress| (egress, listeners));
+    let supervising = supervise(running, stderr, egress, context.events.redactor(), written);
+    let program = SideProgram {
+        exit_report,
+        _supervising: AbortOnDropHandle::new(tokio::spawn(supervising)),
+    };
+    Ok((program, ProgramPipes { input, output }))
 }
 
 /// Serves a program until its end, and writes its exit report.

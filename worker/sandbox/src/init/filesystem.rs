@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use crate::spec::{Setup, SetupFailed, SetupStep};
 
 /// The name of the command's user inside.
 pub(super) const USER: u32 = 1000;
+
+/// The place of the packages of a job's skill.
+pub(crate) const PACKAGES: &str = "/opt/packages";
 
 /// The directory where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
@@ -184,6 +188,8 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
     // Nothing that we mount is seen outside.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private)?;
+    // Opened now: the new root may cover it.
+    let packages = setup.packages.as_ref().map(File::open).transpose()?;
     let options = cstr!("size=1m,nr_inodes=1k,mode=755");
     mount("tmpfs", NEW_ROOT, "tmpfs", HIDDEN, Some(options))?;
     for directory in &layout.directories {
@@ -199,6 +205,14 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
         mount_bind_recursive(path, target)?;
     }
     setup.read_only.iter().try_for_each(show)?;
+    if let Some(packages) = packages {
+        let target = under_root(PACKAGES);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&target)?;
+        mount_bind(format!("/proc/self/fd/{}", packages.as_raw_fd()), &target)?;
+    }
     own_files(&setup.hosts)?;
     // All that is there until now, at one stroke.
     restrict(&under_root("/"), libc::MOUNT_ATTR_RDONLY)?;

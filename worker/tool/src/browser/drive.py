@@ -15,6 +15,9 @@ PATIENCE_SECONDS = 40
 # A page whose network is quiet for so long is taken to be complete; one that never is, is taken as it stands.
 QUIET_SECONDS = 0.5
 LOAD_SECONDS = 20
+# Requests that begin later than this after a page has loaded, or after a step, are not waited for: many pages ask for
+# news for ever. A slow answer may be what the next request waits for, so it begins this time anew.
+FOLLOW_SECONDS = 1
 # Pages that are open at once; one more is closed at once.
 MAX_TABS = 8
 MAX_PIXELS = 16_000
@@ -65,12 +68,12 @@ class Tab:
 
     def __init__(self, session, target):
         self.session, self.target = session, target
-        self.loaded, self.requests = True, set()
+        self.loaded, self.requests, self.follows_until = True, {}, 0
         self.document, self.status, self.failure, self.refused = None, None, None, False
 
     def navigate(self, request):
         """Begins to follow another navigation."""
-        self.loaded, self.requests = False, {request}
+        self.loaded, self.requests = False, {request: time.monotonic()}
         self.document, self.status, self.refused = request, None, False
 
 
@@ -244,9 +247,14 @@ class Browser:
         elif method == "Network.requestWillBeSent":
             if is_main and data.get("type") == "Document":
                 tab.navigate(data["requestId"])
-            tab.requests.add(data["requestId"])
+            if not tab.loaded or time.monotonic() < tab.follows_until:
+                tab.requests[data["requestId"]] = self.last_event = time.monotonic()
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
-            tab.requests.discard(data["requestId"])
+            began = tab.requests.pop(data["requestId"], None)
+            if began is not None:
+                self.last_event = time.monotonic()
+                if self.last_event - began > FOLLOW_SECONDS:
+                    tab.follows_until = self.last_event + FOLLOW_SECONDS
             error = data.get("errorText")
             # What a download or another navigation takes the place of is aborted.
             if data["requestId"] == tab.document and error and error != "net::ERR_ABORTED":
@@ -261,8 +269,8 @@ class Browser:
             self.notes.append(f"the page said in a dialog: {data['message'][:300]!r}; it {words}")
         elif method == "Page.loadEventFired" or (method == "Page.frameStoppedLoading" and is_main):
             tab.loaded = True
-        if method.startswith("Network.") or tab.requests:
             self.last_event = time.monotonic()
+            tab.follows_until = self.last_event + FOLLOW_SECONDS
 
     def open(self, url, seconds=LOAD_SECONDS):
         tab = self.tab
@@ -282,6 +290,8 @@ class Browser:
         """Waits until the page has loaded and its network is quiet."""
         until = min(time.monotonic() + seconds, self.deadline)
         self.last_event = time.monotonic()
+        for tab in self.tabs:
+            tab.follows_until = self.last_event + FOLLOW_SECONDS
         while time.monotonic() < until and self.tabs:
             tab = self.tab
             if tab.failure:

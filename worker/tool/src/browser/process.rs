@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::tool::ToolName;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::timeout;
 
+use super::kept::{BrowserProcess, KeptBrowser, KeptProcess};
 use crate::call::{Call, ToolError};
 use crate::context::ToolContext;
 use crate::exit_report;
-use crate::program::SideProgram;
+use crate::program;
 
 /// The program that drives Chromium.
 const PROGRAM: &str = concat!(
@@ -31,13 +31,6 @@ const PROGRAM: &str = concat!(
 const MAX_REPLY_BYTES: u64 = 32 * 1024 * 1024;
 /// The part of a call's time that is for the start of Chromium and the end of the last step.
 const RESERVE: Duration = Duration::from_secs(15);
-
-/// A browser that runs. It dies when this is dropped.
-pub(super) struct BrowserProcess {
-    program: SideProgram,
-    input: Sender,
-    output: BufReader<Receiver>,
-}
 
 /// A request, on one line.
 #[derive(Serialize)]
@@ -73,15 +66,53 @@ pub(super) enum BrowserEnd {
     TimedOut(u64),
 }
 
+impl KeptBrowser {
+    /// Has the job's browser do something; it is started if it does not run.
+    pub(super) async fn ask(
+        &self,
+        tool: ToolName,
+        arguments: &Value,
+        call: &Call<'_>,
+    ) -> Result<BrowserReply, ToolError> {
+        let mut slot = self.slot.lock().await;
+        let permits = call.context.command_permits;
+        let _permit = permits
+            .acquire()
+            .await
+            .map_err(|error| ToolError::Abort(error.into()))?;
+        // Taken out: what a dropped call leaves behind is in no known state.
+        let kept = match slot.take() {
+            Some(kept) => kept.take().await,
+            None => None,
+        };
+        let is_new = kept.is_none();
+        let mut process = match kept {
+            Some(process) => process,
+            None => BrowserProcess::start(call.context).await?,
+        };
+        let reply = match process.ask(tool, arguments, call).await {
+            // It ended between two calls, and has not read this one.
+            Err(BrowserEnd::BeforeReading) if !is_new => {
+                process = BrowserProcess::start(call.context).await?;
+                process.ask(tool, arguments, call).await
+            }
+            reply => reply,
+        };
+        let reply = reply.map_err(|end| ToolError::Reply(end.to_string()))?;
+        *slot = Some(KeptProcess::keep(process));
+        Ok(reply)
+    }
+}
+
 impl BrowserProcess {
     /// Starts it. Chromium starts with the first request.
     pub(super) async fn start(context: &ToolContext<'_>) -> Result<Self, ToolError> {
-        let program = PROGRAM.replace('\'', r"'\''");
+        let source = PROGRAM.replace('\'', r"'\''");
         let missing = r#"{"error": "python3 is not installed on this worker"}"#;
         let script = format!(
-            "command -v python3 >&- || {{ read -r; echo '{missing}'; exit 1; }}; exec python3 -I -c '{program}'"
+            "command -v python3 >&- || {{ read -r; echo '{missing}'; exit 1; }}; exec python3 -I -c '{source}'"
         );
-        let started = SideProgram::start(&script, Vec::new(), context).await;
+        let started = program::start(&script, Vec::new(), context).await;
         let (program, pipes) = started
             .map_err(|trouble| ToolError::Reply(format!("the browser did not start: {trouble}")))?;
         Ok(Self {
@@ -89,11 +120,6 @@ impl BrowserProcess {
             input: pipes.input,
             output: BufReader::new(pipes.output),
         })
-    }
-
-    /// Whether it has not ended.
-    pub(super) fn runs(&self) -> bool {
-        self.program.exit_report.borrow().is_none()
     }
 
     /// Makes a request and waits for the reply. After an error it is of no use any more.

@@ -10,7 +10,8 @@ use tokio::sync::watch;
 use super::limited_reader::LimitedReader;
 use super::size::MAX_MESSAGE_BYTES;
 use crate::context::ToolContext;
-use crate::program::SideProgram;
+use crate::program;
+use crate::side_program::SideProgram;
 
 /// A program that runs. It dies when this is dropped.
 pub(super) struct McpProgram {
@@ -35,7 +36,7 @@ impl McpProgram {
             let value = value.map_err(|error| format!("its variable {name}: {error}"))?;
             environment.push((name.clone(), value));
         }
-        let (program, pipes) = SideProgram::start(&script(command), environment, context).await?;
+        let (program, pipes) = program::start(&script(command), environment, context).await?;
         let program = Self {
             exit_report: program.exit_report.clone(),
             _program: program,
