@@ -131,11 +131,13 @@ async fn the_exit_code_says_whether_the_job_failed_or_the_command_was_wrong() {
         .await;
     assert_eq!(limited.code, Some(3), "{limited:?}");
     let (_, jobs) = service.get("/v1/jobs?limit=1").await;
-    let limits = &jobs["data"][0]["limits"];
+    let id = jobs["data"][0]["id"].as_str().unwrap();
+    let (_, asked) = service.get(&format!("/v1/jobs/{id}/request")).await;
+    let limits = &asked["limits"];
     assert_eq!(
         (&limits["max_iterations"], &limits["max_tokens"]),
         (&json!(1), &json!(500)),
-        "{jobs:#}"
+        "{asked:#}"
     );
     let unknown = terminal
         .run(&["run", "juggling", "x", "-m", "script/bash"])
