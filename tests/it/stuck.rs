@@ -134,6 +134,8 @@ async fn an_entry_that_the_database_refuses_fails_its_own_job_and_no_other() {
             begin raise exception 'refused' using errcode = 'check_violation'; end
         $$;
         create trigger refuse before insert on job_event
+            for each row when (new.data::text like '%poison%') execute function refuse();
+        create trigger refuse before insert on job_delta
             for each row when (new.data::text like '%poison%') execute function refuse();";
     sqlx::raw_sql(refuse).execute(&service.pool).await.unwrap();
     let (begin, end) = ("echo begun; sleep 1", "sleep 1; echo done");

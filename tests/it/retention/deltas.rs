@@ -140,9 +140,22 @@ async fn live_output_of_a_day_without_a_partition_goes_too_and_another_retention
     let job = run(&service).await;
     let whole = service.events(&job).await;
     age(&service, 5).await;
+    // Others would do the maintenance with their own settings.
+    service.workers.clear();
     forget(&mut service, &[("SKILLET_DELTA_RETENTION", "10d")]).await;
     assert_eq!(service.events(&job).await, whole);
+    service.workers.clear();
     forget(&mut service, &[]).await;
     assert_eq!(count(&service, &job).await, 0);
     assert_eq!(service.events(&job).await, trimmed(&whole));
+}
+
+#[tokio::test]
+async fn a_job_that_is_deleted_takes_its_live_output_along() {
+    let service = Service::start().await;
+    let job = run(&service).await;
+    assert!(count(&service, &job).await > 0);
+    let delete = service.request(Method::DELETE, &format!("/v1/jobs/{job}"));
+    assert!(delete.send().await.unwrap().status().is_success());
+    assert_eq!(count(&service, &job).await, 0);
 }
