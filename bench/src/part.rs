@@ -4,8 +4,8 @@ use clap::ValueEnum;
 
 use crate::figure::Figure;
 use crate::{
-    Bench, claim, core, enqueue, feed, followers, jobs, peers, sandbox, start, submit, takeover,
-    ticks, turns, waiting, webhooks,
+    Bench, claim, core, enqueue, feed, followers, jobs, peers, quota, sandbox, start, submit,
+    takeover, ticks, turns, waiting, webhooks,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -30,6 +30,8 @@ pub(crate) enum Part {
     Loop,
     /// Jobs that wait for their model
     Waiting,
+    /// A provider's quota that workers share, and a provider that is down
+    Quota,
     /// A command in its sandbox
     Sandbox,
     /// What a claim reads
@@ -61,6 +63,7 @@ impl Part {
             Self::Webhooks => webhooks::measure(bench).await,
             Self::Loop => turns::measure(bench).await,
             Self::Waiting => waiting::measure(bench).await,
+            Self::Quota => quota::measure(bench).await,
             Self::Sandbox => sandbox::measure().await,
             Self::Claim => claim::measure(bench).await,
             Self::Schedules => ticks::measure(bench).await,

@@ -23,6 +23,7 @@ mod listener;
 pub mod log;
 pub mod maintenance;
 mod pool;
+pub mod provider;
 pub mod queue;
 pub mod queue_history;
 pub mod run;

@@ -49,6 +49,12 @@ pub(crate) async fn run(
     beside.spawn(shared::clock::sync::keep(context.pool.clone()));
     beside.spawn(maintenance::run(context.clone(), keep));
     beside.spawn(maintenance::recorder::run(context.pool.clone()));
+    beside.spawn({
+        let context = context.clone();
+        async move {
+            context.accounts.renew().await;
+        }
+    });
     beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),

@@ -1,7 +1,7 @@
 /** What was asked for: prompt, inputs and settings. */
 
 import { api, call } from "../api.js";
-import { duration, usd } from "../format.js";
+import { duration, modelNames, usd } from "../format.js";
 import { useResource } from "../resource.js";
 import { CodeBlock } from "../ui/markdown.js";
 import { Icon } from "../ui/icon.js";
@@ -50,7 +50,7 @@ export function RequestView({ job }: { job: string }) {
           <h2>Settings</h2>
           <Facts
             facts={[
-              ["Model", request.model],
+              ["Model", modelNames(request.model)],
               ["Time limit", duration(request.limits.timeout_seconds * 1000)],
               ["Turns", `${request.limits.max_iterations} at most`],
               ["Tokens of an answer", `${request.limits.max_tokens} at most`],
