@@ -400,6 +400,70 @@ begin
     order by seq
     limit most;
 end $$;
+CREATE FUNCTION lease_provider_quota(account text, worker uuid, request_seconds double precision, token_seconds double precision, max_concurrent integer, horizon double precision, lease_seconds double precision, costs double precision[], correction double precision, calls_running integer, calls_waiting integer, OUT starts double precision[], OUT next_start double precision, OUT may_run integer) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+declare
+    at_now constant timestamptz := clock_timestamp();
+    state provider_account;
+    cost float8;
+    start timestamptz;
+    others integer;
+    share integer;
+    most integer;
+begin
+    select * into strict state from provider_account where id = account for update;
+    delete from provider_slice as slice where slice.account_id = account and slice.expires_at < at_now;
+    select count(*) into others
+    from provider_slice as slice
+    where slice.account_id = account and slice.worker_id <> worker and slice.waiting > 0;
+    -- Workers that wait share what there is, so that none of them takes all of the next seconds.
+    most := case
+        when request_seconds > 0 then greatest(ceil(horizon / request_seconds / (others + 1)), 1)
+        else cardinality(costs)
+    end;
+    if correction > 0 then
+        state.tokens_at := greatest(state.tokens_at, at_now);
+    end if;
+    state.tokens_at := state.tokens_at + correction * coalesce(token_seconds, 0) * interval '1 second';
+    starts := '{}';
+    foreach cost in array costs loop
+        start := greatest(
+            at_now, state.paused_until,
+            case when request_seconds > 0 then state.requests_at end,
+            case when token_seconds > 0 then state.tokens_at end
+        );
+        exit when start > at_now + horizon * interval '1 second' or cardinality(starts) >= most;
+        -- Only calls that wait lease what others could use: a start that is leased ahead may be lost.
+        exit when cardinality(starts) >= calls_waiting and (others > 0 or start > at_now + interval '500 milliseconds');
+        starts := starts || extract(epoch from start - at_now)::float8;
+        state.requests_at := start + coalesce(request_seconds, 0) * interval '1 second';
+        state.tokens_at := greatest(state.tokens_at, at_now) + cost * coalesce(token_seconds, 0) * interval '1 second';
+    end loop;
+    next_start := extract(epoch from greatest(at_now, state.paused_until, state.requests_at, state.tokens_at) - at_now);
+    -- A worker never holds fewer calls than it has in progress. Of the others, each can have its share when it wants it.
+    share := ceil(max_concurrent::float8 / (others + 1));
+    select greatest(calls_running, least(
+        calls_running + calls_waiting,
+        max_concurrent - coalesce(sum(greatest(slice.held, least(slice.wanted, share))), 0)
+    ))
+    into may_run
+    from provider_slice as slice
+    where slice.account_id = account and slice.worker_id <> worker;
+    if max_concurrent is null then
+        may_run := null;
+    end if;
+    insert into provider_slice as known (account_id, worker_id, held, wanted, waiting, expires_at)
+    values (
+        account, worker, coalesce(may_run, calls_running), calls_running + calls_waiting,
+        greatest(calls_waiting - cardinality(starts), calls_running + calls_waiting - may_run, 0),
+        at_now + lease_seconds * interval '1 second'
+    )
+    on conflict (account_id, worker_id) do update set
+        held = excluded.held, wanted = excluded.wanted, waiting = excluded.waiting, expires_at = excluded.expires_at;
+    update provider_account set requests_at = state.requests_at, tokens_at = state.tokens_at where id = account;
+end
+$$;
 
 CREATE FUNCTION mark_filled_lanes_ready() RETURNS trigger
     LANGUAGE plpgsql
@@ -492,6 +556,43 @@ begin
         for update of run skip locked
     );
 end $$;
+
+CREATE FUNCTION note_provider_failure(account text, failures_to_open integer, seconds_to_open double precision, open_seconds double precision, max_open_seconds double precision) RETURNS void
+    LANGUAGE sql
+    AS $$
+    with counted as materialized (
+        select
+            id,
+            case when failed_at > now() - interval '1 minute' then failures + 1 else 1 end as failures,
+            case when failed_at > now() - interval '1 minute' then failing_since else now() end as failing_since,
+            open_until,
+            openings
+        from provider_account
+        where id = account
+        for update
+    ),
+    judged as (
+        select
+            *,
+            case
+                when open_until is not null then open_until <= now()
+                else failures >= failures_to_open and failing_since <= now() - seconds_to_open * interval '1 second'
+            end as opens
+        from counted
+    )
+    update provider_account set
+        failures = judged.failures,
+        failing_since = judged.failing_since,
+        failed_at = now(),
+        openings = judged.openings + opens::integer,
+        open_until = case
+            when opens then now() + least(open_seconds * power(2, least(judged.openings, 20)), max_open_seconds) * interval '1 second'
+            else judged.open_until
+        end,
+        probe_until = case when opens then null else probe_until end
+    from judged
+    where provider_account.id = judged.id
+$$;
 
 CREATE FUNCTION runnable_kinds(tenant uuid, skills text[], programs text[], has_network boolean) RETURNS run_kind[]
     LANGUAGE plpgsql STABLE
@@ -890,6 +991,30 @@ CREATE TABLE preview_file (
     CONSTRAINT preview_file_sha256_check CHECK ((octet_length(sha256) = 32)),
     CONSTRAINT preview_file_size_check CHECK ((size >= 0))
 );
+CREATE UNLOGGED TABLE provider_account (
+    id text NOT NULL,
+    provider text NOT NULL,
+    requests_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    tokens_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    paused_until timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    failing_since timestamp with time zone,
+    failed_at timestamp with time zone,
+    open_until timestamp with time zone,
+    openings integer DEFAULT 0 NOT NULL,
+    probe_until timestamp with time zone
+)
+WITH (fillfactor='50');
+
+CREATE UNLOGGED TABLE provider_slice (
+    account_id text NOT NULL,
+    worker_id uuid NOT NULL,
+    held integer NOT NULL,
+    wanted integer NOT NULL,
+    waiting integer NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
 
 CREATE TABLE queue (
     id boolean DEFAULT true NOT NULL,
@@ -1227,6 +1352,11 @@ ALTER TABLE ONLY preview_file
 
 ALTER TABLE ONLY preview
     ADD CONSTRAINT preview_pkey PRIMARY KEY (asset_id);
+ALTER TABLE ONLY provider_account
+    ADD CONSTRAINT provider_account_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY provider_slice
+    ADD CONSTRAINT provider_slice_pkey PRIMARY KEY (account_id, worker_id);
 
 ALTER TABLE ONLY queue_minute
     ADD CONSTRAINT queue_minute_pkey PRIMARY KEY (minute);
@@ -1479,6 +1609,8 @@ ALTER TABLE ONLY preview
 
 ALTER TABLE ONLY preview_file
     ADD CONSTRAINT preview_file_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES preview(asset_id) ON DELETE CASCADE;
+ALTER TABLE ONLY provider_slice
+    ADD CONSTRAINT provider_slice_account_id_fkey FOREIGN KEY (account_id) REFERENCES provider_account(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY schedule_run
     ADD CONSTRAINT schedule_run_schedule_id_fkey FOREIGN KEY (schedule_id) REFERENCES schedule(id) ON DELETE CASCADE;

@@ -79,27 +79,32 @@ impl Scrape {
     }
 }
 
-/// The text that a scraper reads best: OpenMetrics only for those that name it.
+/// The text that a scraper reads best: OpenMetrics only for those that name it and do not prefer the other.
 fn wanted(request: &HttpRequest) -> TextFormat {
     let accepted = request.headers().get_all(ACCEPT);
     let accepted = accepted.filter_map(|value| value.to_str().ok());
-    let mut ranges = accepted.flat_map(|value| value.split(','));
-    let is_named = ranges.any(|range| {
-        let (media_type, parameters) = range.split_once(';').unwrap_or((range, ""));
-        let is_refused = parameters.split(';').any(|it| {
-            let quality = it.trim().strip_prefix("q=");
-            quality.and_then(|quality| quality.parse().ok()) == Some(0.0)
-        });
-        media_type
-            .trim()
-            .eq_ignore_ascii_case("application/openmetrics-text")
-            && !is_refused
-    });
-    if is_named {
+    let accepted: Vec<_> = accepted.flat_map(|value| value.split(',')).collect();
+    let open_metrics = quality(&accepted, "application/openmetrics-text");
+    let plain = quality(&accepted, "text/plain");
+    if open_metrics > 0.0 && open_metrics >= plain {
         TextFormat::OpenMetrics
     } else {
         TextFormat::Plain
     }
+}
+
+/// The quality that a client gives to a media type by its name; 0 if it does not name it.
+fn quality(accepted: &[&str], wanted: &str) -> f32 {
+    let quality = |range: &&str| {
+        let (media_type, parameters) = range.split_once(';').unwrap_or((range, ""));
+        if !media_type.trim().eq_ignore_ascii_case(wanted) {
+            return None;
+        }
+        let mut parameters = parameters.split(';');
+        let quality = parameters.find_map(|it| it.trim().strip_prefix("q="));
+        Some(quality.map_or(1.0, |it| it.trim().parse().unwrap_or(0.0)))
+    };
+    accepted.iter().filter_map(quality).fold(0.0, f32::max)
 }
 
 impl QueueCollector {

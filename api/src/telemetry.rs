@@ -131,6 +131,13 @@ fn begin(request: &ServiceRequest, method: &'static str, route: &str) -> Span {
     span.set("url.scheme", || {
         request.connection_info().scheme().to_owned()
     });
+    span.set("server.address", || {
+        let connection = request.connection_info();
+        let host = connection.host();
+        // An address of IPv6 has colons of its own, in brackets.
+        let end = host.rfind(':').filter(|at| !host[*at..].contains(']'));
+        host[..end.unwrap_or(host.len())].to_owned()
+    });
     span
 }
 

@@ -20,6 +20,7 @@ mod peers;
 mod plot;
 mod process;
 mod queue;
+mod quota;
 mod receiver;
 mod sandbox;
 mod scale;

@@ -55,6 +55,26 @@ fn named_on_command_line() -> Option<PathBuf> {
     None
 }
 
+/// The tables of providers, in which those of `anthropic` and `openai` need not repeat what is usual.
+fn with_usual(mut providers: Value) -> Value {
+    let tables = providers.as_table_mut().into_iter().flatten();
+    for (name, table) in tables {
+        let (Some(table), Some(usual)) = (table.as_table_mut(), Provider::usual(name)) else {
+            continue;
+        };
+        let kind = table.entry("kind").or_insert_with(|| name.clone().into());
+        // Another format has another usual place.
+        if kind.as_str() != Some(name) {
+            continue;
+        }
+        table.entry("base_url").or_insert(usual.base_url.into());
+        if let Some(variable) = usual.key_variable {
+            table.entry("key_variable").or_insert(variable.into());
+        }
+    }
+    providers
+}
+
 /// A table in the form that a flag takes.
 fn joined(table: Table) -> anyhow::Result<String> {
     let lines = table.into_iter().map(|(model, value)| match value {
@@ -123,7 +143,7 @@ impl Config {
         let mut config = Config::default();
         for (key, value) in table {
             if key == "providers" {
-                config.providers = value.try_into().context("`providers`")?;
+                config.providers = with_usual(value).try_into().context("`providers`")?;
                 continue;
             }
             ensure!(is_flag(definition, &key), "there is no setting `{key}`");
@@ -198,6 +218,17 @@ mod tests {
                 .names()
                 .contains(&"ollama".to_owned())
         );
+    }
+
+    #[test]
+    fn the_limits_of_a_usual_provider_need_no_more() {
+        let config = parse("[providers.anthropic]\nrequests_per_minute = 50\n").unwrap();
+        let provider = config.providers["anthropic"].clone();
+        let usual = Provider::usual("anthropic").unwrap();
+        assert_eq!(provider.requests_per_minute.map(|it| it.get()), Some(50));
+        assert_eq!(provider.base_url, usual.base_url);
+        assert_eq!(provider.key_variable, usual.key_variable);
+        assert!(parse("[providers.other]\nrequests_per_minute = 50\n").is_err());
     }
 
     #[test]

@@ -17,6 +17,7 @@ use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
+use uuid::Uuid;
 
 /// The longest that one request to the collector may take.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
@@ -90,6 +91,10 @@ fn resource() -> Resource {
         .with_service_name("skillet")
         .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .with_attribute(KeyValue::new("process.pid", i64::from(std::process::id())))
+        .with_attribute(KeyValue::new(
+            "service.instance.id",
+            Uuid::now_v7().to_string(),
+        ))
         .with_detector(Box::new(EnvResourceDetector::new()))
         .with_attributes(
             variable(&["OTEL_SERVICE_NAME"]).map(|name| KeyValue::new("service.name", name)),

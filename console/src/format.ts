@@ -63,3 +63,8 @@ export function plural(number: number, noun: string): string {
 export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
+
+/** The names of one model or of several. */
+export function modelNames(model: string | string[] | null | undefined): string | undefined {
+  return model ? [model].flat().join(", ") : undefined;
+}

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::hook::Hooks;
 use crate::job::OutputSchema;
 use crate::mcp::{McpServer, McpServerSettings};
-use crate::model_name::ModelName;
+use crate::model_list::ModelList;
 use crate::money::Usd;
 use crate::secret::SecretNeed;
 use crate::skill::Network;
@@ -45,9 +45,10 @@ pub struct AgentSettings {
     /// Who it is: the beginning of the system prompt, in Markdown.
     #[schema(example = "You are a patient researcher.")]
     pub soul: String,
-    /// The model of its jobs that name none; null for the service's default.
+    /// The model of its jobs that name none, or several, of which the next replaces one whose provider is out of reach;
+    /// null for the service's default.
     #[schema(required)]
-    pub model: Option<ModelName>,
+    pub model: Option<ModelList>,
     /// The tools that it has, by name.
     #[schema(value_type = Vec<String>, example = json!(["shell.exec", "file.read"]))]
     pub tools: Vec<ToolName>,

@@ -27,6 +27,7 @@ pub mod maintenance;
 mod notifier;
 mod pool;
 pub mod preview;
+pub mod provider;
 pub mod queue;
 pub mod queue_history;
 pub mod run;

@@ -31,4 +31,4 @@ pub mod usage;
 pub mod webhook;
 pub mod whole;
 
-pub use skillet_wire::{id, message, model_name, money, sandbox, sse};
+pub use skillet_wire::{id, message, model_list, model_name, money, sandbox, sse};

@@ -1,5 +1,6 @@
 //! Model providers.
 
+mod account;
 mod price;
 mod window;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 
 use crate::model_name::ModelName;
 
+pub use account::AccountLimits;
 pub use price::{NotAPrice, Price, PriceSetting};
 pub use window::{ContextWindow, NotAWindow};
 
@@ -71,6 +73,15 @@ pub struct Provider {
     /// Whether its models can be sent a JSON Schema for their last message; if not given, the vendors' own can.
     #[serde(default)]
     pub structured_output: Option<bool>,
+    /// Requests per minute of an account, which all workers share.
+    #[serde(default)]
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Tokens per minute of an account, read and written.
+    #[serde(default)]
+    pub tokens_per_minute: Option<NonZeroU32>,
+    /// Calls in progress at once of an account.
+    #[serde(default)]
+    pub max_concurrent: Option<NonZeroU32>,
 }
 
 /// All providers by name. `script` is always there and not listed.
@@ -123,32 +134,9 @@ impl Providers {
     /// Anthropic and OpenAI at their usual places or where `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`
     /// say, and `others`, which may redefine those two.
     pub fn new(others: BTreeMap<String, Provider>, default_model: Option<ModelName>) -> Self {
-        let usual = [
-            (
-                "anthropic",
-                ProviderKind::Anthropic,
-                "ANTHROPIC_BASE_URL",
-                "https://api.anthropic.com",
-                "ANTHROPIC_API_KEY",
-            ),
-            (
-                "openai",
-                ProviderKind::Openai,
-                "OPENAI_BASE_URL",
-                "https://api.openai.com/v1",
-                "OPENAI_API_KEY",
-            ),
-        ];
-        let mut by_name: BTreeMap<String, Provider> = usual
-            .into_iter()
-            .map(|(name, kind, url_variable, url, key)| {
-                let base_url = variable(url_variable).unwrap_or_else(|| url.to_owned());
-                (
-                    name.to_owned(),
-                    Provider::new(kind, base_url, Some(key.to_owned())),
-                )
-            })
-            .collect();
+        let usual = ["anthropic", "openai"];
+        let usual = usual.map(|name| Some((name.to_owned(), Provider::usual(name)?)));
+        let mut by_name: BTreeMap<String, Provider> = usual.into_iter().flatten().collect();
         by_name.extend(others);
         Self {
             by_name,
@@ -172,6 +160,11 @@ impl Providers {
             provider: model.provider().to_owned(),
             known: self.names(),
         })
+    }
+
+    /// The host and the port of a model's provider.
+    pub fn server(&self, model: &ModelName) -> Option<(String, Option<u16>)> {
+        self.by_name.get(model.provider())?.server()
     }
 
     /// The error for a model whose provider is known and has no key where it was looked for.
@@ -237,7 +230,31 @@ impl Provider {
             cap_field: None,
             stall_seconds: None,
             structured_output: None,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            max_concurrent: None,
         }
+    }
+
+    /// Anthropic or OpenAI, at its usual place or where its variable says.
+    pub fn usual(name: &str) -> Option<Self> {
+        let (kind, url_variable, url, key) = match name {
+            "anthropic" => (
+                ProviderKind::Anthropic,
+                "ANTHROPIC_BASE_URL",
+                "https://api.anthropic.com",
+                "ANTHROPIC_API_KEY",
+            ),
+            "openai" => (
+                ProviderKind::Openai,
+                "OPENAI_BASE_URL",
+                "https://api.openai.com/v1",
+                "OPENAI_API_KEY",
+            ),
+            _ => return None,
+        };
+        let base_url = variable(url_variable).unwrap_or_else(|| url.to_owned());
+        Some(Self::new(kind, base_url, Some(key.to_owned())))
     }
 
     /// The key out of the environment of this process.
@@ -299,16 +316,19 @@ mod tests {
             "takes": ["image", "pdf"],
             "cap_field": "max_completion_tokens",
             "stall_seconds": 300,
+            "requests_per_minute": 50,
         });
         let expected = Provider {
             takes: Some(vec![MediaKind::Image, MediaKind::Pdf]),
             cap_field: Some(CapField::MaxCompletionTokens),
             stall_seconds: NonZeroU32::new(300),
+            requests_per_minute: NonZeroU32::new(50),
             ..plain
         };
         assert_eq!(read(set).unwrap(), expected);
         for wrong in [
             serde_json::json!({"stall_seconds": 0}),
+            serde_json::json!({"max_concurrent": 0}),
             serde_json::json!({"takes": ["video"]}),
             serde_json::json!({"cap": "max_tokens"}),
         ] {

@@ -28,6 +28,7 @@ use crate::asset::OutputKind;
 use crate::hook::Hooks;
 use crate::job::OutputSchema;
 use crate::limits::Limits;
+use crate::model_list::ModelList;
 use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
@@ -59,6 +60,8 @@ pub struct Skill {
     pub parameters: Schema,
     /// The schema of the result of its jobs that have none of their own.
     pub output_schema: Option<OutputSchema>,
+    /// The models of its jobs that name none; the service's default if not given.
+    pub models: Option<ModelList>,
     /// The limits of its jobs that have none of their own.
     pub limits: Limits,
     /// Seconds that a command may run.

@@ -130,7 +130,7 @@ async fn new_job(
             }
         }
     };
-    job.model.clone_from(&adapter.settings.model);
+    job.models.clone_from(&adapter.settings.models);
     Ok((record, job))
 }
 

@@ -23,8 +23,8 @@ pub struct TelegramSettings {
     pub access: Access,
     /// The agent of new conversations.
     pub agent: String,
-    /// The model of all jobs, such as `script/bash`; that of the agent or the skill if `None`.
-    pub model: Option<String>,
+    /// The models of all jobs, such as `script/bash`; those of the agent or the skill if there are none.
+    pub models: Vec<String>,
     /// The address of the service in links, without a slash at its end.
     pub link_url: String,
     /// How updates come.

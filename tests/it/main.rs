@@ -47,6 +47,7 @@ mod outputs;
 mod package;
 mod pooler;
 mod provider_errors;
+mod provider_quota;
 mod queue;
 mod releases;
 mod resume;

@@ -57,6 +57,7 @@ async fn who_does_not_ask_for_openmetrics_gets_the_text_that_all_tools_read() {
         Some("*/*"),
         Some("text/plain"),
         Some("application/openmetrics-text;q=0"),
+        Some("application/openmetrics-text;q=0.2,text/plain;q=0.7"),
     ] {
         let mut request = service.request(Method::GET, "/metrics");
         if let Some(accept) = accept {
@@ -72,6 +73,35 @@ async fn who_does_not_ask_for_openmetrics_gets_the_text_that_all_tools_read() {
         assert!(text.contains("\nskillet_http_requests_total{"), "{text}");
         check_plain(&text);
     }
+}
+
+#[tokio::test]
+async fn both_processes_show_what_they_use_of_the_machine() {
+    let mut service = Service::without_worker().await;
+    let url = service.add_measured_worker().await;
+    let now = std::time::SystemTime::now();
+    let now = now
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64();
+    for samples in [scrape(&url).await, service.scrape_api().await] {
+        assert!(samples["process_cpu_seconds_total"] > 0.0, "{samples:?}");
+        assert!(samples["process_resident_memory_bytes"] > 1e6);
+        assert!(samples["process_virtual_memory_bytes"] > samples["process_resident_memory_bytes"]);
+        assert!((1.0..1000.0).contains(&samples["process_threads"]));
+        assert!((3.0..samples["process_max_fds"]).contains(&samples["process_open_fds"]));
+        let age = now - samples["process_start_time_seconds"];
+        assert!((-5.0..600.0).contains(&age), "{age}");
+    }
+    let plain = reqwest::get(&url).await.unwrap();
+    let kind = plain.headers()["content-type"].to_str().unwrap();
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    let plain = plain.text().await.unwrap();
+    assert!(
+        plain.contains("# TYPE process_cpu_seconds_total counter\n"),
+        "{plain}"
+    );
+    check_plain(&plain);
 }
 
 #[tokio::test]

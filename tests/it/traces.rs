@@ -110,6 +110,9 @@ async fn one_trace_goes_from_the_clients_request_to_the_last_call_and_tells_no_c
     assert_eq!(text(last, "gen_ai.operation.name"), "chat");
     assert_eq!(text(last, "gen_ai.provider.name"), "anthropic");
     assert_eq!(text(last, "gen_ai.request.model"), "claude-test");
+    assert_eq!(text(last, "gen_ai.response.model"), "claude-test");
+    assert_eq!(text(last, "server.address"), "127.0.0.1");
+    assert_eq!(text(request, "server.address"), "127.0.0.1");
     assert_eq!(last.attributes["gen_ai.usage.input_tokens"], 70);
     assert_eq!(last.attributes["gen_ai.usage.output_tokens"], 3);
     assert_eq!(
@@ -117,6 +120,9 @@ async fn one_trace_goes_from_the_clients_request_to_the_last_call_and_tells_no_c
         json!(["end_turn"])
     );
     assert!(spans.iter().all(|it| it.service == "skillet"));
+    let is_of_one_process =
+        |it: &Received| (it.instance == last.instance) == (it.process == last.process);
+    assert!(spans.iter().all(is_of_one_process), "{spans:#?}");
 
     let all = format!("{spans:?}");
     for secret in [

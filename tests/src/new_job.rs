@@ -21,6 +21,7 @@ pub fn new_job(tenant: TenantId) -> NewJobRow {
         skill_version: None,
         skill_digest: Some("0".repeat(64)),
         request: JobRequest {
+            models: None,
             prompt: "Nothing to do.".to_owned(),
             inputs: Vec::new(),
             parameters: Map::new(),

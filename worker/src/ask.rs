@@ -4,7 +4,7 @@ use std::error::Error;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use futures_util::stream::StreamExt;
-use shared::event::{EventData, TextDelta};
+use shared::event::{EventData, LogLevel, LogLine, TextDelta};
 use shared::job::LoopStop;
 use shared::message::AssistantMessage;
 use worker_model::retry::{self, Failed};
@@ -36,12 +36,7 @@ pub(crate) async fn ask(
             return Ok(ModelAnswer::Unaffordable(stop));
         }
     };
-    let call = ModelCall::begin(
-        ports.span,
-        &ports.meters.models,
-        ports.model_name,
-        max_tokens,
-    );
+    let call = ModelCall::begin(ports.span, &ports.meters.models, ports.models, max_tokens);
     let request = ModelRequest {
         max_tokens,
         ..question.request
@@ -50,10 +45,19 @@ pub(crate) async fn ask(
     let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
         log_retry(ports, &failed);
         let (may_be_billed, is_last) = (failed.may_be_billed(), failed.wait.is_none());
-        call.failed(failed.error, is_last);
-        budget.fail(may_be_billed, is_last, used).boxed()
+        call.failed(failed.model, failed.error, is_last);
+        let fallback = failed
+            .fallback
+            .map(|next| note_fallback(ports, failed.error, failed.model, next));
+        async move {
+            if let Some(line) = fallback {
+                ports.log.append(line).await;
+            }
+            budget.fail(may_be_billed, is_last, used).await
+        }
+        .boxed()
     };
-    let mut events = retry::stream(ports.model, request, &report);
+    let mut events = retry::stream(ports.clients, request, &report);
     loop {
         // An incomplete reply is asked for again by the next worker. The worker waits for it only if asking again
         // would use up a budget for nothing.
@@ -66,8 +70,11 @@ pub(crate) async fn ask(
             Ok(ModelEvent::Text(text)) => EventData::MessageDelta(TextDelta { text }),
             Ok(ModelEvent::Reasoning(text)) => EventData::ReasoningDelta(TextDelta { text }),
             Ok(ModelEvent::Completed(mut reply)) => {
-                budget.settle(&mut reply.usage).await;
+                budget.settle(&mut reply).await;
                 call.replied(&reply);
+                if let Some(model) = ports.models.iter().find(|it| it.is(&reply.model)) {
+                    ports.job_model.answered(model.name).await;
+                }
                 return Ok(ModelAnswer::Reply(reply));
             }
             Err(error) => {
@@ -83,6 +90,22 @@ pub(crate) async fn ask(
             ports.log.append(delta).await;
         }
     }
+}
+
+/// Counts a fallback, and says in a line of the job's log why it happens.
+fn note_fallback(
+    ports: &LoopPorts<'_>,
+    error: &ModelError,
+    failed: usize,
+    next: usize,
+) -> EventData {
+    let (from, to) = (ports.models[failed].name, ports.models[next].name);
+    let meters = &ports.meters.providers;
+    meters.fell_back(from.provider(), to.provider());
+    EventData::Log(LogLine {
+        level: LogLevel::Warning,
+        message: format!("the model `{from}` is replaced by `{to}`: {error}"),
+    })
 }
 
 /// Logs a retry for the operator, without the job's secrets.

@@ -80,7 +80,11 @@ async fn run_within(
                 signals: &signals,
                 span,
             };
-            execution.run(&clock).await
+            let (outcome, state) = execution.run(&clock).await;
+            if let Some(state) = &state {
+                claimed.job.model = state.model.clone();
+            }
+            (outcome, state)
         }
         Err(error) => (AttemptOutcome::Internal(error), None),
     };

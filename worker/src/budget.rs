@@ -6,6 +6,7 @@
 
 mod fit;
 mod input_upper_bound;
+mod model_prices;
 mod tenant;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +15,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use shared::db;
 use shared::db::budget::ReservationId;
 use shared::event::{BudgetSettled, EventData};
-use shared::job::{JobError, JobErrorCode, LoopStop, Reservation, UnconfirmedUsage, Usage};
+use shared::job::{JobError, LoopStop, Reservation, UnconfirmedUsage, Usage};
 use shared::limits::Limits;
-use shared::message::Tokens;
-use shared::model_name::ModelName;
-use shared::provider::{Price, Providers, SCRIPT, UnknownPrice};
+use shared::message::{AssistantMessage, Tokens};
+use shared::model_list::ModelList;
+use shared::provider::{Price, Providers, SCRIPT};
 
 use worker_tool::{EventSink, LeaseLost};
 
@@ -26,12 +27,15 @@ use crate::question::Question;
 use crate::transcript::Transcript;
 use fit::{PlannedCall, Remaining};
 use input_upper_bound::{KnownCounts, input_upper_bound};
+pub(crate) use model_prices::ModelPrices;
 pub(crate) use tenant::TenantReservations;
 
 /// The budget of an attempt.
 pub(crate) struct Budget<'a> {
     log: &'a dyn EventSink,
     limits: Limits,
+    prices: ModelPrices,
+    /// The most that a token may cost.
     price: Option<Price>,
     /// Whether calls of the model use anything up.
     is_real: bool,
@@ -75,30 +79,27 @@ pub(crate) enum BudgetError {
 /// The limits that a budget keeps, and the prices by which it counts.
 pub(crate) struct BudgetTerms {
     pub(crate) limits: Limits,
-    pub(crate) price: Option<Price>,
+    pub(crate) prices: ModelPrices,
     /// Whether calls of the model use anything up.
     pub(crate) is_real: bool,
-    /// The context window of the model in tokens.
+    /// The largest context window of the models in tokens.
     pub(crate) window: Option<u32>,
 }
 
 impl BudgetTerms {
-    /// The terms of a job. A cost limit needs a model with a known price.
+    /// The terms of a job. A cost limit needs models with known prices.
     pub(crate) fn new(
-        model: &ModelName,
+        models: &ModelList,
         limits: Limits,
         providers: &Providers,
     ) -> Result<Self, JobError> {
-        let price = providers.price(model);
-        if limits.max_cost_usd.is_some() && price.is_none() {
-            let unknown = UnknownPrice(model.clone());
-            return Err(JobErrorCode::ModelNotConfigured.with(unknown.to_string()));
-        }
+        let windows = models.iter().map(|model| providers.context_window(model));
+        let windows: Option<Vec<_>> = windows.collect();
         Ok(Self {
             limits,
-            price,
-            is_real: model.provider() != SCRIPT,
-            window: providers.context_window(model),
+            prices: ModelPrices::new(models, &limits, providers)?,
+            is_real: models.first().provider() != SCRIPT,
+            window: windows.and_then(|windows| windows.into_iter().max()),
         })
     }
 }
@@ -115,7 +116,8 @@ impl<'a> Budget<'a> {
         Self {
             log,
             limits: terms.limits,
-            price: terms.price,
+            price: terms.prices.dearest(),
+            prices: terms.prices,
             is_real: terms.is_real,
             tenant,
             has_tenant_budget,
@@ -198,8 +200,9 @@ impl<'a> Budget<'a> {
     }
 
     /// Sets the cost in a reply's usage, and returns the unused part of the tenant's reservation.
-    pub(crate) async fn settle(&self, used: &mut Tokens) {
-        let price = self.price;
+    pub(crate) async fn settle(&self, reply: &mut AssistantMessage) {
+        let price = self.prices.of(&reply.model);
+        let used = &mut reply.usage;
         // Without a token count the cost is unknown, unless the model is free.
         let price = price.filter(|price| used.total() > 0 || *price == Price::FREE);
         used.cost_usd = price.map(|price| price.cost(used));

@@ -53,6 +53,12 @@ pub(crate) async fn run(
     if new.renders_previews {
         beside.spawn(preview::run(context.clone()));
     }
+    beside.spawn({
+        let context = context.clone();
+        async move {
+            context.accounts.renew().await;
+        }
+    });
     beside.spawn(notifications::listen(
         context.pool.clone(),
         work.clone(),

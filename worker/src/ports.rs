@@ -8,23 +8,26 @@ use shared::event::EventKind;
 use shared::id::JobId;
 use shared::limits::Limits;
 use shared::message::ToolCall;
-use shared::model_name::ModelName;
 use shared::telemetry::trace::Span;
 use tokio_util::sync::CancellationToken;
 use worker_model::{LanguageModel, ToolSpec};
 use worker_tool::EventSink;
 
 use crate::budget::Budget;
+use crate::job_model::JobModel;
 use crate::loop_error::LoopError;
-use crate::telemetry::WorkerMeters;
-use crate::transcript::Transcript;
+use crate::telemetry::{CalledModel, WorkerMeters};
+use crate::transcript::{Measured, Transcript};
 use crate::wrap_up::WrapUp;
 
 /// The dependencies of the loop. Tests script those that are traits.
 pub(crate) struct LoopPorts<'a> {
     pub(crate) job: JobId,
-    pub(crate) model_name: &'a ModelName,
-    pub(crate) model: &'a dyn LanguageModel,
+    /// The models, and their clients in the same order. There is at least one.
+    pub(crate) models: &'a [CalledModel<'a>],
+    pub(crate) clients: &'a [&'a dyn LanguageModel],
+    /// The model that the job shows.
+    pub(crate) job_model: &'a JobModel<'a>,
     pub(crate) tools: &'a dyn LoopTools,
     pub(crate) log: &'a dyn EventSink,
     /// Earlier replies in the log, for compaction.
@@ -43,6 +46,15 @@ pub(crate) struct LoopPorts<'a> {
 }
 
 impl LoopPorts<'_> {
+    /// The part of the transcript that the provider has counted. Models count differently, so there is none if several
+    /// may answer.
+    pub(crate) fn measured(&self, transcript: &Transcript) -> Option<Measured> {
+        match self.models {
+            [only] => transcript.measured(only.name),
+            _ => None,
+        }
+    }
+
     /// Marks a point at which another worker could take over.
     pub(crate) fn check_boundary(&self) -> Result<(), LoopError> {
         if self.drain.is_cancelled() {

@@ -46,7 +46,7 @@ pub(crate) async fn run_loop(
         };
         let question = Question {
             request,
-            measured: transcript.measured(ports.model_name),
+            measured: ports.measured(transcript),
             used: transcript.progress.usage,
             urgency: Urgency::Required,
         };

@@ -18,6 +18,7 @@ use crate::log::LogWriter;
 use crate::packages::PackageLayers;
 use crate::preview;
 use crate::programs::KnownPrograms;
+use crate::provider::ProviderAccounts;
 use crate::settings::Settings;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
@@ -28,6 +29,8 @@ const COMMANDS_PER_CORE: usize = 4;
 
 /// The timeout of a connection to a provider.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same if another provider can answer.
+const CONNECT_TIMEOUT_WITH_FALLBACK: Duration = Duration::from_millis(800);
 
 /// Opens the sandbox, and warns if it is weaker than it could be.
 pub(crate) async fn open_sandbox(settings: &Settings, home: &Path) -> anyhow::Result<Sandbox> {
@@ -88,6 +91,7 @@ pub(crate) fn context(
     let installs = settings.install_skill_requirements;
     let packages = installs.then(|| PackageLayers::open(&settings.home));
     let (fetch_allowed, egress_allowed) = (settings.fetch_allowed, settings.egress_allowed);
+    let accounts = ProviderAccounts::new(settings.pool.clone(), meters.providers.clone());
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Ok(WorkerContext {
         pool: settings.pool,
@@ -97,11 +101,9 @@ pub(crate) fn context(
         providers: settings.providers,
         learned_limits: LearnedLimits::default(),
         master_keys: settings.master_keys,
-        // A key would follow a redirect, and a reply may take as long as it takes.
-        http: Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .build()?,
+        accounts,
+        http: provider_client(CONNECT_TIMEOUT)?,
+        impatient_http: provider_client(CONNECT_TIMEOUT_WITH_FALLBACK)?,
         fetch: FetchClient::new(&fetch_allowed)?,
         web: WebClients::new(&fetch_allowed, &egress_allowed)?,
         egress_allowed: egress_allowed.into(),
@@ -114,4 +116,12 @@ pub(crate) fn context(
         known_programs: KnownPrograms::default(),
         workspaces,
     })
+}
+
+/// A client for model providers. A key would follow a redirect, and a reply may take as long as it takes.
+fn provider_client(connect_timeout: Duration) -> reqwest::Result<Client> {
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(connect_timeout)
+        .build()
 }

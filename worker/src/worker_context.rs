@@ -20,6 +20,7 @@ use worker_workspace::WorkspaceRoot;
 use crate::log::LogWriter;
 use crate::packages::{PackageInstaller, PackageLayers};
 use crate::programs::KnownPrograms;
+use crate::provider::ProviderAccounts;
 use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
 
@@ -35,8 +36,12 @@ pub(crate) struct WorkerContext {
     pub(crate) learned_limits: LearnedLimits,
     /// The keys of secrets. Without them, jobs that need secrets fail.
     pub(crate) master_keys: Option<MasterKeys>,
+    /// The accounts at model providers.
+    pub(crate) accounts: ProviderAccounts,
     /// The HTTP client for model providers.
     pub(crate) http: Client,
+    /// The same for models that have a fallback: it gives up soon when there is no connection.
+    pub(crate) impatient_http: Client,
     /// The HTTP client for inputs by URL.
     pub(crate) fetch: FetchClient,
     /// The HTTP clients of tools.

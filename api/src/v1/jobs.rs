@@ -28,7 +28,7 @@ pub(crate) use events::list_events;
 pub(crate) use list::list_jobs;
 pub(crate) use request::{
     CreateJob, HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
-    check_output_schema, instant,
+    check_models, check_output_schema, instant,
 };
 pub(crate) use response::JobResponse;
 pub(crate) use retry::retry_job;

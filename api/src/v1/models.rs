@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use shared::db::provider::ProviderCondition;
 use shared::db::worker::Worker;
 use shared::db::{self, Pool};
 use shared::provider::{Price, Providers, SCRIPT};
@@ -28,9 +30,26 @@ pub(crate) struct Model {
     default: bool,
     /// Whether a live worker has the key of its provider.
     available: bool,
+    /// Whether its provider is asked as usual.
+    provider_status: ProviderStatus,
+    /// When the provider is asked again; null if it is ready.
+    #[schema(required)]
+    provider_ready_at: Option<DateTime<Utc>>,
     /// Its price; null if none is configured.
     #[schema(required)]
     price: Option<ModelPrice>,
+}
+
+/// Whether a provider is asked as usual.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ProviderStatus {
+    /// It is.
+    Ready,
+    /// Its quota is used up, or it has asked for a pause. Calls wait.
+    Limited,
+    /// It has failed repeatedly. Calls go to the next model of a job, or wait; one at a time probes.
+    Down,
 }
 
 /// US dollars for a million tokens.
@@ -69,7 +88,8 @@ struct ListModels {
     cursor: Option<String>,
 }
 
-/// Lists the models by name: every provider, the default model, and the models with a configured price.
+/// Lists the models by name: every provider, the default model, and the models with a configured price, with the state
+/// of their providers.
 #[utoipa::path(tag = "models", params(ListModels), responses(
     (status = 200, description = "A page of models", body = ModelPage),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
@@ -84,13 +104,14 @@ pub(crate) async fn list_models(
     let limit = cursor::limit(query.limit)?;
     let after = cursor::text(query.cursor.as_deref())?;
     let workers = db::worker::list(&**pool).await?;
-    let models = all(&providers, &workers);
+    let conditions = db::provider::list_conditions(&**pool).await?;
+    let models = all(&providers, &workers, &conditions);
     let page = Page::of_all(models, after.as_deref(), limit, |model| model.name.clone());
     Ok(Json(page))
 }
 
 /// All models in the order of their names.
-fn all(providers: &Providers, workers: &[Worker]) -> Vec<Model> {
+fn all(providers: &Providers, workers: &[Worker], conditions: &[ProviderCondition]) -> Vec<Model> {
     let default = providers.default_model.as_ref();
     let mut prices: BTreeMap<String, Option<Price>> = BTreeMap::new();
     for provider in providers.names() {
@@ -107,17 +128,34 @@ fn all(providers: &Providers, workers: &[Worker]) -> Vec<Model> {
         let price = providers.price(model);
         prices.insert(model.to_string(), price);
     }
-    let is_available = |name: &str| {
-        let provider = name.split('/').next().unwrap_or_default();
-        let has = |worker: &Worker| worker.providers.iter().any(|it| it == provider);
-        workers.iter().any(has)
-    };
     let default = default.map(ToString::to_string);
-    let models = prices.into_iter().map(|(name, price)| Model {
-        default: default.as_ref() == Some(&name),
-        available: is_available(&name),
-        price: price.map(ModelPrice::from),
-        name,
+    let models = prices.into_iter().map(|(name, price)| {
+        let provider = name.split('/').next().unwrap_or_default();
+        let has_provider = |worker: &Worker| worker.providers.iter().any(|it| it == provider);
+        let condition = conditions.iter().find(|it| it.provider == provider);
+        let (provider_status, provider_ready_at) = status(condition);
+        Model {
+            default: default.as_ref() == Some(&name),
+            available: workers.iter().any(has_provider),
+            provider_status,
+            provider_ready_at,
+            price: price.map(ModelPrice::from),
+            name,
+        }
     });
     models.collect()
+}
+
+fn status(condition: Option<&ProviderCondition>) -> (ProviderStatus, Option<DateTime<Utc>>) {
+    match condition {
+        Some(ProviderCondition {
+            open_until: Some(until),
+            ..
+        }) => (ProviderStatus::Down, Some(*until)),
+        Some(ProviderCondition {
+            limited_until: Some(until),
+            ..
+        }) => (ProviderStatus::Limited, Some(*until)),
+        _ => (ProviderStatus::Ready, None),
+    }
 }

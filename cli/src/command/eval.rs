@@ -35,9 +35,9 @@ pub(crate) struct Eval {
     /// Run only tasks whose name or skill has this in it (repeatable)
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// The model; script/bash runs the solution of each task [default: of the service]
-    #[arg(short, long, add = complete::models())]
-    model: Option<ModelName>,
+    /// The model, and fallbacks after commas; script/bash runs the solution of each task [default: of the service]
+    #[arg(short, long, value_delimiter = ',', add = complete::models())]
+    model: Vec<ModelName>,
     /// How many tasks run at the same time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
@@ -75,7 +75,7 @@ pub(super) async fn eval(options: &Eval, config: &Config) -> anyhow::Result<Exit
 async fn run_all(client: &Client, options: &Eval, tasks: &[Task]) -> anyhow::Result<Exit> {
     let runner = Runner {
         client,
-        model: options.model.as_ref().map(ModelName::to_string),
+        models: names(&options.model),
         secrets: attempt::secrets(client).await?,
         draws: !options.no_pictures,
     };
@@ -123,11 +123,15 @@ async fn run_all(client: &Client, options: &Eval, tasks: &[Task]) -> anyhow::Res
 }
 
 fn model_of(attempts: &[Attempt<'_>], options: &Eval) -> String {
-    let asked = options.model.as_ref().map(ModelName::to_string);
     let ran = attempts.iter().find_map(|it| it.job.as_ref());
-    asked
-        .or_else(|| ran.map(|job| job.model.to_string()))
-        .unwrap_or_default()
+    match (options.model.as_slice(), ran) {
+        ([], Some(job)) => job.model.to_string(),
+        (asked, _) => names(asked).join(", "),
+    }
+}
+
+fn names(models: &[ModelName]) -> Vec<String> {
+    models.iter().map(ModelName::to_string).collect()
 }
 
 /// The line about a task that has ended.

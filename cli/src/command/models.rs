@@ -21,7 +21,7 @@ const KIND: ResourceKind = ResourceKind {
 
 #[derive(Subcommand)]
 pub(crate) enum Models {
-    /// List model providers and configured models, and whether a worker has their key
+    /// List model providers and configured models, and whether they can be asked
     List,
 }
 
@@ -38,14 +38,12 @@ impl Verb for Models {
 
 fn status(model: &Value) -> Cell {
     let is_available = model["available"] == true;
-    Cell::Status(
-        if is_available {
-            "available"
-        } else {
-            "unavailable"
-        }
-        .to_owned(),
-    )
+    let status = match model["provider_status"].as_str() {
+        _ if !is_available => "unavailable",
+        Some(status @ ("limited" | "down")) => status,
+        _ => "available",
+    };
+    Cell::Status(status.to_owned())
 }
 
 fn default(model: &Value) -> Cell {

@@ -38,9 +38,10 @@ pub(crate) struct Run {
     /// The conversation to continue, with --agent
     #[arg(short, long, value_name = "ID", value_parser = parse_id::<ConversationId>, add = complete::conversations())]
     conversation: Option<ConversationId>,
-    /// The model, such as openai/gpt-5 or script/bash (see `skillet models`) [default: of the agent or the service]
-    #[arg(short, long, add = complete::models())]
-    model: Option<ModelName>,
+    /// The model, such as openai/gpt-5 or script/bash (see `skillet models`), and fallbacks after commas (repeatable)
+    /// [default: of the agent, the skill or the service]
+    #[arg(short, long, value_delimiter = ',', add = complete::models())]
+    model: Vec<ModelName>,
     /// An input: a file or a URL (repeatable)
     #[arg(short, long = "input", value_name = "FILE")]
     inputs: Vec<String>,
@@ -192,7 +193,7 @@ impl Run {
             conversation_id: self.conversation,
             title: self.title.clone(),
             prompt,
-            model: self.model.as_ref().map(ModelName::to_string),
+            models: self.model.iter().map(ModelName::to_string).collect(),
             files: self.inputs.iter().map(|it| it.as_str().into()).collect(),
             parameters: self.parameters.iter().cloned().collect(),
             output_schema: self.output_schema()?,

@@ -66,9 +66,14 @@ pub(crate) struct Telegram {
         value_name = "NAME"
     )]
     agent: String,
-    /// The model of all jobs [default: of the agent, the skill or the service]
-    #[arg(long, env = "SKILLET_TELEGRAM_MODEL", value_name = "MODEL")]
-    model: Option<String>,
+    /// The model of all jobs, and fallbacks after commas [default: of the agent, the skill or the service]
+    #[arg(
+        long,
+        env = "SKILLET_TELEGRAM_MODEL",
+        value_name = "MODEL",
+        value_delimiter = ','
+    )]
+    model: Vec<String>,
     /// The address of the service in links [default: the URL of the service]
     #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
     link_url: Option<String>,
@@ -158,7 +163,7 @@ impl Telegram {
             token: BotToken::parse(&token)?,
             access: Access::new(self.allow.0, self.approvers.0),
             agent: self.agent,
-            model: self.model,
+            models: self.model,
             link_url: link_url.trim_end_matches('/').to_owned(),
             source,
             bot_api_url: self.bot_api_url.trim_end_matches('/').to_owned(),

@@ -29,9 +29,13 @@ pub struct NewJob {
     pub external_id: Option<String>,
     /// What is wanted.
     pub prompt: String,
-    /// The model as `provider/id`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    /// The models as `provider/id`: the first choice, and the fallbacks for when its provider is out of reach.
+    #[serde(
+        rename = "model",
+        with = "one_or_several",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub models: Vec<String>,
     /// Files to start from. They are uploaded first.
     #[serde(skip)]
     pub files: Vec<InputFile>,
@@ -97,6 +101,37 @@ pub struct JobLimits {
     pub max_cost_usd: Option<Usd>,
 }
 
+/// A string, or an array of strings if there are several.
+mod one_or_several {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrSeveral {
+        One(String),
+        Several(Vec<String>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        values: &[String],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match values {
+            [only] => only.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<String>, D::Error> {
+        Ok(match OneOrSeveral::deserialize(deserializer)? {
+            OneOrSeveral::One(only) => vec![only],
+            OneOrSeveral::Several(several) => several,
+        })
+    }
+}
+
 impl NewJob {
     /// A job of a skill.
     pub fn skill(name: impl Into<String>, prompt: impl Into<String>) -> Self {
@@ -120,9 +155,16 @@ impl NewJob {
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         Self {
-            model: Some(model.into()),
+            models: vec![model.into()],
             ..self
         }
+    }
+
+    /// The same with one more model, which replaces those before it when their providers are out of reach.
+    #[must_use]
+    pub fn fallback_model(mut self, model: impl Into<String>) -> Self {
+        self.models.push(model.into());
+        self
     }
 
     /// The same with another file: a path, a URL, a name with its content, or an asset that the service has.
@@ -130,5 +172,25 @@ impl NewJob {
     pub fn file(mut self, file: impl Into<InputFile>) -> Self {
         self.files.push(file.into());
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_model_is_a_string_and_several_are_an_array() {
+        let job = NewJob::skill("shell", "x").model("a/1");
+        assert_eq!(serde_json::to_value(&job).unwrap()["model"], "a/1");
+        let job = job.fallback_model("b/2");
+        let value = serde_json::to_value(&job).unwrap();
+        assert_eq!(value["model"], json!(["a/1", "b/2"]));
+        let read: NewJob = serde_json::from_value(value).unwrap();
+        assert_eq!(read.models, ["a/1", "b/2"]);
+        let plain = serde_json::to_value(NewJob::skill("shell", "x")).unwrap();
+        assert!(plain.get("model").is_none());
     }
 }

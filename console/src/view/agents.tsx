@@ -3,6 +3,7 @@
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
+import { modelNames } from "../format.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Diff } from "../ui/diff.js";
@@ -43,7 +44,7 @@ export function AgentsPage() {
               columns={[
                 { name: "Agent", cell: (it) => <a href={`/console/agents/${it.name}`}>{it.name}</a> },
                 { name: "Version", cell: (it) => it.version, isNumber: true },
-                { name: "Model", cell: (it) => it.model ?? <span class="none">default</span>, isOptional: true },
+                { name: "Model", cell: (it) => modelNames(it.model) ?? <span class="none">default</span>, isOptional: true },
                 { name: "Tools", cell: (it) => it.tools.join(", "), isOptional: true, isWrapping: true },
                 { name: "Updated", cell: (it) => it.updated_at && <Time at={it.updated_at} />, isNumber: true },
               ]}
@@ -107,7 +108,7 @@ function AgentFacts({ agent }: { agent: Agent }) {
             </span>
           ),
         ],
-        ["Model", agent.model ?? "default"],
+        ["Model", modelNames(agent.model) ?? "default"],
         ["Tools", agent.tools.join(", ")],
         ["Network", agent.network],
         ["Secrets", agent.secrets.join(", ")],

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
-import { duration, usd } from "../format.js";
+import { duration, modelNames, usd } from "../format.js";
 import { useResource } from "../resource.js";
 import { CodeBlock } from "../ui/code.js";
 import { Icon } from "../ui/icon.js";
@@ -85,7 +85,7 @@ export function RequestView({ job }: { job: string }) {
           <h2>Settings</h2>
           <Facts
             facts={[
-              ["Model", request.model],
+              ["Model", modelNames(request.model)],
               ["Time limit", duration(request.limits.timeout_seconds * 1000)],
               ["Turns", `${request.limits.max_iterations} at most`],
               ["Tokens of an answer", `${request.limits.max_tokens} at most`],

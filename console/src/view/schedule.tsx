@@ -2,7 +2,7 @@
 
 import { useLocation, useRoute } from "preact-iso";
 import { api, call, requestKey, type Schemas } from "../api.js";
-import { dateTime, duration, words } from "../format.js";
+import { dateTime, duration, modelNames, words } from "../format.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
@@ -134,7 +134,7 @@ function ScheduleFacts({ schedule }: { schedule: Schedule }) {
         ["Runs", <Recurrence schedule={schedule} />],
         ["Skill", job.skill && <a href={`/console/skills/${job.skill}`}>{job.skill}</a>],
         ["Agent", job.agent && <a href={`/console/agents/${job.agent}`}>{job.agent}</a>],
-        ["Model", job.model ?? "default"],
+        ["Model", modelNames(job.model) ?? "default"],
         ["If one still runs", words(schedule.overlap)],
         ["Missed times", words(schedule.catch_up)],
         ["Jitter", schedule.jitter_seconds ? duration(schedule.jitter_seconds * 1000) : null],

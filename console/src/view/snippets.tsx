@@ -66,7 +66,7 @@ export function cli(body: CreateJob): string {
   const words = ["skillet run"];
   words.push(body.agent ? `--agent ${body.agent}` : (body.skill ?? ""));
   words.push(quote(body.prompt));
-  if (body.model) words.push(`-m ${body.model}`);
+  if (body.model) words.push(`-m ${[body.model].flat().join(",")}`);
   if (body.conversation_id) words.push(`-c ${body.conversation_id}`);
   for (const { name, url } of body.inputs ?? []) words.push(`-i ${quote(url ?? name ?? "")}`);
   for (const [name, value] of Object.entries(body.parameters ?? {})) {

@@ -17,7 +17,7 @@ use crate::stored::{UnreadableRow, read, read_or_else};
 
 pub use delete::{EndedJob, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
 pub use insert::{Needs, NewJobRow, insert, is_of_another_time};
-pub use update::{JobChange, update_metadata, update_queued};
+pub use update::{JobChange, set_model, update_metadata, update_queued};
 
 /// Jobs as they stand, of a tenant and as the rest of the statement says.
 macro_rules! select_jobs {

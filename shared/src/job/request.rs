@@ -8,6 +8,7 @@ use crate::agent::AgentSnapshot;
 use crate::hook::Hooks;
 use crate::id::AssetId;
 use crate::limits::Limits;
+use crate::model_list::ModelList;
 use crate::webhook::JobWebhook;
 
 /// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
@@ -16,6 +17,9 @@ use crate::webhook::JobWebhook;
 pub struct JobRequest {
     /// The prompt of the job.
     pub prompt: String,
+    /// The models, if there are several; the job's own model is the one that answered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<ModelList>,
     /// The files to start from.
     pub inputs: Vec<Input>,
     /// The skill's parameters.

@@ -98,6 +98,17 @@ impl Price {
         Some(u64::try_from(tokens).unwrap_or(u64::MAX))
     }
 
+    /// The higher of both prices, for each kind of token.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+        }
+    }
+
     fn dearest_input(&self) -> u64 {
         self.input.max(self.cache_read).max(self.cache_write)
     }

@@ -16,6 +16,7 @@ use crate::asset::OutputKind;
 use crate::hook::{Hooks, ToolPattern};
 use crate::job::OutputSchema;
 use crate::limits::Limits;
+use crate::model_list::ModelList;
 use crate::secret::SecretNeed;
 use allowed_tools::allowed_tools;
 use parameters::parameters;
@@ -114,6 +115,7 @@ impl Skill {
             network: network(ours("network"), parameters.as_value(), &secrets)?,
             parameters,
             output_schema: output_schema(ours("output_schema"))?,
+            models: models(ours("model"))?,
             limits: limits(ours)?,
             command_seconds: number(
                 "skillet.command_seconds",
@@ -194,6 +196,11 @@ fn number<T: FromStr + PartialOrd + Default + Display>(
             let problem = format!("`{text}` is not a whole number from 1 to {highest}");
             field(name, &problem)
         })
+}
+
+fn models(value: Option<&str>) -> Result<Option<ModelList>, SkillError> {
+    let list = value.map(str::parse::<ModelList>).transpose();
+    list.map_err(|error| field("skillet.model", &error.to_string()))
 }
 
 fn limits<'a>(ours: impl Fn(&str) -> Option<&'a str>) -> Result<Limits, SkillError> {

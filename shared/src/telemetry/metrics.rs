@@ -1,6 +1,7 @@
 //! Metrics in the text format of Prometheus.
 
 mod plain;
+mod process;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -18,6 +19,7 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::db::Pool;
 use crate::job::{Job, Outcome, Status};
+use process::ProcessCollector;
 
 /// The texts in which metrics can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
+    /// The metrics whose names have no prefix.
+    process: Arc<Registry>,
     pools: Arc<Mutex<Vec<(&'static str, Pool)>>>,
     connections: Family<Labels<2>, Gauge>,
     ended: Family<EndedLabels, Counter>,
@@ -68,7 +72,10 @@ struct EndedLabels {
 
 impl Default for Metrics {
     fn default() -> Self {
+        let mut process = Registry::default();
+        process.register_collector(Box::new(ProcessCollector));
         let metrics = Self {
+            process: Arc::new(process),
             registry: Arc::new(Mutex::new(Registry::with_prefix("skillet"))),
             pools: Arc::default(),
             connections: Family::default(),
@@ -152,7 +159,9 @@ impl Metrics {
             }
         }
         let mut text = String::new();
-        encode(&mut text, &lock(&self.registry)).expect("a string takes all");
+        let encoded = encode_registry(&mut text, &self.process);
+        let encoded = encoded.and_then(|()| encode(&mut text, &lock(&self.registry)));
+        encoded.expect("a string takes all");
         match format {
             TextFormat::Plain => plain::from_open_metrics(&text),
             TextFormat::OpenMetrics => text,

@@ -370,6 +370,8 @@ pub enum RetryCause {
     Drain,
     /// The model's provider was out of reach.
     ModelOutage,
+    /// The model's provider allows no request for some time. It counts as no attempt.
+    ProviderPause,
     /// The database was out of reach.
     DatabaseOutage,
     /// The asset store was out of reach.
@@ -387,6 +389,7 @@ impl RetryCause {
             Self::Crash => "crash",
             Self::Drain => "drain",
             Self::ModelOutage => "model_outage",
+            Self::ProviderPause => "provider_pause",
             Self::DatabaseOutage => "database_outage",
             Self::StorageOutage => "storage_outage",
             Self::Failure => "failure",

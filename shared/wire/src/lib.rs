@@ -9,6 +9,7 @@ pub mod feed;
 pub mod id;
 pub mod job;
 pub mod message;
+pub mod model_list;
 pub mod model_name;
 pub mod money;
 pub mod problem;

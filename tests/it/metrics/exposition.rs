@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Samples {
             _ => &[""],
         };
         assert!(allowed.contains(&suffix), "{line}");
-        assert!(name.starts_with("skillet_"), "{line}");
+        assert!(is_ours(name), "{line}");
         check_labels(labels);
         let value: f64 = value.parse().expect(line);
         assert!(family.1 == "gauge" || value >= 0.0, "{line}");
@@ -60,6 +60,13 @@ pub(super) fn parse(text: &str) -> Samples {
     }
     check_histograms(&samples, &families);
     samples
+}
+
+/// Whether it has our prefix, or that of what all programs show of themselves.
+fn is_ours(name: &str) -> bool {
+    ["skillet_", "process_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 /// Checks the text format 0.0.4: each sample follows the type of its family, which has the name of the sample.
@@ -86,7 +93,7 @@ pub(super) fn check_plain(text: &str) {
             continue;
         }
         if line.starts_with('#') {
-            assert!(line.starts_with("# HELP skillet_"), "{line}");
+            assert!(line.strip_prefix("# HELP ").is_some_and(is_ours), "{line}");
             continue;
         }
         let name = line.split(['{', ' ']).next().unwrap();

@@ -105,6 +105,11 @@ impl Service {
         }
     }
 
+    /// Sets a variable of the processes that are started from now on.
+    pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
     /// Starts another worker, with more variables, and waits until it is there.
     pub(crate) async fn add_worker(&mut self, more: &[(&str, &str)]) {
         self.add_worker_through(&[], more).await;

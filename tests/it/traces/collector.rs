@@ -28,6 +28,7 @@ pub(super) struct Collector {
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) service: String,
+    pub(super) instance: String,
     pub(super) process: u32,
     pub(super) trace: String,
     pub(super) id: String,
@@ -90,6 +91,7 @@ async fn take(body: Bytes, heap: Data<Mutex<Vec<Received>>>) -> HttpResponse {
         for span in of_process.scope_spans.into_iter().flat_map(|it| it.spans) {
             spans.push(Received {
                 service: resource["service.name"].as_str().unwrap().to_owned(),
+                instance: resource["service.instance.id"].as_str().unwrap().to_owned(),
                 process: u32::try_from(resource["process.pid"].as_u64().unwrap()).unwrap(),
                 trace: hex::encode(&span.trace_id),
                 id: hex::encode(&span.span_id),

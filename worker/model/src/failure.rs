@@ -68,7 +68,10 @@ pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
         ModelError::Protocol(message) => ModelError::Protocol(words(message)),
         // A base URL may carry a password.
         ModelError::Transport(error) => ModelError::Transport(error.without_url()),
-        ModelError::RateLimited { .. } | ModelError::BrokenStream => error,
+        ModelError::RateLimited { .. }
+        | ModelError::BrokenStream
+        | ModelError::CircuitOpen { .. }
+        | ModelError::Paused { .. } => error,
     }
 }
 

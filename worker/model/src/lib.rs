@@ -207,6 +207,26 @@ pub enum ModelError {
         /// The provider's words, capped.
         message: String,
     },
+    /// The circuit breaker of the provider's account is open: the provider was not asked.
+    #[error(
+        "the provider `{provider}` has failed repeatedly and is not asked for another {} s", retry_after.as_secs().max(1)
+    )]
+    CircuitOpen {
+        /// The provider.
+        provider: String,
+        /// The rest of the pause.
+        retry_after: Duration,
+    },
+    /// The account may not be used for longer than the caller waits: the provider was not asked.
+    #[error(
+        "the provider `{provider}` allows no further request for another {} s", retry_after.as_secs().max(1)
+    )]
+    Paused {
+        /// The provider.
+        provider: String,
+        /// The rest of the pause.
+        retry_after: Duration,
+    },
     /// The answer is not what the provider's documentation says: a proxy's page, or a line that was damaged.
     #[error("the provider's answer cannot be read: {0}")]
     Protocol(String),
@@ -222,6 +242,8 @@ impl ModelError {
             Self::BrokenStream => "broken_stream",
             Self::Refused { .. } => "refused",
             Self::ContextExceeded { .. } => "context_exceeded",
+            Self::CircuitOpen { .. } => "circuit_open",
+            Self::Paused { .. } => "paused",
             Self::Protocol(_) => "protocol",
         }
     }
@@ -235,8 +257,16 @@ impl ModelError {
             | Self::Unavailable { .. }
             | Self::BrokenStream
             | Self::Protocol(_) => true,
-            Self::Refused { .. } | Self::ContextExceeded { .. } => false,
+            Self::Refused { .. }
+            | Self::ContextExceeded { .. }
+            | Self::CircuitOpen { .. }
+            | Self::Paused { .. } => false,
         }
+    }
+
+    /// Whether another provider may answer the same request.
+    pub fn is_outage(&self) -> bool {
+        self.is_retryable() || matches!(self, Self::CircuitOpen { .. } | Self::Paused { .. })
     }
 
     /// Whether the request is larger than the model's context window.
@@ -249,6 +279,9 @@ impl ModelError {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {
                 *retry_after
+            }
+            Self::CircuitOpen { retry_after, .. } | Self::Paused { retry_after, .. } => {
+                Some(*retry_after)
             }
             _ => None,
         }

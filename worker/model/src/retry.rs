@@ -1,4 +1,4 @@
-//! Retries of model calls. No text is shown twice.
+//! Retries of model calls, and fallbacks to other models. No text is shown twice.
 
 use std::time::Duration;
 
@@ -22,7 +22,11 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub struct Failed<'e> {
     /// The error.
     pub error: &'e ModelError,
-    /// The number of the try, from 1.
+    /// The place of the model that was asked.
+    pub model: usize,
+    /// The place of the model that is asked next, at once, because this one is out of reach.
+    pub fallback: Option<usize>,
+    /// The number of the try, from 1. Models that are asked one after the other are one try.
     pub tries: u32,
     /// The wait before the next; `None` if there is none.
     pub wait: Option<Duration>,
@@ -36,6 +40,8 @@ impl Failed<'_> {
         self.had_begun
             || match self.error {
                 ModelError::RateLimited { .. }
+                | ModelError::CircuitOpen { .. }
+                | ModelError::Paused { .. }
                 | ModelError::Unavailable { .. }
                 | ModelError::Refused { .. }
                 | ModelError::ContextExceeded { .. } => false,
@@ -48,20 +54,22 @@ impl Failed<'_> {
 /// Receives each failed try, and returns whether there may be another.
 pub type TryReport<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
-/// Streams one reply of the model, as [`LanguageModel::stream`] does, and asks again after errors that may
-/// pass. Deltas may end early if a stream broke and the next reply began with other words, but the
-/// completed message is always that of one whole reply. `report` hears of each error before the wait
-/// for the next try.
+/// Streams one reply of the first model, as [`LanguageModel::stream`] does. If that is out of reach before it begins,
+/// the next is asked at once. After the last, and after errors that may pass, the first is asked again.
+///
+/// Deltas may end early if a stream broke and the next reply began with other words, but the completed message is
+/// always that of one whole reply. `report` hears of each error before the wait for the next try.
 pub fn stream<'a>(
-    model: &'a dyn LanguageModel,
+    models: &'a [&'a dyn LanguageModel],
     request: ModelRequest<'a>,
     report: &'a TryReport<'a>,
 ) -> BoxStream<'a, Result<ModelEvent, ModelError>> {
     let asking = Asking {
-        model,
+        models,
+        model: 0,
         request,
         report,
-        reply: model.stream(request),
+        reply: models[0].stream(request),
         tries: 1,
         had_begun: false,
         text: ShownText::default(),
@@ -75,7 +83,9 @@ pub fn stream<'a>(
 }
 
 struct Asking<'a> {
-    model: &'a dyn LanguageModel,
+    models: &'a [&'a dyn LanguageModel],
+    /// The place of the model that is asked.
+    model: usize,
     request: ModelRequest<'a>,
     report: &'a TryReport<'a>,
     reply: BoxStream<'a, Result<ModelEvent, ModelError>>,
@@ -118,21 +128,32 @@ impl Asking<'_> {
     }
 
     async fn ask_again(&mut self, error: ModelError) -> Result<(), ModelError> {
+        let had_begun = std::mem::take(&mut self.had_begun);
+        let is_replaced = error.is_outage() && !had_begun && self.model + 1 < self.models.len();
+        let fallback = is_replaced.then_some(self.model + 1);
         let has_another = error.is_retryable() && self.tries < MAX_TRIES;
-        let wait = has_another.then(|| wait_after(self.tries, error.retry_after()));
+        let wait = match fallback {
+            Some(_) => Some(Duration::ZERO),
+            None => has_another.then(|| wait_after(self.tries, error.retry_after())),
+        };
         let failed = Failed {
             error: &error,
+            model: self.model,
+            fallback,
             tries: self.tries,
             wait,
-            had_begun: std::mem::take(&mut self.had_begun),
+            had_begun,
         };
         let may_go_on = (self.report)(failed).await;
         let Some(wait) = wait.filter(|_| may_go_on) else {
             return Err(error);
         };
-        sleep(wait).await;
-        self.tries += 1;
-        self.reply = self.model.stream(self.request);
+        if fallback.is_none() {
+            sleep(wait).await;
+            self.tries += 1;
+        }
+        self.model = fallback.unwrap_or(0);
+        self.reply = self.models[self.model].stream(self.request);
         self.text.rewind();
         self.reasoning.rewind();
         Ok(())

@@ -19,6 +19,11 @@ pub(super) fn after_model_outage(earlier: i16, retry_after: Option<Duration>) ->
         .min(MAX_MODEL_OUTAGE_PAUSE)
 }
 
+/// The pause until the provider allows requests again.
+pub(super) fn after_provider_pause(retry_after: Duration) -> Duration {
+    retry_after.min(MAX_MODEL_OUTAGE_PAUSE)
+}
+
 /// The pause after an outage of the database or the asset store, with so many attempts before.
 pub(super) fn after_outage(earlier: i16) -> Duration {
     doubled(FAILURE_PAUSE, earlier.min(MAX_OUTAGE_DOUBLINGS))

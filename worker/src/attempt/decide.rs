@@ -110,6 +110,13 @@ pub(super) fn decide(
             message,
             retry_after,
         } => model_outage(state, result, message, retry_after),
+        AttemptOutcome::ProviderPause {
+            message,
+            retry_after,
+        } => {
+            let pause = backoff::after_provider_pause(retry_after);
+            retry(state, RetryCause::ProviderPause, message, pause)
+        }
         AttemptOutcome::Internal(error) => internal(state, result, error),
     };
     if matches!(decision.next, RunTransition::Finish { .. }) {

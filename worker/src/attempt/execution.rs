@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use shared::db::claim::Claimed;
 use shared::job::{JobError, JobErrorCode, LoopStop};
+use shared::model_name::ModelName;
 use shared::telemetry::trace::Span;
 use tokio::time::timeout_at;
 use worker_egress::Egress;
@@ -19,11 +20,15 @@ use super::prepare::{Prepared, prepare};
 use super::signals::AttemptSignals;
 use super::tools::{AttemptSnapshots, AttemptTools};
 use crate::budget::{Budget, BudgetTerms, TenantReservations};
+use crate::job_model::JobModel;
 use crate::job_profile::JobProfile;
 use crate::log::JobLog;
 use crate::loop_error::LoopError;
+use crate::open_models::{OpenModels, models_of};
 use crate::ports::LoopPorts;
+use crate::provider::GuardedModel;
 use crate::run_loop::run_loop;
+use crate::telemetry::CalledModel;
 use crate::toolbox::{ToolRunner, Toolbox};
 use crate::transcript::Transcript;
 use crate::worker_context::WorkerContext;
@@ -45,6 +50,8 @@ pub(super) struct LoopState {
     pub(super) snapshots: Snapshots,
     /// Whether the job should have outputs.
     pub(super) declares_outputs: bool,
+    /// The model that answered last.
+    pub(super) model: ModelName,
 }
 
 impl Execution<'_> {
@@ -62,8 +69,10 @@ impl Execution<'_> {
         for entry in std::mem::take(&mut prepared.entries) {
             self.log.append(entry).await;
         }
+        let stored = (&self.context.pool, self.claimed.lease);
+        let job_model = JobModel::new(Some(stored), self.claimed.job.model.clone());
         let outcome = match self.budget_terms() {
-            Ok(terms) => Box::pin(self.run_loop(terms, &mut prepared, deadline)).await,
+            Ok(terms) => Box::pin(self.run_loop(terms, &mut prepared, &job_model, deadline)).await,
             Err(error) => AttemptOutcome::Failed(error),
         };
         remove(prepared.workspace).await;
@@ -74,6 +83,7 @@ impl Execution<'_> {
             transcript: prepared.transcript,
             snapshots: prepared.snapshots,
             declares_outputs: self.profile.declares_outputs(),
+            model: job_model.current(),
         };
         (outcome, Some(state))
     }
@@ -92,7 +102,7 @@ impl Execution<'_> {
 
     fn budget_terms(&self) -> Result<BudgetTerms, JobError> {
         let limits = self.claimed.request.limits;
-        BudgetTerms::new(&self.claimed.job.model, limits, &self.context.providers)
+        BudgetTerms::new(&models_of(self.claimed), limits, &self.context.providers)
     }
 
     /// Runs the loop until it ends, its time is over, or a signal interrupts it.
@@ -100,6 +110,7 @@ impl Execution<'_> {
         &self,
         terms: BudgetTerms,
         prepared: &mut Prepared,
+        job_model: &JobModel<'_>,
         deadline: Instant,
     ) -> AttemptOutcome {
         let tenant = TenantReservations::of(self.claimed, &self.context.pool);
@@ -110,7 +121,7 @@ impl Execution<'_> {
             &self.signals.has_tenant_budget,
             &mut prepared.transcript,
         );
-        let looping = Box::pin(self.loop_with_servers(&budget, prepared, deadline));
+        let looping = Box::pin(self.loop_with_servers(&budget, prepared, job_model, deadline));
         let looping = timeout_at(deadline.into(), looping);
         let outcome = match self.signals.watch(looping).await {
             Ok(Ok(Ok(stop))) => AttemptOutcome::Stopped(stop),
@@ -127,13 +138,14 @@ impl Execution<'_> {
         &self,
         budget: &Budget<'_>,
         prepared: &mut Prepared,
+        job_model: &JobModel<'_>,
         deadline: Instant,
     ) -> Result<LoopStop, LoopError> {
         let Prepared {
             workspace,
             secrets,
             egress,
-            model,
+            models,
             tools,
             system,
             transcript,
@@ -141,7 +153,7 @@ impl Execution<'_> {
             entries: _,
         } = prepared;
         let runner = ToolRunner {
-            context: self.tool_context(workspace.clone(), secrets, egress.as_ref(), &**model),
+            context: self.tool_context(workspace.clone(), secrets, egress.as_ref(), models.first()),
             deadline,
             span: self.span,
             meters: &self.context.meters,
@@ -153,10 +165,14 @@ impl Execution<'_> {
             snapshots,
             log: self.log,
         };
+        let guarded = self.guarded(models);
+        let clients: Vec<_> = guarded.iter().map(|it| it as &dyn LanguageModel).collect();
+        let called: Vec<_> = models.iter().map(CalledModel::from).collect();
         let mut ports = LoopPorts {
             job: self.claimed.job.id,
-            model_name: &self.claimed.job.model,
-            model: &**model,
+            models: &called,
+            clients: &clients,
+            job_model,
             tools: &AttemptTools { tools, runner },
             log: self.log,
             replies: &self.context.pool,
@@ -168,7 +184,7 @@ impl Execution<'_> {
                 deadline,
                 self.profile.delivers_files(),
             ),
-            context_window: self.context_window(),
+            context_window: self.context_window(models),
             drain: &self.signals.drain,
             span: self.span,
             meters: &self.context.meters,
@@ -178,6 +194,21 @@ impl Execution<'_> {
             servers.close().await;
         }
         stop
+    }
+
+    /// The models, each of which keeps to the quota of its provider.
+    fn guarded<'a>(&'a self, models: &'a OpenModels) -> Vec<GuardedModel<'a>> {
+        let last = models.iter().count() - 1;
+        let guarded = models
+            .iter()
+            .enumerate()
+            .map(|(place, model)| GuardedModel {
+                inner: &*model.client,
+                account: model.account.clone(),
+                has_fallback: place < last,
+                log: self.log,
+            });
+        guarded.collect()
     }
 
     /// Starts the MCP servers of the profile and adds their tools.
@@ -231,11 +262,15 @@ impl Execution<'_> {
         }
     }
 
-    /// The context window of the model: as configured, or as a refusal has told.
-    fn context_window(&self) -> Option<u32> {
-        let (context, model) = (self.context, &self.claimed.job.model);
-        let configured = context.providers.context_window(model);
-        configured.or_else(|| context.learned_limits.context_window(&model.to_string()))
+    /// The smallest context window of the models: as configured, or as a refusal has told.
+    fn context_window(&self, models: &OpenModels) -> Option<u32> {
+        let context = self.context;
+        let windows = models.iter().filter_map(|model| {
+            let configured = context.providers.context_window(&model.name);
+            let name = model.name.to_string();
+            configured.or_else(|| context.learned_limits.context_window(&name))
+        });
+        windows.min()
     }
 
     fn timed_out(&self) -> AttemptOutcome {

@@ -28,6 +28,11 @@ pub(super) enum AttemptOutcome {
         message: String,
         retry_after: Option<Duration>,
     },
+    /// The provider allows no request for some time.
+    ProviderPause {
+        message: String,
+        retry_after: Duration,
+    },
     /// An internal error.
     Internal(anyhow::Error),
     /// Another worker has the job, so this one has nothing to write.
@@ -61,7 +66,13 @@ impl From<LoopError> for AttemptOutcome {
             LoopError::AwaitsApproval(calls) => Self::Waiting(calls),
             LoopError::LeaseLost(_) => Self::Lost,
             LoopError::Tool(error) => Self::Internal(error),
-            LoopError::Model(error) if error.is_retryable() => Self::ModelOutage {
+            LoopError::Model(ref error @ ModelError::Paused { retry_after, .. }) => {
+                Self::ProviderPause {
+                    message: error.to_string(),
+                    retry_after,
+                }
+            }
+            LoopError::Model(error) if error.is_outage() => Self::ModelOutage {
                 message: error.to_string(),
                 retry_after: error.retry_after(),
             },
@@ -85,6 +96,7 @@ impl AttemptOutcome {
             Self::Waiting(_) => ("waiting", None),
             Self::Drained => ("drained", None),
             Self::ModelOutage { .. } => ("model_outage", Some("model_outage")),
+            Self::ProviderPause { .. } => ("provider_pause", None),
             Self::Internal(_) => ("fault", Some("internal")),
             Self::Lost => ("lost", Some("lease_lost")),
         };

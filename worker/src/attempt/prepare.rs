@@ -9,7 +9,6 @@ use shared::hook::Hooks;
 use shared::job::{JobError, JobErrorCode};
 use shared::sandbox::Isolation;
 use worker_egress::Egress;
-use worker_model::LanguageModel;
 use worker_tool::{EventSink, SKILL_FOLDER, SubmitResult};
 use worker_workspace::{JobSecrets, Snapshots, Workspace};
 
@@ -21,6 +20,7 @@ use crate::expected_result::{ExpectedResult, ResultForm};
 use crate::history::{History, load_earlier_jobs};
 use crate::job_profile::JobProfile;
 use crate::log::JobLog;
+use crate::open_models::OpenModels;
 use crate::packages::JobPackages;
 use crate::prompt;
 use crate::skill;
@@ -35,7 +35,7 @@ pub(super) struct Prepared {
     pub(super) secrets: JobSecrets,
     /// The hosts that commands may reach; `None` for no host.
     pub(super) egress: Option<Arc<Egress>>,
-    pub(super) model: Box<dyn LanguageModel>,
+    pub(super) models: OpenModels,
     pub(super) tools: Toolbox,
     pub(super) system: String,
     pub(super) transcript: Transcript,
@@ -56,7 +56,7 @@ pub(super) async fn prepare(
     if let Some(redactor) = secrets.redactor() {
         log.hide(redactor);
     }
-    let model = open_model(context, claimed)?;
+    let models = OpenModels::open(context, claimed)?;
     let egress = open_egress(context, claimed, profile, &secrets)?;
     let packages = install_packages(context, claimed, profile).await;
     let workspace = create_workspace(context, claimed, packages.layer.clone())?;
@@ -80,11 +80,11 @@ pub(super) async fn prepare(
     let commands = profile.has_shell().then_some(profile.command_timeout);
     system.push_str(&prompt::limits_section(&claimed.request.limits, commands));
     let submit = submit_result(claimed)?;
-    let form = submit.as_ref().map(|it| result_form(&*model, it));
+    let form = submit.as_ref().map(|it| result_form(&models, it));
     if let (Some(submit), Some(form)) = (&submit, form) {
         system.push_str(&prompt::result_section(submit.schema(), form));
     }
-    let follows_a_script = model.follows_a_script();
+    let follows_a_script = models.first().follows_a_script();
     let notes = &files.notes;
     let (transcript, mut entries) = Box::pin(restore_transcript(
         context,
@@ -100,6 +100,8 @@ pub(super) async fn prepare(
         },
     ))
     .await?;
+    let missing = models.missing.iter();
+    entries.extend(missing.map(|what| warning_line(&format!("a model is left out: {what}"))));
     let gone = skills.gone.iter();
     entries.extend(gone.map(|name| warning_line(&format!("the skill `{name}` no longer exists"))));
     if let Some(trouble) = &packages.trouble {
@@ -122,7 +124,7 @@ pub(super) async fn prepare(
         egress: egress
             .filter(|_| context.sandbox.isolation() == Isolation::Namespaced)
             .map(Arc::new),
-        model,
+        models,
         tools,
         // File names can contain the values of secrets.
         system: log.redact(&system).into_owned(),
@@ -130,16 +132,6 @@ pub(super) async fn prepare(
         snapshots: files.snapshots,
         entries,
     })
-}
-
-fn open_model(
-    context: &WorkerContext,
-    claimed: &Claimed,
-) -> Result<Box<dyn LanguageModel>, JobError> {
-    let (providers, http) = (&context.providers, &context.http);
-    let learned = context.learned_limits.clone();
-    worker_model::open(providers, http, &claimed.job.model, learned)
-        .map_err(|error| JobErrorCode::ModelNotConfigured.with(error.to_string()))
 }
 
 /// The events of earlier attempts, with the images that the model still sees.
@@ -164,8 +156,8 @@ fn submit_result(claimed: &Claimed) -> Result<Option<SubmitResult>, AttemptError
     Ok(Some(SubmitResult::new(schema)))
 }
 
-fn result_form(model: &dyn LanguageModel, submit: &SubmitResult) -> ResultForm {
-    if model.constrains_output(submit.schema()) {
+fn result_form(models: &OpenModels, submit: &SubmitResult) -> ResultForm {
+    if models.constrain_output(submit.schema()) {
         ResultForm::Message
     } else {
         ResultForm::Call

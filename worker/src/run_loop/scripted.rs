@@ -22,10 +22,11 @@ use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 
 use super::run_loop;
-use crate::budget::{Budget, BudgetTerms};
+use crate::budget::{Budget, BudgetTerms, ModelPrices};
+use crate::job_model::JobModel;
 use crate::loop_error::LoopError;
 use crate::ports::{LoopPorts, LoopTools, ReplyIndex, WorkspaceSaver};
-use crate::telemetry::WorkerMeters;
+use crate::telemetry::{CalledModel, WorkerMeters};
 use crate::transcript::Transcript;
 use crate::wrap_up::WrapUp;
 
@@ -117,17 +118,22 @@ impl ScriptedLoop {
     pub(super) async fn run(&mut self) -> Result<LoopStop, LoopError> {
         let terms = BudgetTerms {
             limits: self.limits,
-            price: None,
+            prices: ModelPrices::default(),
             is_real: true,
             window: self.context_window,
         };
         let has_tenant_budget = AtomicBool::new(false);
         let transcript = &mut self.transcript;
         let budget = Budget::open(terms, &self.log, None, &has_tenant_budget, transcript);
+        let name = "test/model".parse().unwrap();
         let mut ports = LoopPorts {
             job: self.job,
-            model_name: &"test/model".parse().unwrap(),
-            model: &self.model,
+            models: &[CalledModel {
+                name: &name,
+                server: None,
+            }],
+            clients: &[&self.model],
+            job_model: &JobModel::new(None, name.clone()),
             tools: &self.tools,
             log: &self.log,
             replies: &TenthEvent,

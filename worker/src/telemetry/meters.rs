@@ -14,6 +14,7 @@ use shared::job::{Job, LoopStop, Outcome};
 use shared::telemetry::metrics::{Durations, Labels, Metrics, long, short, sizes};
 
 use super::model_call::ModelMeters;
+use super::provider_meters::ProviderMeters;
 
 /// The metrics of a worker.
 pub(crate) struct WorkerMeters {
@@ -26,6 +27,7 @@ pub(crate) struct WorkerMeters {
     tool_calls: Family<Labels<2>, Counter>,
     tool_durations: Durations<Labels<1>>,
     pub(crate) models: ModelMeters,
+    pub(crate) providers: ProviderMeters,
     pub(crate) log: LogMeters,
     slots: Gauge,
     slots_used: Gauge,
@@ -94,6 +96,7 @@ impl WorkerMeters {
                 Family::new_with_constructor(long as fn() -> Histogram),
             ),
             models: ModelMeters::new(metrics),
+            providers: ProviderMeters::new(metrics),
             log: LogMeters::new(metrics),
             slots: metrics.add(
                 "worker_slots",

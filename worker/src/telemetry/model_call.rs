@@ -73,41 +73,64 @@ impl ModelMeters {
     }
 }
 
+/// A model that may answer.
+#[derive(Clone, Copy)]
+pub(crate) struct CalledModel<'a> {
+    pub(crate) name: &'a ModelName,
+    /// The host and the port of its provider.
+    pub(crate) server: Option<&'a (String, Option<u16>)>,
+}
+
+impl CalledModel<'_> {
+    /// Whether it has this name.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.name.to_string() == name
+    }
+
+    fn describe(&self, span: &Span) {
+        span.set("gen_ai.provider.name", || self.name.provider().to_owned());
+        if let Some((host, port)) = self.server {
+            span.set("server.address", || host.clone());
+            if let Some(port) = port {
+                span.set("server.port", || i64::from(*port));
+            }
+        }
+    }
+}
+
 /// A running model call.
 pub(crate) struct ModelCall<'a> {
     meters: &'a ModelMeters,
-    model: ModelLabels,
+    models: &'a [CalledModel<'a>],
     span: Span,
     begun_at: Instant,
 }
 
 impl<'a> ModelCall<'a> {
-    /// Begins a call of the model for a reply of at most so many tokens.
+    /// Begins a call of the first of these models for a reply of at most so many tokens. The others may replace it.
     pub(crate) fn begin(
         attempt: &Span,
         meters: &'a ModelMeters,
-        name: &ModelName,
+        models: &'a [CalledModel<'a>],
         max_tokens: u32,
     ) -> Self {
+        let name = models[0].name;
         let span = attempt.call(|| format!("chat {}", name.id()));
         span.set("gen_ai.operation.name", || "chat");
-        span.set("gen_ai.provider.name", || name.provider().to_owned());
+        models[0].describe(&span);
         span.set("gen_ai.request.model", || name.id().to_owned());
         span.set("gen_ai.request.max_tokens", || i64::from(max_tokens));
         Self {
             meters,
-            model: ModelLabels {
-                provider: name.provider().to_owned(),
-                model: meters.names.admit(name.id()),
-            },
+            models,
             span,
             begun_at: Instant::now(),
         }
     }
 
-    /// A try failed.
-    pub(crate) fn failed(&self, error: &ModelError, is_last: bool) {
-        self.count(error.kind());
+    /// A try of one of the models failed.
+    pub(crate) fn failed(&self, model: usize, error: &ModelError, is_last: bool) {
+        self.count(&self.labels(&self.models[model]), error.kind());
         if is_last {
             self.span.fail(error.kind());
         } else {
@@ -117,8 +140,12 @@ impl<'a> ModelCall<'a> {
 
     /// The reply is there, with what it cost.
     pub(crate) fn replied(&self, reply: &AssistantMessage) {
-        self.count("ok");
-        let durations = self.meters.durations.get_or_create(&self.model);
+        let mut models = self.models.iter();
+        let model = models.find(|model| model.is(&reply.model));
+        let model = model.unwrap_or(&self.models[0]);
+        let labels = self.labels(model);
+        self.count(&labels, "ok");
+        let durations = self.meters.durations.get_or_create(&labels);
         durations.observe(self.begun_at.elapsed().as_secs_f64());
         drop(durations);
         let used = &reply.usage;
@@ -129,14 +156,17 @@ impl<'a> ModelCall<'a> {
             ("cache_write", used.cache_write_tokens),
         ];
         for (kind, tokens) in kinds {
-            let model = self.model.clone();
+            let model = labels.clone();
             let labels = TokenLabels { model, kind };
             self.meters.tokens.get_or_create(&labels).inc_by(tokens);
         }
         if let Some(cost) = used.cost_usd {
-            let dollars = self.meters.dollars.get_or_create(&self.model);
+            let dollars = self.meters.dollars.get_or_create(&labels);
             dollars.inc_by(cost.to_f64());
         }
+        model.describe(&self.span);
+        self.span
+            .set("gen_ai.response.model", || model.name.id().to_owned());
         self.describe(reply);
     }
 
@@ -166,8 +196,15 @@ impl<'a> ModelCall<'a> {
         }
     }
 
-    fn count(&self, outcome: &'static str) {
-        let model = self.model.clone();
+    fn labels(&self, model: &CalledModel<'_>) -> ModelLabels {
+        ModelLabels {
+            provider: model.name.provider().to_owned(),
+            model: self.meters.names.admit(model.name.id()),
+        }
+    }
+
+    fn count(&self, model: &ModelLabels, outcome: &'static str) {
+        let model = model.clone();
         let labels = CallLabels { model, outcome };
         self.meters.calls.get_or_create(&labels).inc();
     }

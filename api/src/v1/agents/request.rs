@@ -5,7 +5,7 @@ use serde_json::Value;
 use shared::agent::AgentSettings;
 use shared::hook::Hooks;
 use shared::mcp::{MAX_SERVERS, McpServer, McpServerSettings};
-use shared::model_name::ModelName;
+use shared::model_list::ModelList;
 use shared::provider::Providers;
 use shared::secret::{SecretName, SecretNeed};
 use shared::skill::Network;
@@ -13,7 +13,7 @@ use shared::tool::ToolName;
 use utoipa::ToSchema;
 
 use crate::problem::FieldError;
-use crate::v1::jobs::{HooksRequest, LimitsRequest, check_output_schema};
+use crate::v1::jobs::{HooksRequest, LimitsRequest, check_models, check_output_schema};
 
 /// The longest soul, and the longest instructions.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -27,9 +27,9 @@ pub(super) struct PutAgent {
     /// Who it is: the beginning of the system prompt, in Markdown, at most 64 KiB.
     #[schema(example = "You are a patient researcher.", min_length = 1)]
     soul: String,
-    /// The model of its jobs that name none; the service's default if not given.
-    #[schema(value_type = Option<ModelName>)]
-    model: Option<String>,
+    /// The model of its jobs that name none, or several of which the next replaces one whose provider is out of reach;
+    /// the service's default if not given.
+    model: Option<ModelList>,
     /// The tools that it has, by name; the seven general ones if not given.
     #[schema(example = json!(["shell.exec", "file.read"]))]
     tools: Option<Vec<String>>,
@@ -93,11 +93,13 @@ impl PutAgent {
             }
         }
         let secrets = check_secrets(&self.secrets, &mut errors);
-        let model = check_model(self.model, providers, &mut errors);
+        if let Some(models) = &self.model {
+            errors.extend(check_models(models, providers));
+        }
         let tools = check_tools(self.tools, &mut errors);
         let settings = AgentSettings {
             soul: self.soul,
-            model,
+            model: self.model,
             skills: check_skills(self.skills, &tools, has_skill, &mut errors),
             tools,
             hooks: self.hooks.check(&mut errors),
@@ -115,21 +117,6 @@ impl PutAgent {
             Err(errors)
         }
     }
-}
-
-fn check_model(
-    model: Option<String>,
-    providers: &Providers,
-    errors: &mut Vec<FieldError>,
-) -> Option<ModelName> {
-    let parsed = ModelName::try_from(model?).map_err(|error| error.to_string());
-    let known = parsed.and_then(|model| match providers.find(&model) {
-        Ok(_) => Ok(model),
-        Err(error) => Err(error.to_string()),
-    });
-    known
-        .map_err(|detail| errors.push(FieldError::new("/model", detail)))
-        .ok()
 }
 
 fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<ToolName> {

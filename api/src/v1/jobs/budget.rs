@@ -1,7 +1,7 @@
 //! The budget check before a job is accepted.
 
 use shared::db::{self, Pool};
-use shared::model_name::ModelName;
+use shared::model_list::ModelList;
 use shared::provider::{Providers, UnknownPrice};
 
 use crate::auth::Caller;
@@ -11,7 +11,7 @@ use crate::problem::{ApiError, FieldError};
 /// limits costs. Queries the database only if the tenant has a budget.
 pub(super) async fn check_budget(
     caller: &Caller,
-    models: impl Iterator<Item = &ModelName>,
+    models: impl Iterator<Item = &ModelList>,
     pool: &Pool,
     providers: &Providers,
 ) -> Result<Vec<(usize, FieldError)>, ApiError> {
@@ -28,9 +28,11 @@ pub(super) async fn check_budget(
     if budget.limits.max_cost_usd.is_none() {
         return Ok(Vec::new());
     }
-    let unknown = models
-        .enumerate()
-        .filter(|(_, model)| providers.price(model).is_none());
+    let unknown = models.enumerate().filter_map(|(place, models)| {
+        let mut models = models.iter();
+        let model = models.find(|model| providers.price(model).is_none())?;
+        Some((place, model))
+    });
     let wrong = unknown.map(|(place, model)| {
         let detail = UnknownPrice(model.clone()).to_string();
         (place, FieldError::new("/model", detail))

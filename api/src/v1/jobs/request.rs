@@ -20,7 +20,7 @@ use shared::id::{AssetId, ConversationId};
 use shared::job::preview::MAX_TITLE_CHARS;
 use shared::job::{Input, JobRequest, Origin, Priority, preview};
 use shared::limits::Limits;
-use shared::model_name::ModelName;
+use shared::model_list::ModelList;
 use shared::provider::Providers;
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
@@ -31,7 +31,9 @@ use crate::number;
 use crate::problem::FieldError;
 use crate::v1::skills;
 use crate::v1::webhooks::JobWebhookRequest;
-pub(crate) use field::{check_external_id, check_metadata, check_output_schema};
+pub(crate) use field::{
+    check_external_id, check_metadata, check_models, check_output_schema, pointer_of,
+};
 use field::{check_length, check_price};
 pub(crate) use hooks::HooksRequest;
 use input::Checked;
@@ -73,8 +75,9 @@ pub(crate) struct CreateJob {
     /// What is wanted, in the person's own words.
     #[schema(example = "Crop to a circle", min_length = 1)]
     prompt: String,
-    /// The model; the service's default if not given.
-    model: Option<ModelName>,
+    /// The model, or several of which the next replaces one whose provider is out of reach; the default of the agent,
+    /// the skill or the service if not given.
+    model: Option<ModelList>,
     /// The files to start from.
     #[serde(default)]
     #[schema(max_items = 50)]
@@ -147,7 +150,7 @@ pub(crate) struct Parsed {
     pub(super) conversation: Option<ConversationId>,
     /// The secrets that the job cannot do without.
     pub(super) secrets: Vec<SecretNeed>,
-    pub(super) model: ModelName,
+    pub(super) models: ModelList,
     pub(super) request: JobRequest,
     /// Contents that came with the request, by the place of their input.
     pub(super) inline: Vec<Inline>,
@@ -187,14 +190,14 @@ impl CreateJob {
         let found = self.check_target(known, &mut errors);
         errors.extend(self.check_conversation(&known.conversations));
         self.check_prompt(&mut errors);
-        let model = self.check_model(found, known.providers, &mut errors);
+        let models = self.check_models(found, known.providers, &mut errors);
         let parameters = found.map_or_else(Map::new, |found| {
             found.parameters_from(&self.parameters, &mut errors)
         });
         let (inputs, inline) = self.check_inputs(found, &known.assets, &mut errors);
         let defaults = found.map_or(Limits::DEFAULT, AvailableTarget::limits);
         let limits = self.limits.parse_with(defaults, &mut errors);
-        errors.extend(check_price(&limits, model.as_ref(), known.providers));
+        errors.extend(check_price(&limits, models.as_ref(), known.providers));
         let output_schema = check_output_schema(self.output_schema.as_ref(), &mut errors)
             .or_else(|| found.and_then(AvailableTarget::output_schema).cloned());
         let hooks = self.hooks.check(&mut errors);
@@ -206,7 +209,7 @@ impl CreateJob {
             MAX_TITLE_CHARS,
         ));
         errors.extend(check_external_id(self.external_id.as_deref()));
-        let (Some(found), Some(model)) = (found.filter(|_| errors.is_empty()), model) else {
+        let (Some(found), Some(models)) = (found.filter(|_| errors.is_empty()), models) else {
             return Err(errors);
         };
         let secrets = found.secrets().iter().filter(|secret| secret.required);
@@ -215,6 +218,7 @@ impl CreateJob {
         let title = self.title.unwrap_or_else(|| preview::title(&self.prompt));
         let request = JobRequest {
             prompt: self.prompt,
+            models: models.has_fallback().then(|| models.clone()),
             inputs,
             parameters,
             hooks,
@@ -232,7 +236,7 @@ impl CreateJob {
             external_id: self.external_id,
             conversation: self.conversation_id,
             secrets,
-            model,
+            models,
             request,
             inline,
             run_at: self.run_at,
@@ -307,25 +311,24 @@ impl CreateJob {
         }
     }
 
-    fn check_model(
+    fn check_models(
         &self,
         found: Option<AvailableTarget<'_>>,
         providers: &Providers,
         errors: &mut Vec<FieldError>,
-    ) -> Option<ModelName> {
-        let agents = found.and_then(AvailableTarget::model);
-        let default = agents.or(providers.default_model.as_ref());
-        let Some(model) = self.model.as_ref().or(default) else {
+    ) -> Option<ModelList> {
+        let own = self.model.as_ref();
+        let named = own.or_else(|| found.and_then(AvailableTarget::models));
+        let default = || providers.default_model.clone().map(ModelList::from);
+        let Some(models) = named.cloned().or_else(default) else {
             errors.push(FieldError::new(
                 "/model",
                 "name a model; this service has no default",
             ));
             return None;
         };
-        if let Err(error) = providers.find(model) {
-            errors.push(FieldError::new("/model", error.to_string()));
-        }
-        Some(model.clone())
+        errors.extend(check_models(&models, providers));
+        Some(models)
     }
 
     fn check_inputs(

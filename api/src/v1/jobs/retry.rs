@@ -88,6 +88,8 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow
     request.origin = None;
     let digest = hex::encode(digest(&request)?);
     request.origin = Origin::current();
+    let models = request.models.as_ref();
+    let model = models.map_or_else(|| before.model.clone(), |it| it.first().clone());
     let needs = needs(&before, &request, pool, tenant).await?;
     let target = match (before.skill, before.agent) {
         (Some(skill), _) => Target::Skill(skill),
@@ -103,7 +105,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow
         skill_digest: before.skill_digest,
         needs,
         position: None,
-        model: before.model,
+        model,
         request,
         metadata: before.metadata,
         retry_of: Some(before.id),

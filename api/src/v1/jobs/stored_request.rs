@@ -9,7 +9,7 @@ use shared::hook::Hooks;
 use shared::id::{AssetId, ConversationId, JobId};
 use shared::job::{Input, OutputSchema};
 use shared::limits::Limits;
-use shared::model_name::ModelName;
+use shared::model_list::ModelList;
 use shared::webhook::JobWebhook;
 use utoipa::ToSchema;
 
@@ -38,8 +38,8 @@ pub(crate) struct StoredRequest {
     external_id: Option<String>,
     /// What is wanted.
     prompt: String,
-    /// The model.
-    model: ModelName,
+    /// The model, or several in the order in which they are asked.
+    model: ModelList,
     /// The files to start from. Those that came with the request are assets.
     inputs: Vec<StoredInput>,
     /// The skill's parameters, with the defaults of those that were not given.
@@ -115,7 +115,7 @@ pub(crate) async fn get_job_request(
         title: job.title,
         external_id: job.external_id,
         prompt: request.prompt,
-        model: job.model,
+        model: request.models.unwrap_or_else(|| job.model.into()),
         inputs: request.inputs.into_iter().map(StoredInput::from).collect(),
         parameters: request.parameters,
         hooks: request.hooks,

@@ -182,8 +182,10 @@ impl Submitter<'_> {
         {
             return Ok(before);
         }
-        let model = std::iter::once(&job.model);
-        let unpriced = check_budget(self.caller, model, self.pool, self.providers).await?;
+        let models = job.request.models.clone();
+        let models = models.unwrap_or_else(|| job.model.clone().into());
+        let models = std::iter::once(&models);
+        let unpriced = check_budget(self.caller, models, self.pool, self.providers).await?;
         if !unpriced.is_empty() {
             return Err(BodyShape::One.refuse(unpriced));
         }

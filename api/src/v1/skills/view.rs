@@ -9,6 +9,7 @@ use shared::asset::OutputKind;
 use shared::db::skill::StoredSkill;
 use shared::db::skill_packages::InstalledPackages;
 use shared::db::worker::Worker;
+use shared::model_list::ModelList;
 use shared::sandbox::Isolation;
 use shared::secret::SecretNeed;
 use shared::skill::{Inputs, Network, Program, Skill, SkillOrigin};
@@ -38,6 +39,10 @@ pub(crate) struct SkillView {
     network: String,
     /// The secrets that its jobs are handed, if the tenant has set them.
     secrets: Vec<SecretNeed>,
+    /// The model of its jobs that name none, or several in the order in which they are asked; null for the service's
+    /// default.
+    #[schema(required)]
+    model: Option<ModelList>,
     /// How long its jobs may take unless they say otherwise, in seconds.
     timeout_seconds: u32,
     /// How many replies its jobs may have unless they say otherwise.
@@ -151,6 +156,7 @@ impl SkillView {
             parameters: skill.parameters.as_value().clone(),
             network: skill.network.to_string(),
             secrets: skill.secrets.clone(),
+            model: skill.models.clone(),
             timeout_seconds: skill.limits.timeout_seconds,
             max_iterations: skill.limits.max_iterations,
             max_tokens: skill.limits.max_tokens,

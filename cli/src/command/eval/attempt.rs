@@ -21,8 +21,8 @@ const APPROVAL_SECONDS: u32 = 60;
 /// Runs tasks.
 pub(super) struct Runner<'a> {
     pub(super) client: &'a Client,
-    /// The model; the service's if there is none.
-    pub(super) model: Option<String>,
+    /// The models; the service's if there are none.
+    pub(super) models: Vec<String>,
     /// The names of the secrets that the tenant has.
     pub(super) secrets: BTreeSet<String>,
     /// Whether documents are drawn.
@@ -98,7 +98,7 @@ impl Runner<'_> {
     }
 
     fn is_scripted(&self) -> bool {
-        self.model.as_deref() == Some(SCRIPT)
+        self.models == [SCRIPT]
     }
 
     fn reason_to_skip(&self, task: &Task) -> Option<String> {
@@ -152,7 +152,7 @@ impl Runner<'_> {
         let solution = task.solution.as_ref().filter(|_| self.is_scripted());
         let job = NewJob {
             title: Some(format!("eval {}", task.name)),
-            model: self.model.clone(),
+            models: self.models.clone(),
             parameters: task.parameters.clone(),
             output_schema: task.schema.clone(),
             limits: JobLimits {

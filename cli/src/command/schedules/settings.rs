@@ -50,9 +50,9 @@ struct JobOptions {
     /// The agent
     #[arg(short, long, add = complete::agents())]
     agent: Option<String>,
-    /// The model [default: of the agent or the service]
-    #[arg(short, long, add = complete::models())]
-    model: Option<ModelName>,
+    /// The model, and fallbacks after commas (repeatable) [default: of the agent, the skill or the service]
+    #[arg(short, long, value_delimiter = ',', add = complete::models())]
+    model: Vec<ModelName>,
     /// A JSON file with the request, as for POST /v1/jobs, instead of these options. `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "skill", "agent", "model"])]
     job: Option<PathBuf>,
@@ -123,15 +123,20 @@ impl JobOptions {
         if let Some(file) = &self.job {
             return json_file::read(file);
         }
-        let model = self.model.as_ref().map(ToString::to_string);
+        let text = |text: &Option<String>| text.clone().map(Value::from);
+        let model = match self.model.as_slice() {
+            [] => None,
+            [only] => Some(only.to_string().into()),
+            several => Some(several.iter().map(ToString::to_string).collect()),
+        };
         let fields = [
-            ("skill", self.skill.clone()),
-            ("agent", self.agent.clone()),
+            ("skill", text(&self.skill)),
+            ("agent", text(&self.agent)),
             ("model", model),
-            ("prompt", self.prompt.clone()),
+            ("prompt", text(&self.prompt)),
         ];
         let given = fields.into_iter();
-        let given = given.filter_map(|(name, text)| Some((name.to_owned(), text?.into())));
+        let given = given.filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Ok(Value::Object(given.collect()))
     }
 }

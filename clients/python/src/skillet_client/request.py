@@ -22,7 +22,8 @@ class JobOptions(TypedDict, total=False):
     conversation_id: str
     title: str
     external_id: str
-    model: str
+    # Several models are a list: the next replaces one whose provider is out of reach.
+    model: str | Sequence[str]
     parameters: Mapping[str, Any]
     output_schema: Mapping[str, Any]
     hooks: Hooks | Mapping[str, Sequence[str]]

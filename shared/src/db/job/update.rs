@@ -3,9 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
+use sqlx::PgExecutor;
+
+use crate::db::log::Lease;
 use crate::db::{Connection, JsonText};
 use crate::id::{JobId, TenantId};
 use crate::job::{JobRequest, Priority};
+use crate::model_name::ModelName;
 
 /// Changes of a queued job. A field that is `None` stays as it is.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +65,23 @@ pub async fn update_queued(
     };
     store(db, tenant, job, &request, change.metadata.as_ref()).await?;
     Ok(true)
+}
+
+/// Sets the model that a job shows, if the lease is still valid.
+pub async fn set_model(
+    db: impl PgExecutor<'_>,
+    lease: Lease,
+    model: &ModelName,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update job set model = $3 from run where run.job_id = $1 and run.lease = $2 and job.id = run.job_id",
+        lease.job.0,
+        lease.number,
+        model.to_string(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
 }
 
 /// Replaces the metadata of a job in any state. `request` is what the tenant asked for, read in this transaction.

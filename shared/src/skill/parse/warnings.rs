@@ -1,7 +1,7 @@
 //! Warnings about front matter that is accepted and has no effect.
 
 /// The keys under `metadata` that have a meaning.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "title",
     "inputs",
     "outputs",
@@ -13,6 +13,7 @@ const KEYS: [&str; 16] = [
     "log",
     "silent",
     "output_schema",
+    "model",
     "timeout_seconds",
     "max_iterations",
     "max_tokens",

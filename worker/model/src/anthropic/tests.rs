@@ -40,8 +40,9 @@ async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<Stri
         max_tokens: 10,
         output_schema: None,
     };
+    let models: [&dyn LanguageModel; 1] = [model];
     let mut stream = if with_retries {
-        retry::stream(model, request, &|_| Box::pin(std::future::ready(true)))
+        retry::stream(&models, request, &|_| Box::pin(std::future::ready(true)))
     } else {
         model.stream(request)
     };

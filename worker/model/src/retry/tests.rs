@@ -36,7 +36,7 @@ impl Scripted {
     }
 
     async fn ask(&self) -> Items {
-        super::stream(self, nothing(), &|_| Box::pin(std::future::ready(true)))
+        super::stream(&[self], nothing(), &|_| Box::pin(std::future::ready(true)))
             .collect()
             .await
     }
@@ -256,7 +256,7 @@ async fn each_try_that_fails_is_told_with_whether_it_may_be_billed() {
         told.lock().unwrap().push(line);
         Box::pin(std::future::ready(true)) as BoxFuture<'_, bool>
     };
-    let items: Items = super::stream(&model, nothing(), &report).collect().await;
+    let items: Items = super::stream(&[&model], nothing(), &report).collect().await;
     assert!(matches!(items[..], [Err(ModelError::Refused { .. })]));
     let expected = [
         (1, false, true),
@@ -271,9 +271,11 @@ async fn each_try_that_fails_is_told_with_whether_it_may_be_billed() {
 #[tokio::test(start_paused = true)]
 async fn whoever_is_told_may_forbid_another_try() {
     let model = Scripted::new(vec![vec![limited(1)], vec![completed("x")]]);
-    let items: Items = super::stream(&model, nothing(), &|_| Box::pin(std::future::ready(false)))
-        .collect()
-        .await;
+    let items: Items = super::stream(&[&model], nothing(), &|_| {
+        Box::pin(std::future::ready(false))
+    })
+    .collect()
+    .await;
     assert!(matches!(items[..], [Err(ModelError::RateLimited { .. })]));
 }
 
@@ -281,4 +283,63 @@ async fn whoever_is_told_may_forbid_another_try() {
 async fn a_stream_that_just_ends_counts_as_broken() {
     let model = Scripted::new(vec![vec![], vec![completed("x")]]);
     assert_eq!(model.ask().await.len(), 1);
+}
+
+fn unavailable() -> Items {
+    vec![Err(ModelError::Unavailable {
+        retry_after: None,
+        message: String::new(),
+    })]
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_out_of_reach_is_replaced_at_once_and_asked_first_again() {
+    let first = Scripted::new(vec![unavailable(), unavailable()]);
+    let second = Scripted::new(vec![unavailable(), vec![text("ok"), completed("ok")]]);
+    let seen = Mutex::new(Vec::new());
+    let report = |failed: Failed<'_>| -> BoxFuture<'_, bool> {
+        let entry = (failed.model, failed.fallback, failed.tries);
+        seen.lock().unwrap().push(entry);
+        Box::pin(std::future::ready(true))
+    };
+    let begun_at = Instant::now();
+    let items: Items = super::stream(&[&first, &second], nothing(), &report)
+        .collect()
+        .await;
+    assert!(matches!(items.last(), Some(Ok(ModelEvent::Completed(_)))));
+    let expected = [(0, Some(1), 1), (1, None, 1), (0, Some(1), 2)];
+    assert_eq!(*seen.lock().unwrap(), expected);
+    // One random wait, before the second round.
+    assert!(begun_at.elapsed() <= FIRST_WAIT + Duration::from_millis(2));
+    let asked = (
+        first.asked_at.lock().unwrap(),
+        second.asked_at.lock().unwrap(),
+    );
+    assert_eq!(
+        asked.0.first(),
+        asked.1.first(),
+        "there is no wait for the fallback"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_refuses_or_has_begun_is_not_replaced() {
+    let refused = ModelError::Refused {
+        status: 400,
+        message: String::new(),
+    };
+    let broken = vec![text("Hel"), Err(ModelError::BrokenStream)];
+    let whole = vec![text("Hello"), completed("Hello")];
+    let never_asked = Scripted::new(Vec::new());
+    for (replies, is_completed) in [
+        (vec![vec![Err(refused)]], false),
+        (vec![broken, whole], true),
+    ] {
+        let first = Scripted::new(replies);
+        let models: [&dyn LanguageModel; 2] = [&first, &never_asked];
+        let report: &TryReport<'_> = &|_| Box::pin(std::future::ready(true));
+        let items: Items = super::stream(&models, nothing(), report).collect().await;
+        let last = items.last().unwrap();
+        assert_eq!(matches!(last, Ok(ModelEvent::Completed(_))), is_completed);
+    }
 }

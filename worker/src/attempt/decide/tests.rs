@@ -148,6 +148,25 @@ fn the_fifth_outage_of_a_provider_fails_the_job() {
 }
 
 #[test]
+fn a_pause_of_a_provider_counts_as_no_outage() {
+    let job = job(1);
+    let state = AttemptState {
+        model_outages: 4,
+        ..state(&job)
+    };
+    let outcome = AttemptOutcome::ProviderPause {
+        message: "later".to_owned(),
+        retry_after: Duration::from_secs(90),
+    };
+    let decision = decided(outcome, &state);
+    assert_eq!(pause(&decision), Some(90));
+    let RunTransition::Requeue { cause, .. } = decision.next else {
+        panic!("the job ended");
+    };
+    assert_eq!(cause, RetryCause::ProviderPause);
+}
+
+#[test]
 fn an_internal_error_is_retried_until_the_attempts_are_used_up() {
     let job = job(1);
     let after = |failures| {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use shared::job::OutputSchema;
 use shared::limits::Limits;
-use shared::model_name::ModelName;
-use shared::provider::{Providers, UnknownPrice};
+use shared::model_list::ModelList;
+use shared::provider::{Providers, SCRIPT, UnknownPrice};
 
 use crate::problem::FieldError;
 
@@ -12,14 +12,39 @@ use crate::problem::FieldError;
 const MAX_EXTERNAL_ID_CHARS: usize = 255;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 
-/// An error if the job has a cost limit and its model has no known price.
+/// Errors for models that cannot be asked.
+pub(crate) fn check_models(models: &ModelList, providers: &Providers) -> Vec<FieldError> {
+    let check = |(place, model)| {
+        let detail = match providers.find(model) {
+            Err(error) => error.to_string(),
+            Ok(None) if models.has_fallback() => {
+                format!("`{SCRIPT}` is never out of reach: name it alone, or leave it out")
+            }
+            Ok(_) => return None,
+        };
+        Some(FieldError::new(pointer_of(models, place), detail))
+    };
+    models.iter().enumerate().filter_map(check).collect()
+}
+
+/// The place of one of the models in the request.
+pub(crate) fn pointer_of(models: &ModelList, place: usize) -> String {
+    if models.has_fallback() {
+        format!("/model/{place}")
+    } else {
+        "/model".to_owned()
+    }
+}
+
+/// An error if the job has a cost limit and one of its models has no known price.
 pub(super) fn check_price(
     limits: &Limits,
-    model: Option<&ModelName>,
+    models: Option<&ModelList>,
     providers: &Providers,
 ) -> Option<FieldError> {
-    let model = model.filter(|model| providers.price(model).is_none())?;
     limits.max_cost_usd?;
+    let mut models = models?.iter();
+    let model = models.find(|model| providers.price(model).is_none())?;
     let unknown = UnknownPrice(model.clone());
     Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
 }

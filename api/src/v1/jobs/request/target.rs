@@ -5,7 +5,7 @@ use shared::agent::{Agent, AgentSnapshot};
 use shared::db::job::Needs;
 use shared::job::{OutputSchema, Target};
 use shared::limits::Limits;
-use shared::model_name::ModelName;
+use shared::model_list::ModelList;
 use shared::secret::SecretNeed;
 use shared::skill::Network;
 
@@ -58,10 +58,10 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// The model of a job that names none, if it has one of its own.
-    pub(super) fn model(self) -> Option<&'a ModelName> {
+    /// The models of a job that names none, if it has some of its own.
+    pub(super) fn models(self) -> Option<&'a ModelList> {
         match self {
-            Self::Skill(_) => None,
+            Self::Skill(skill) => skill.skill().models.as_ref(),
             Self::Agent(agent) => agent.settings.model.as_ref(),
         }
     }

@@ -9,6 +9,7 @@ use shared::secret::{SecretName, SecretNeed};
 use super::{IndexedError, Submitter, ValidatedJob};
 use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::budget::check_budget;
+use crate::v1::jobs::request::pointer_of;
 
 /// Files that may come as data in all requests together: each is stored while the transaction waits.
 const MAX_INLINE: usize = 200;
@@ -25,7 +26,7 @@ impl Submitter<'_> {
         if wrong.is_empty() {
             let models = validated
                 .iter()
-                .map(|validated_job| &validated_job.parsed.model);
+                .map(|validated_job| &validated_job.parsed.models);
             wrong = check_budget(self.caller, models, self.pool, self.providers).await?;
         }
         Ok(wrong)
@@ -40,17 +41,20 @@ impl Submitter<'_> {
         let mut lacked = HashMap::new();
         let mut wrong = Vec::new();
         for (place, validated_job) in validated.iter().enumerate() {
-            let model = &validated_job.parsed.model;
-            let Some(missing) = self.providers.missing_key(model) else {
-                continue;
-            };
-            let is_lacked = match lacked.get(model.provider()) {
-                Some(is_lacked) => *is_lacked,
-                None => db::worker::lacks_provider(self.pool, model.provider()).await?,
-            };
-            lacked.insert(model.provider(), is_lacked);
-            if is_lacked {
-                wrong.push((place, FieldError::new("/model", missing.to_string())));
+            let models = &validated_job.parsed.models;
+            for (number, model) in models.iter().enumerate() {
+                let Some(missing) = self.providers.missing_key(model) else {
+                    continue;
+                };
+                let is_lacked = match lacked.get(model.provider()) {
+                    Some(is_lacked) => *is_lacked,
+                    None => db::worker::lacks_provider(self.pool, model.provider()).await?,
+                };
+                lacked.insert(model.provider(), is_lacked);
+                if is_lacked {
+                    let pointer = pointer_of(models, number);
+                    wrong.push((place, FieldError::new(pointer, missing.to_string())));
+                }
             }
         }
         Ok(wrong)

@@ -216,7 +216,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJobRow, Vec<Inl
         title: parsed.title,
         external_id: parsed.external_id,
         position: None,
-        model: parsed.model,
+        model: parsed.models.first().clone(),
         request: parsed.request,
         metadata: parsed.metadata,
         retry_of: None,

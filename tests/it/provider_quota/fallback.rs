@@ -1,0 +1,162 @@
+//! The next model of a job answers when the provider of one before is out of reach.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use tests::model_server::{Provider, Reply, Request};
+
+use super::{CLAUDE, GPT, service, with_fallback};
+use crate::support::log::{assert_whole, data};
+use crate::support::{Service, scripted};
+
+#[tokio::test]
+async fn the_next_model_answers_at_once_and_no_attempt_is_lost() {
+    // Nobody listens there, and nobody may.
+    let mut service = Service::with_environment(&[
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
+        (
+            "SKILLET_PRICES",
+            "anthropic/claude-test=3:15,openai/gpt-test=1:10",
+        ),
+    ])
+    .await;
+    service.add_worker(&[]).await;
+    let reply = Reply::text("Here I am.").usage(1_000, 100);
+    service.model.script("down", [reply]);
+    let mut body = with_fallback("down");
+    body["limits"] = json!({"max_cost_usd": 1});
+    let job = service.run(&body).await;
+    assert_eq!(job["status"], "completed", "{job:#}");
+    assert_eq!((&job["model"], &job["attempt"]), (&json!(GPT), &json!(1)));
+    // 1,000 tokens at a dollar for a million, and 100 at ten.
+    assert_eq!(job["usage"]["cost_usd"], 0.002);
+    let id = job["id"].as_str().unwrap();
+    let events = service.events(id).await;
+    assert_whole(&events);
+    assert_eq!(data(&events, "job.retrying"), [&Value::Null; 0]);
+    let lines = data(&events, "log");
+    let line = lines.iter().find(|line| line["level"] == "warning");
+    let message = line.unwrap()["message"].as_str().unwrap();
+    let start = format!("the model `{CLAUDE}` is replaced by `{GPT}`: ");
+    assert!(message.starts_with(&start), "{message}");
+    assert_eq!(data(&events, "message.completed")[0]["model"], GPT);
+    assert_eq!(data(&events, "job.completed")[0]["model"], GPT);
+    let at = |kind: &str| {
+        let event = events.iter().find(|event| event["type"] == kind).unwrap();
+        let at = event["at"].as_str().unwrap();
+        at.parse::<chrono::DateTime<chrono::Utc>>().unwrap()
+    };
+    let took = (at("message.completed") - at("job.started"))
+        .to_std()
+        .unwrap();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+
+    let (_, request) = service.get(&format!("/v1/jobs/{id}/request")).await;
+    assert_eq!(request["model"], json!([CLAUDE, GPT]));
+    service.model.script("down", [Reply::text("Again.")]);
+    let (_, again) = service
+        .post(&format!("/v1/jobs/{id}/retry"), &json!({}))
+        .await;
+    let again = service.finished(again["id"].as_str().unwrap()).await;
+    assert_eq!(
+        (&again["status"], &again["model"]),
+        (&json!("completed"), &json!(GPT))
+    );
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn models_of_both_formats_go_on_with_what_the_other_said() {
+    let mut service = service("").await;
+    service.add_worker(&[]).await;
+    let call = |name: &str| Reply::call("shell.exec", json!({"command": format!("echo {name}")}));
+    let rule = move |request: &Request| match (request.provider, request.turn()) {
+        (Provider::Anthropic, 0) => Reply::thinking("I shall look.")
+            .then_call("shell.exec", json!({"command": "echo first"})),
+        (Provider::Anthropic, 1) => Reply::status(529),
+        (Provider::OpenAi, 1) => call("second"),
+        (_, 2) => Reply::thinking("Now I know.").then_text("All done."),
+        _ => Reply::status(400),
+    };
+    service.model.script_conversation("both", rule);
+    let job = service.run(&with_fallback("both")).await;
+    assert_eq!(
+        (&job["status"], &job["text"]),
+        (&json!("completed"), &json!("All done.")),
+        "{job:#}"
+    );
+    assert_eq!(
+        (&job["model"], &job["attempt"]),
+        (&json!(CLAUDE), &json!(1))
+    );
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    let models: Vec<_> = data(&events, "message.completed")
+        .iter()
+        .map(|reply| reply["model"].clone())
+        .collect();
+    assert_eq!(models, [CLAUDE, GPT, CLAUDE]);
+    let requests = service.model.requests("both");
+    let second = requests
+        .iter()
+        .find(|it| it.provider == Provider::OpenAi)
+        .unwrap();
+    let sent = second.body.to_string();
+    assert!(
+        !sent.contains("I shall look"),
+        "a thought of another provider: {sent}"
+    );
+    let last = requests.last().unwrap().body.to_string();
+    assert!(last.contains("I shall look"), "its own thought: {last}");
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn agents_name_fallbacks_and_what_is_wrong_with_a_list_is_named() {
+    let mut service = service("").await;
+    service.add_worker(&[]).await;
+    let agent = service.request(reqwest::Method::PUT, "/v1/agents/careful");
+    let agent = agent.json(&json!({"soul": "I care.", "model": [CLAUDE, GPT]}));
+    let agent: Value = agent.send().await.unwrap().json().await.unwrap();
+    assert_eq!(agent["model"], json!([CLAUDE, GPT]));
+    let rule = |request: &Request| match request.provider {
+        Provider::Anthropic => Reply::status(503),
+        Provider::OpenAi => Reply::text("Yes."),
+    };
+    service.model.script_with("agent", rule);
+    let job = json!({"agent": "careful", "prompt": "Say yes. #agent"});
+    let job = service.run(&job).await;
+    assert_eq!(
+        (&job["text"], &job["model"]),
+        (&json!("Yes."), &json!(GPT)),
+        "{job:#}"
+    );
+
+    for (model, pointer, detail) in [
+        (
+            json!([CLAUDE, "nowhere/x"]),
+            "/model/1",
+            "there is no provider `nowhere`",
+        ),
+        (json!([CLAUDE, "script/bash"]), "/model/1", "name it alone"),
+        (json!([CLAUDE, CLAUDE]), "/model", "twice"),
+        (json!([]), "/model", "1 to 5 models"),
+    ] {
+        let mut body = scripted(CLAUDE, "wrong");
+        body["model"] = model.clone();
+        let request = service.request(reqwest::Method::POST, "/v1/jobs");
+        let response = request.json(&body).send().await.unwrap();
+        assert!(
+            [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::BAD_REQUEST]
+                .contains(&response.status()),
+            "{model}"
+        );
+        let problem: Value = response.json().await.unwrap();
+        let error = &problem["errors"][0];
+        assert_eq!(error["pointer"], pointer, "{problem:#}");
+        assert!(
+            error["detail"].as_str().unwrap().contains(detail),
+            "{problem:#}"
+        );
+    }
+}

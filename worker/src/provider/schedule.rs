@@ -1,0 +1,98 @@
+//! The leased starts of calls.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The time for which a start may be used late. After that it counts as used: others have had the time since.
+const LATENESS: Duration = Duration::from_secs(1);
+/// The most starts that are leased ahead of calls that do not wait yet.
+const MAX_AHEAD: usize = 100;
+
+/// The leased starts of calls, in their order.
+#[derive(Default)]
+pub(super) struct CallSchedule {
+    starts: VecDeque<LeasedStart>,
+    /// The begin of the last calls, as far as they are in the last second.
+    recent: VecDeque<Instant>,
+}
+
+/// A leased start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LeasedStart {
+    pub(super) at: Instant,
+    /// The tokens that were leased with it.
+    pub(super) cost: f64,
+}
+
+impl CallSchedule {
+    pub(super) fn add(&mut self, start: LeasedStart) {
+        self.starts.push_back(start);
+    }
+
+    /// Takes the next start, and notes the call.
+    pub(super) fn take(&mut self, now: Instant) -> Option<LeasedStart> {
+        while let Some(start) = self.starts.pop_front() {
+            if start.at + LATENESS >= now {
+                self.recent.push_back(start.at.max(now));
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// Forgets all starts: the provider has asked for a pause.
+    pub(super) fn clear(&mut self) {
+        self.starts.clear();
+    }
+
+    /// The starts to lease ahead, so that a busy worker asks once for the calls of a second.
+    pub(super) fn ahead(&mut self, now: Instant) -> usize {
+        while let Some(first) = self.recent.front()
+            && *first + Duration::from_secs(1) < now
+        {
+            self.recent.pop_front();
+        }
+        // A call now and then needs nothing ahead of it.
+        self.recent.len().saturating_sub(1).min(MAX_AHEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_are_used_in_order_and_not_too_late() {
+        let now = Instant::now() + Duration::from_secs(100);
+        let start = |seconds: f64| LeasedStart {
+            at: now + Duration::from_secs_f64(10.0 + seconds) - Duration::from_secs(10),
+            cost: 1.0,
+        };
+        let mut schedule = CallSchedule::default();
+        let late = LeasedStart {
+            at: now - Duration::from_secs(2),
+            cost: 1.0,
+        };
+        for start in [late, start(0.0), start(0.5)] {
+            schedule.add(start);
+        }
+        assert_eq!(schedule.take(now), Some(start(0.0)));
+        assert_eq!(schedule.take(now), Some(start(0.5)));
+        assert_eq!(schedule.take(now), None);
+    }
+
+    #[test]
+    fn only_a_busy_worker_leases_ahead() {
+        let now = Instant::now();
+        let mut schedule = CallSchedule::default();
+        assert_eq!(schedule.ahead(now), 0);
+        for _ in 0..10 {
+            schedule.add(LeasedStart { at: now, cost: 1.0 });
+            schedule.take(now);
+        }
+        assert_eq!(schedule.ahead(now), 9);
+        assert_eq!(schedule.ahead(now + Duration::from_secs(2)), 0);
+    }
+}
