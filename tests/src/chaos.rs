@@ -10,6 +10,7 @@ mod collect;
 mod delivery;
 mod fault;
 mod feed;
+mod haste;
 mod history;
 mod interrupt;
 mod rolling;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::delivery::HASTE;
 use super::fault::{Connection, Fault, Outage, Purpose};
+use super::haste::HASTE;
 
 /// Workers of a service.
 pub(crate) const WORKERS: usize = 3;
