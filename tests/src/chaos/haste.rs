@@ -1,4 +1,4 @@
-//! Time that passes faster for deliveries.
+//! Time that passes faster for deliveries to webhooks.
 
 use std::time::Duration;
 

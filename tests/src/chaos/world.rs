@@ -21,7 +21,7 @@ use self::database::Database;
 use self::worker::Worker;
 use super::clock::WrongClock;
 use super::fault::{Fault, Outage};
-use super::haste;
+use super::haste::hasten;
 use super::schedule::{TENANTS, WORKERS};
 use crate::model_server::ModelServer;
 use crate::receiver::Behavior;
@@ -142,7 +142,7 @@ impl World {
 
     /// Lets time pass faster for deliveries from now on.
     pub(crate) fn hasten_deliveries(&mut self) {
-        let hastening = tokio::spawn(haste::hasten(self.pool.clone()));
+        let hastening = tokio::spawn(hasten(self.pool.clone()));
         self.haste = Some(AbortOnDropHandle::new(hastening));
     }
 

@@ -22,8 +22,8 @@ pub struct HorizonHolder {
     pub pid: i32,
 }
 
-/// The oldest open transaction of the cluster that has written something, or that is prepared (two-phase commit). A
-/// user who may not see the sessions of others (`pg_read_all_stats`) only sees its own.
+/// The oldest open transaction of the cluster that has written something, or that is prepared (two-phase commit).
+/// A user who may not see the sessions of others (`pg_read_all_stats`) only sees its own.
 pub async fn get_horizon_lag(db: impl PgExecutor<'_>) -> sqlx::Result<Option<HorizonHolder>> {
     sqlx::query_as!(
         HorizonHolder,
