@@ -43,7 +43,8 @@ async fn run(service: &Service, command: &str) -> (Value, Vec<String>) {
         .as_str()
         .unwrap()
         .to_owned();
-    (serde_json::from_str(&output).unwrap(), warnings)
+    let printed = serde_json::from_str(&output).unwrap_or_else(|_| panic!("{output}"));
+    (printed, warnings)
 }
 
 #[tokio::test]
