@@ -1,14 +1,13 @@
-//! Images in tool results through programs of others: a mock of both providers, and a gateway between their formats.
+//! Images in tool results through a mock of both providers that others wrote.
 
 use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
-use tests::model_server::{ModelServer, Reply};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use super::{BOTH, SKILLS, images, job, look, png, size, with_file};
+use super::{BOTH, SKILLS, job, png, with_file};
 use crate::support::{Service, has_program, is_all_required};
 
 /// The exit status of a program that could not install what it needs.
@@ -115,35 +114,4 @@ async fn aimock_takes_the_images_of_both_wires() {
         .map(|entry| &entry["response"]["status"])
         .collect();
     assert_eq!(statuses, [200; 4], "{journal:#?}");
-}
-
-#[tokio::test]
-async fn litellm_translates_the_images_of_each_wire_to_the_other() {
-    if !has_program("python3") {
-        return;
-    }
-    let upstream = ModelServer::start();
-    let mut command = Command::new(folder("litellm").join("serve"));
-    command.env("UPSTREAM", upstream.base_url());
-    let Some(gateway) = ForeignServer::start(command).await else {
-        return;
-    };
-    let service = gateway.service().await;
-    for model in BOTH {
-        let marker = model.replace('/', "-");
-        upstream.script(&marker, [look("grey.png"), Reply::text("It is grey.")]);
-        let body = with_file(&service, job(model, &marker), "grey.png", png(3136, 200)).await;
-        let ended = service.run(&body).await;
-        assert_eq!(
-            ended["text"],
-            "It is grey.",
-            "{ended:#}\n{}",
-            service.logs()
-        );
-        let requests = upstream.requests(&marker);
-        let seen = images(&requests[1]);
-        assert_eq!(seen.len(), 1, "{:#}", requests[1]["messages"]);
-        assert_eq!(size(&seen[0]), (1568, 100));
-    }
-    assert_eq!(upstream.violations(), [""; 0]);
 }
