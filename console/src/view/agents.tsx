@@ -14,6 +14,7 @@ import { Empty, Facts, Field, Page, Time } from "../ui/page.js";
 import { fieldError, Loaded, ProblemBox } from "../ui/problem.js";
 import { Table } from "../ui/table.js";
 import { useAgents } from "./job_filters.js";
+import { ModelField } from "./model_field.js";
 
 type Agent = Schemas["Agent"];
 
@@ -44,7 +45,11 @@ export function AgentsPage() {
               columns={[
                 { name: "Agent", cell: (it) => <a href={`/console/agents/${it.name}`}>{it.name}</a> },
                 { name: "Version", cell: (it) => it.version, isNumber: true },
-                { name: "Model", cell: (it) => modelNames(it.model) ?? <span class="none">default</span>, isOptional: true },
+                {
+                  name: "Model",
+                  cell: (it) => modelNames(it.model) ?? <span class="none">default</span>,
+                  isOptional: true,
+                },
                 { name: "Tools", cell: (it) => it.tools.join(", "), isOptional: true, isWrapping: true },
                 { name: "Updated", cell: (it) => it.updated_at && <Time at={it.updated_at} />, isNumber: true },
               ]}
@@ -171,13 +176,11 @@ function AgentEditor({ agent }: { agent: Agent | null }) {
           onInput={(event) => setBody({ ...body, soul: event.currentTarget.value })}
         />
       </Field>
-      <Field label="Model" hint="Empty for the default of the service." error={fieldError(error, "/model")}>
-        <input
-          class="control"
-          value={model ?? ""}
-          onInput={(event) => setBody({ ...body, model: event.currentTarget.value || null })}
-        />
-      </Field>
+      <ModelField
+        value={model ?? ""}
+        set={(model) => setBody({ ...body, model: model || null })}
+        error={fieldError(error, "/model")}
+      />
       <JsonField
         label="Settings"
         hint="Tools, hooks, limits, secrets and MCP servers, as PUT /v1/agents/{name} takes them."

@@ -1,14 +1,12 @@
 /** The fields of a job, for a new job and for the jobs of a schedule. */
 
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from "@preact/signals";
-import { useState } from "preact/hooks";
-import { api, call, type Schemas } from "../api.js";
-import { modelNames } from "../format.js";
-import { useResource } from "../resource.js";
+import type { Schemas } from "../api.js";
 import { Field } from "../ui/page.js";
 import { type ErrorAt, Skeleton } from "../ui/problem.js";
 import { FileInputs, type InputFile } from "./files.js";
 import { useAgents, useSkills } from "./job_filters.js";
+import { ModelField } from "./model_field.js";
 import { MoreFields } from "./more_fields.js";
 import { ParameterForm, type Values } from "./parameters.js";
 
@@ -117,58 +115,8 @@ export function JobFields({ draft, errorAt, startsNow = true }: JobFieldsProps) 
   );
 }
 
-type ModelChoice = NonNullable<CreateJob["model"]>;
-
-interface ModelFieldProps {
-  value: ModelChoice;
-  set: (model: ModelChoice) => void;
-  error: string | undefined;
-}
-
 /** The error of the list, or of the first model that has one. */
 function modelError(errorAt: ErrorAt): string | undefined {
   const places = ["/model", ...[0, 1, 2, 3, 4].map((place) => `/model/${place}`)];
   return places.map(errorAt).find((error) => error);
-}
-
-/** The models of a text with commas: one is a string. */
-function parseModels(text: string): ModelChoice {
-  const names = text.split(",").map((name) => name.trim());
-  const given = names.filter((name) => name);
-  return given.length > 1 ? given : (given[0] ?? "");
-}
-
-function ModelField({ value, set, error }: ModelFieldProps) {
-  const [text, setText] = useState(modelNames(value) ?? "");
-  const load = () => call(api.GET("/v1/models", { params: { query: { limit: 100 } } }));
-  const models = useResource("models", load).data.value?.data ?? [];
-  const hint = (
-    <>
-      The model <code>script/bash</code> runs the commands in the prompt and needs no key. After a comma, name models for
-      when a provider is out of reach.
-    </>
-  );
-  return (
-    <>
-      <Field label="Model" error={error} hint={hint}>
-        <input
-          class="control"
-          list="models"
-          placeholder={models.find((it) => it.default)?.name ?? "of the service"}
-          value={text}
-          onInput={({ currentTarget }) => {
-            setText(currentTarget.value);
-            set(parseModels(currentTarget.value));
-          }}
-        />
-      </Field>
-      <datalist id="models">
-        {models
-          .filter(({ available }) => available)
-          .map(({ name }) => (
-            <option key={name} value={name} />
-          ))}
-      </datalist>
-    </>
-  );
 }

@@ -1,0 +1,57 @@
+/** The field of a model, or of a list of models. */
+
+import { useState } from "preact/hooks";
+import { api, call, type Schemas } from "../api.js";
+import { modelNames } from "../format.js";
+import { useResource } from "../resource.js";
+import { Field } from "../ui/page.js";
+
+type ModelChoice = NonNullable<Schemas["CreateJob"]["model"]>;
+
+interface ModelFieldProps {
+  value: ModelChoice;
+  set: (model: ModelChoice) => void;
+  error: string | undefined;
+}
+
+/** The models of a text with commas: one is a string. */
+function parseModels(text: string): ModelChoice {
+  const names = text.split(",").map((name) => name.trim());
+  const given = names.filter((name) => name);
+  return given.length > 1 ? given : (given[0] ?? "");
+}
+
+export function ModelField({ value, set, error }: ModelFieldProps) {
+  const [text, setText] = useState(modelNames(value) ?? "");
+  const load = () => call(api.GET("/v1/models", { params: { query: { limit: 100 } } }));
+  const models = useResource("models", load).data.value?.data ?? [];
+  const hint = (
+    <>
+      The model <code>script/bash</code> runs the commands in the prompt and needs no key. After a comma, name models
+      for when a provider is out of reach.
+    </>
+  );
+  return (
+    <>
+      <Field label="Model" error={error} hint={hint}>
+        <input
+          class="control"
+          list="models"
+          placeholder={models.find((it) => it.default)?.name ?? "of the service"}
+          value={text}
+          onInput={({ currentTarget }) => {
+            setText(currentTarget.value);
+            set(parseModels(currentTarget.value));
+          }}
+        />
+      </Field>
+      <datalist id="models">
+        {models
+          .filter(({ available }) => available)
+          .map(({ name }) => (
+            <option key={name} value={name} />
+          ))}
+      </datalist>
+    </>
+  );
+}
