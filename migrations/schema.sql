@@ -364,42 +364,6 @@ CREATE FUNCTION lane_lock(tenant uuid) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     RETURN (uuid_hash(tenant) & 255);
 
-CREATE TABLE job_event (
-    job_id uuid NOT NULL,
-    seq bigint NOT NULL,
-    type text NOT NULL,
-    at timestamp with time zone NOT NULL,
-    attempt integer NOT NULL,
-    data json NOT NULL
-)
-PARTITION BY RANGE (job_id);
-
-CREATE FUNCTION list_job_log(job uuid, after bigint, types text[], most bigint) RETURNS SETOF job_event
-    LANGUAGE plpgsql STABLE
-    SET plan_cache_mode TO 'force_generic_plan'
-    SET jit TO 'off'
-    SET enable_sort TO 'off'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-begin
-    return query
-    (
-        select * from job_event where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
-        order by seq
-        limit most
-    )
-    union all
-    (
-        select * from job_delta
-        where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
-          and (cardinality(types) = 0 or types && '{message.delta,reasoning.delta,tool.output}')
-        order by seq
-        limit most
-    )
-    order by seq
-    limit most;
-end $$;
 CREATE FUNCTION lease_provider_quota(account text, worker uuid, request_seconds double precision, token_seconds double precision, max_concurrent integer, horizon double precision, lease_seconds double precision, costs double precision[], correction double precision, calls_running integer, calls_waiting integer, OUT starts double precision[], OUT next_start double precision, OUT may_run integer) RETURNS record
     LANGUAGE plpgsql
     AS $$
@@ -464,6 +428,43 @@ begin
     update provider_account set requests_at = state.requests_at, tokens_at = state.tokens_at where id = account;
 end
 $$;
+
+CREATE TABLE job_event (
+    job_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    type text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    attempt integer NOT NULL,
+    data json NOT NULL
+)
+PARTITION BY RANGE (job_id);
+
+CREATE FUNCTION list_job_log(job uuid, after bigint, types text[], most bigint) RETURNS SETOF job_event
+    LANGUAGE plpgsql STABLE
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    SET enable_sort TO 'off'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+begin
+    return query
+    (
+        select * from job_event where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
+        order by seq
+        limit most
+    )
+    union all
+    (
+        select * from job_delta
+        where job_id = job and seq > after and (cardinality(types) = 0 or type = any(types))
+          and (cardinality(types) = 0 or types && '{message.delta,reasoning.delta,tool.output}')
+        order by seq
+        limit most
+    )
+    order by seq
+    limit most;
+end $$;
 
 CREATE FUNCTION mark_filled_lanes_ready() RETURNS trigger
     LANGUAGE plpgsql
@@ -991,6 +992,7 @@ CREATE TABLE preview_file (
     CONSTRAINT preview_file_sha256_check CHECK ((octet_length(sha256) = 32)),
     CONSTRAINT preview_file_size_check CHECK ((size >= 0))
 );
+
 CREATE UNLOGGED TABLE provider_account (
     id text NOT NULL,
     provider text NOT NULL,
@@ -1352,6 +1354,7 @@ ALTER TABLE ONLY preview_file
 
 ALTER TABLE ONLY preview
     ADD CONSTRAINT preview_pkey PRIMARY KEY (asset_id);
+
 ALTER TABLE ONLY provider_account
     ADD CONSTRAINT provider_account_pkey PRIMARY KEY (id);
 
@@ -1609,6 +1612,7 @@ ALTER TABLE ONLY preview
 
 ALTER TABLE ONLY preview_file
     ADD CONSTRAINT preview_file_asset_id_fkey FOREIGN KEY (asset_id) REFERENCES preview(asset_id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY provider_slice
     ADD CONSTRAINT provider_slice_account_id_fkey FOREIGN KEY (account_id) REFERENCES provider_account(id) ON DELETE CASCADE;
 
