@@ -65,6 +65,6 @@ COPY --from=build /out/skillet /usr/local/bin/skillet
 USER 10001:10001
 ENV SKILLET_LISTEN=0.0.0.0:8420
 EXPOSE 8420
-HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+HEALTHCHECK --interval=5s --timeout=5s --start-period=20s \
     CMD ["curl", "-fsS", "-o", "/dev/null", "http://127.0.0.1:8420/readyz"]
 CMD ["api"]
