@@ -5,7 +5,6 @@ mod concurrency;
 mod fallback;
 mod lease;
 mod pause;
-mod rate;
 
 use std::fmt::Write as _;
 

@@ -67,51 +67,6 @@ async fn the_next_model_answers_at_once_and_no_attempt_is_lost() {
 }
 
 #[tokio::test]
-async fn models_of_both_formats_go_on_with_what_the_other_said() {
-    let mut service = service("").await;
-    service.add_worker(&[]).await;
-    let call = |name: &str| Reply::call("shell.exec", json!({"command": format!("echo {name}")}));
-    let rule = move |request: &Request| match (request.provider, request.turn()) {
-        (Provider::Anthropic, 0) => Reply::thinking("I shall look.")
-            .then_call("shell.exec", json!({"command": "echo first"})),
-        (Provider::Anthropic, 1) => Reply::status(529),
-        (Provider::OpenAi, 1) => call("second"),
-        (_, 2) => Reply::thinking("Now I know.").then_text("All done."),
-        _ => Reply::status(400),
-    };
-    service.model.script_conversation("both", rule);
-    let job = service.run(&with_fallback("both")).await;
-    assert_eq!(
-        (&job["status"], &job["text"]),
-        (&json!("completed"), &json!("All done.")),
-        "{job:#}"
-    );
-    assert_eq!(
-        (&job["model"], &job["attempt"]),
-        (&json!(CLAUDE), &json!(1))
-    );
-    let events = service.events(job["id"].as_str().unwrap()).await;
-    let models: Vec<_> = data(&events, "message.completed")
-        .iter()
-        .map(|reply| reply["model"].clone())
-        .collect();
-    assert_eq!(models, [CLAUDE, GPT, CLAUDE]);
-    let requests = service.model.requests("both");
-    let second = requests
-        .iter()
-        .find(|it| it.provider == Provider::OpenAi)
-        .unwrap();
-    let sent = second.body.to_string();
-    assert!(
-        !sent.contains("I shall look"),
-        "a thought of another provider: {sent}"
-    );
-    let last = requests.last().unwrap().body.to_string();
-    assert!(last.contains("I shall look"), "its own thought: {last}");
-    assert_eq!(service.model.violations(), [""; 0]);
-}
-
-#[tokio::test]
 async fn agents_name_fallbacks_and_what_is_wrong_with_a_list_is_named() {
     let mut service = service("").await;
     service.add_worker(&[]).await;
