@@ -99,7 +99,7 @@ pub(crate) async fn list_asset_pages(
         ("If-None-Match" = Option<String>, Header, description = "ETags of images that the client has"),
     ),
     responses(
-        (status = 200, description = "The image", content((inline(FileContent) = "image/jpeg"))),
+        (status = 200, description = "The image", content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "image/jpeg"))),
         (status = 304, description = "`If-None-Match` names the image"),
         (status = 410, description = "The image has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),

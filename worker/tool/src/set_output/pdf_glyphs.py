@@ -8,4 +8,5 @@ with open(sys.argv[1], encoding="utf-8") as file:
 with pikepdf.open(path) as pdf:
     found = [one for font in used_fonts(pdf) for one in lost_characters(font)]
     found += [f"characters of a chart on page {number}" for number in pages_with_boxes(pdf)]
-print("\n".join(list(dict.fromkeys(found))[:20]))
+if found:
+    print("\n".join(list(dict.fromkeys(found))[:20]))

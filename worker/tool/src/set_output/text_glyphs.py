@@ -37,4 +37,5 @@ def without_markup(text):
 
 with open(sys.argv[1], encoding="utf-8") as file:
     found = missing_glyphs(texts(json.load(file)["path"]))
-print("\n".join(found[:20]))
+if found:
+    print("\n".join(found[:20]))
