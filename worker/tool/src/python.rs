@@ -8,9 +8,6 @@ use crate::call::{Call, Done, ToolError};
 use crate::command::{CommandLimits, FinishedCommand};
 use crate::shell;
 
-/// Longer arguments are in a file, because an argument of a command has a limit.
-const MAX_INLINE_BYTES: usize = 16 * 1024;
-
 /// Runs a program on the arguments of a call. What it prints is the result; what it says on standard error when it
 /// fails is told to the model.
 pub(super) async fn run(
@@ -30,16 +27,37 @@ pub(super) async fn finish(
     timeout: Duration,
     call: &Call<'_>,
 ) -> Result<FinishedCommand, ToolError> {
-    let json = serde_json::to_string(arguments).expect("arguments have string keys");
-    let arguments = if json.len() > MAX_INLINE_BYTES {
-        spill(&json, call).await?
-    } else {
-        format!("<(printf %s '{}')", quoted(&json))
+    // A file, for they may be longer than an argument may be.
+    let mut file = call.spill_bytes("arguments.json");
+    file.push(json(arguments).as_bytes()).await;
+    let Some(file) = file.finish().await else {
+        let text = "there is no room in the workspace for the arguments";
+        return Err(ToolError::Reply(text.to_owned()));
     };
+    finish_on(program, &file.path, timeout, call).await
+}
+
+/// Runs a program on a few short arguments to its end, and leaves no file in the workspace.
+pub(super) async fn finish_inline(
+    program: &str,
+    arguments: &impl Serialize,
+    timeout: Duration,
+    call: &Call<'_>,
+) -> Result<FinishedCommand, ToolError> {
+    let pipe = format!("<(printf %s '{}')", quoted(&json(arguments)));
+    finish_on(program, &pipe, timeout, call).await
+}
+
+async fn finish_on(
+    program: &str,
+    file: &str,
+    timeout: Duration,
+    call: &Call<'_>,
+) -> Result<FinishedCommand, ToolError> {
     let program = quoted(program);
     let missing = "python3 is not installed on this worker";
     let script = format!(
-        "command -v python3 >&- || {{ echo '{missing}' >&2; exit 1; }}; exec python3 -I -c '{program}' {arguments}"
+        "command -v python3 >&- || {{ echo '{missing}' >&2; exit 1; }}; exec python3 -I -c '{program}' {file}"
     );
     let limits = CommandLimits {
         timeout,
@@ -48,18 +66,13 @@ pub(super) async fn finish(
     shell::run_with(&script, limits, call).await
 }
 
+fn json(arguments: &impl Serialize) -> String {
+    serde_json::to_string(arguments).expect("arguments have string keys")
+}
+
 /// A text between single quotes of a shell.
 fn quoted(text: &str) -> String {
     text.replace('\'', r"'\''")
-}
-
-/// The path of a file with the arguments, which stays in the workspace.
-async fn spill(json: &str, call: &Call<'_>) -> Result<String, ToolError> {
-    let mut file = call.spill_bytes("arguments.json");
-    file.push(json.as_bytes()).await;
-    let text = "there is no room in the workspace for the arguments";
-    let file = file.finish().await;
-    Ok(file.ok_or_else(|| ToolError::Reply(text.to_owned()))?.path)
 }
 
 /// What the model is told of a program that failed; `None` if it did not.

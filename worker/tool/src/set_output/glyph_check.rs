@@ -37,7 +37,8 @@ pub(super) async fn warning(
     if asset.size > MAX_CHECKED_BYTES {
         return Ok(None);
     }
-    let finished = python::finish(program, &json!({"path": path}), TIMEOUT, call).await?;
+    let arguments = json!({"path": path});
+    let finished = python::finish_inline(program, &arguments, TIMEOUT, call).await?;
     let has_failed = python::failure(&finished, TIMEOUT).is_some();
     let lost = finished.stdout.shown.text.trim();
     if has_failed || lost.is_empty() {
