@@ -114,7 +114,7 @@ impl Follower {
 
     /// Reads a page, and goes live when that was all.
     async fn catch_up(&mut self) -> Result<(), FollowError> {
-        // It begins with the event that we have, or the next one if that is trimmed: a log has one as long as it is there.
+        // It begins with the event that we have, or the next one if that is trimmed. A log that is there has one.
         let (position, after) = (self.position, self.position.saturating_sub(1));
         let events = db::event::list(&self.pool, self.job, after, &[], PAGE).await?;
         let count = events.len() as i64;

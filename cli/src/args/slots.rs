@@ -50,8 +50,8 @@ pub(crate) struct KeepFor {
         value_name = "TIME"
     )]
     pub(crate) retention: Retention,
-    /// The retention of live output (`message.delta`, `reasoning.delta`, `tool.output`): hours (12h), days (30d) or never.
-    /// It is removed by whole days (UTC), so it may stay for a day longer
+    /// The retention of live output (`message.delta`, `reasoning.delta`, `tool.output`): hours (12h), days (30d) or
+    /// never. It is removed by whole days (UTC), so it may stay for a day longer
     #[arg(
         long = "delta-retention",
         env = "SKILLET_DELTA_RETENTION",

@@ -60,7 +60,7 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// The notifier's handle, and the task that its owner runs. The task ends when all handles are gone and all is sent.
+    /// The notifier's handle, and the task that its owner runs. It ends when all handles are gone and all is sent.
     pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (requests, queue) = mpsc::channel(QUEUE_LENGTH);
         (Self { requests }, run(DedicatedConnection::of(pool), queue))

@@ -6,8 +6,7 @@ use skillet_wire::event::{Event, EventKind, LogTrimmed};
 /// A part of a log after `after`, with a `log.trimmed` in the place of live output that was removed. The numbers of a
 /// log have no gaps, so a missing number is that of removed live output. All types of events must have been read.
 ///
-/// A `log.trimmed` has the time and the attempt of the event that follows it, so it is the same each time that the log is
-/// read.
+/// A `log.trimmed` has the time and the attempt of the event that follows it, so it is the same at each reading.
 pub fn mark_trimmed(after: i64, events: Vec<Event>) -> Vec<Event> {
     let mut marked = Vec::with_capacity(events.len());
     let mut last = after;

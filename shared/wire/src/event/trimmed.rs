@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Data of `log.trimmed`. It is not stored: the numbers of a log have no gaps, so numbers that are not there are those of
-/// live output that was removed. Its own `seq` is `to`.
+/// Data of `log.trimmed`. It is not stored: the numbers of a log have no gaps, so numbers that are not there are those
+/// of live output that was removed. Its own `seq` is `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogTrimmed {
