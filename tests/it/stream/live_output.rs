@@ -5,10 +5,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::db::{EVENTS_CHANNEL, Listener};
+use shared::id::JobId;
+use tests::model_server::Reply;
 use tokio::time::timeout;
 
-use crate::support::Service;
 use crate::support::log::{assert_whole, text};
+use crate::support::{Service, scripted, until};
 
 /// Lines that a command prints, one each 5 ms.
 const LINES: usize = 200;
@@ -51,8 +53,21 @@ async fn only_followed_jobs_are_notified_of() {
         .unwrap();
     let quiet = service.create_shell("true").await;
     service.finished(&quiet).await;
-    let followed = print_lines(&service).await;
+    // It goes on only when it is followed.
+    let reply = Reply::stall().then_text("Done.");
+    service.model.script("followed", [reply]);
+    let body = scripted("anthropic/claude-test", "followed");
+    let followed = service.create(&body).await;
+    service.model.stalled("followed").await;
     let mut stream = service.follow(&followed, 0).await;
+    let job: JobId = followed.parse().unwrap();
+    until(async || {
+        let is_published = "select exists (select from followed_job where job_id = $1)";
+        let is_published = sqlx::query_scalar(is_published).bind(job);
+        is_published.fetch_one(&service.pool).await.unwrap()
+    })
+    .await;
+    service.model.release("followed");
     let received = stream.rest_raw().await;
     assert!(received.last().unwrap().contains("job.completed"));
     loop {
