@@ -120,6 +120,7 @@ async fn a_skill_says_what_it_takes_and_makes() {
       },
       "network": "none",
       "secrets": [],
+      "model": null,
       "timeout_seconds": 7,
       "max_iterations": 40,
       "max_tokens": 16000,

@@ -61,6 +61,7 @@ async fn only_followed_jobs_are_notified_of() {
     service.model.stalled("followed").await;
     let mut stream = service.follow(&followed, 0).await;
     let job: JobId = followed.parse().unwrap();
+    let quiet: JobId = quiet.parse().unwrap();
     until(async || {
         let is_published = "select exists (select from followed_job where job_id = $1)";
         let is_published = sqlx::query_scalar(is_published).bind(job);
@@ -77,8 +78,8 @@ async fn only_followed_jobs_are_notified_of() {
             .unwrap()
             .unwrap();
         let jobs: Vec<_> = notification.payload().split(',').collect();
-        assert!(!jobs.contains(&quiet.as_str()));
-        if jobs.contains(&followed.as_str()) {
+        assert!(!jobs.contains(&quiet.0.to_string().as_str()));
+        if jobs.contains(&job.0.to_string().as_str()) {
             break;
         }
     }
