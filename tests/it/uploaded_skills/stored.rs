@@ -57,6 +57,7 @@ async fn an_upload_is_a_skill_with_all_that_it_declares() {
           "required": false
         }
       ],
+      "model": null,
       "timeout_seconds": 600,
       "max_iterations": 40,
       "max_tokens": 16000,
