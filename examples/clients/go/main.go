@@ -95,7 +95,7 @@ func refused(ctx context.Context, client *skillet.APIClient) error {
 func job(prompt string) skillet.CreateJob {
 	request := skillet.NewCreateJob(prompt)
 	request.SetSkill("html")
-	request.SetModel("script/bash")
+	request.SetModel(skillet.ModelList{String: skillet.PtrString("script/bash")})
 	return *request
 }
 
