@@ -55,8 +55,18 @@ impl Components {
     pub(crate) async fn open(common: &ServiceOptions, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         directory::warn_if_writable(&home);
+        let presigns = common.presigned_downloads;
+        let bucket = common
+            .assets
+            .as_deref()
+            .filter(|url| url.starts_with("s3://"));
+        anyhow::ensure!(
+            !presigns || bucket.is_some(),
+            "--presigned-downloads (SKILLET_PRESIGNED_DOWNLOADS) needs a bucket: set --assets (SKILLET_ASSETS) to \
+             s3://bucket/prefix"
+        );
         let assets = match common.assets.as_deref() {
-            Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
+            Some(url) if bucket.is_some() => AssetStore::in_bucket(url, presigns)?,
             Some(folder) => AssetStore::in_folder(Path::new(folder))?,
             None => {
                 let folder = home.join("assets");

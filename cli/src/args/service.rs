@@ -35,6 +35,10 @@ pub(crate) struct ServiceOptions {
     /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
     #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
     pub(crate) assets: Option<String>,
+    /// Clients with an API key download files from the bucket itself: the API redirects them to a URL that is valid
+    /// for 5 minutes
+    #[arg(long = "presigned-downloads", env = "SKILLET_PRESIGNED_DOWNLOADS")]
+    pub(crate) presigned_downloads: bool,
     /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,
