@@ -1,5 +1,6 @@
 //! The servers of a database: one, or a primary with its standbys.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,17 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 const TARGET: &str = "target_session_attrs";
 
 /// The servers of a URL.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Hosts {
     all: Arc<[PgConnectOptions]>,
+}
+
+impl fmt::Debug for Hosts {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts = self.all.iter().map(PgConnectOptions::get_host);
+        f.debug_list().entries(hosts).finish()
+    }
 }
 
 impl Hosts {

@@ -33,7 +33,7 @@ impl FromStr for Pooling {
 }
 
 /// The database and the way to it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DatabaseSettings {
     /// The URL, which may name several hosts.
     pub url: String,

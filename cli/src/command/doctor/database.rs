@@ -78,8 +78,8 @@ pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Re
     findings.push(clock(&state));
     findings.push(rights(&state));
     findings.push(extensions(&state));
-    let is_usable = findings.iter().all(|it| it.status != Status::Bad);
-    if is_usable {
+    // The version and the pooler decide whether processes of the service can use it at all.
+    if findings[..2].iter().all(|it| it.status != Status::Bad) {
         findings.extend(in_use(database).await?);
     }
     let is_good = findings.iter().all(|it| it.status != Status::Bad);
@@ -298,10 +298,13 @@ fn extensions(state: &DatabaseState) -> Finding {
 /// The schema and notifications, by the way that the processes of the service use.
 async fn in_use(database: &DatabaseSettings) -> anyhow::Result<[Finding; 2]> {
     let pool = database.connect("skillet doctor", 2).await?;
-    let schema = if db::is_migrated(&pool).await? {
-        Finding::good("the schema is up to date")
-    } else {
-        Finding::warning("the schema is missing or old", "Run `skillet migrate`.")
+    let schema = match db::is_migrated(&pool).await {
+        Ok(true) => Finding::good("the schema is up to date"),
+        Ok(false) => Finding::warning("the schema is missing or old", "Run `skillet migrate`."),
+        Err(error) => Finding::bad(
+            format!("the schema cannot be read: {error}"),
+            "Use the user who ran `skillet migrate`.",
+        ),
     };
     let notifications = if pool.polls() {
         Finding::warning(
