@@ -1,5 +1,6 @@
 //! A Postgres with a synchronous standby.
 
+use std::fs::File;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -113,33 +114,33 @@ impl Server {
     async fn start(binaries: &Path, data: PathBuf) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = port.local_addr().unwrap().port();
+        let log = File::create(data.with_extension("log")).unwrap();
         let process = as_server(&binaries.join("postgres"))
             .arg("-D")
             .arg(&data)
-            .args([
-                "-c",
-                "listen_addresses=127.0.0.1",
-                "-c",
-                "unix_socket_directories=",
-            ])
-            .args([
-                "-c",
-                "fsync=off",
-                "-c",
-                "full_page_writes=off",
-                "-c",
-                &format!("port={port}"),
-            ])
-            .stderr(Stdio::null())
+            .args(["-c", "listen_addresses=127.0.0.1"])
+            .args(["-c", "unix_socket_directories="])
+            .args(["-c", "fsync=off", "-c", "full_page_writes=off"])
+            .args(["-c", &format!("port={port}")])
+            .stderr(log)
             .spawn()
             .unwrap();
-        let server = Self {
+        let mut server = Self {
             process,
             data,
             port,
         };
-        until(async || server.connect().await.is_ok()).await;
+        until(async || {
+            let ended = server.process.try_wait().unwrap();
+            assert!(ended.is_none(), "{ended:?}: {}", server.log());
+            server.connect().await.is_ok()
+        })
+        .await;
         server
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.data.with_extension("log")).unwrap()
     }
 
     async fn connect(&self) -> sqlx::Result<PgConnection> {
