@@ -112,8 +112,9 @@ impl Replication {
 
 impl Server {
     async fn start(binaries: &Path, data: PathBuf) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = port.local_addr().unwrap().port();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
         let log = File::create(data.with_extension("log")).unwrap();
         let process = as_server(&binaries.join("postgres"))
             .arg("-D")
