@@ -1,20 +1,23 @@
 //! Notifications of committed writes, from one task per process.
 //!
 //! The commit of a transaction with a notification takes a lock of the whole cluster, so writers would wait for one
-//! another. This task notifies on a connection of its own, at most 100 times a second. Losing a notification only costs
-//! time: each of them is a hint, and what it is about is found by polling.
+//! another. This task notifies on a connection of its own, at most 100 times a second in the long run. Losing a
+//! notification only costs time: each of them is a hint, and what it is about is found by polling.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::PgExecutor;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{DedicatedConnection, EVENTS_CHANNEL, FEED_CHANNEL, Pool, WORK_CHANNEL};
 use crate::id::JobId;
 
-/// The shortest time between two notifications of a process.
+/// The mean time between two notifications of a busy process.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Time without notifications that later ones may use up, which then follow one another at once.
+const MAX_CREDIT: Duration = Duration::from_millis(100);
 /// The pause after the database failed; listeners poll meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Requests that wait. At this many, others are dropped.
@@ -77,7 +80,9 @@ impl Notifier {
 }
 
 async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotifications>) {
+    let mut next_at = Instant::now();
     while let Some(mut due) = queue.recv().await {
+        sleep_until(next_at).await;
         while let Ok(more) = queue.try_recv() {
             due.add(more);
         }
@@ -87,10 +92,16 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
                 error = &error as &dyn std::error::Error,
                 "cannot notify other processes, which poll meanwhile"
             );
-            tokio::time::sleep(RETRY_PAUSE).await;
+            sleep(RETRY_PAUSE).await;
         }
-        tokio::time::sleep(PAUSE).await;
+        next_at = next_at_after(next_at, Instant::now());
     }
+}
+
+/// When the notification after this one may be sent.
+fn next_at_after(sent_at: Instant, now: Instant) -> Instant {
+    let earliest = now.checked_sub(MAX_CREDIT).unwrap_or(now);
+    sent_at.max(earliest) + PAUSE
 }
 
 async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
