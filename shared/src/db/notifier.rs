@@ -105,11 +105,21 @@ fn next_at_after(sent_at: Instant, now: Instant) -> Instant {
 }
 
 async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
-    send(db.get().await?, due).await
+    // A notification that is lost in a crash has no listener left either, so its commit waits for no disk.
+    execute(db.get().await?, due, Some("off")).await
 }
 
-/// Sends notifications. In a transaction, they take effect with its commit.
+/// Sends notifications in a transaction. They take effect with its commit.
 pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sqlx::Result<()> {
+    execute(db, due, None).await
+}
+
+/// Sends notifications, with that `synchronous_commit` for the transaction or with the one that it has.
+async fn execute(
+    db: impl PgExecutor<'_>,
+    due: &DueNotifications,
+    synchronous_commit: Option<&str>,
+) -> sqlx::Result<()> {
     if due.is_empty() {
         return Ok(());
     }
@@ -117,15 +127,19 @@ pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sql
     let payloads = followed.chunks(JOBS_IN_PAYLOAD).map(|ids| ids.join(","));
     let payloads: Vec<_> = payloads.collect();
     sqlx::query!(
-        "select pg_notify($1, payload) from unnest($2::text[]) as payload
-         union all select pg_notify($3, '') where $4
-         union all select pg_notify($5, '') where $6",
+        "with setting as materialized (
+             select set_config('synchronous_commit', coalesce($7, current_setting('synchronous_commit')), true)
+         )
+         select pg_notify($1, payload) from setting, unnest($2::text[]) as payload
+         union all select pg_notify($3, '') from setting where $4
+         union all select pg_notify($5, '') from setting where $6",
         EVENTS_CHANNEL,
         &payloads,
         WORK_CHANNEL,
         due.work,
         FEED_CHANNEL,
         due.feed,
+        synchronous_commit,
     )
     .fetch_all(db)
     .await?;
