@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
+use shared::id::ApprovalId;
 use sqlx::{Connection, PgConnection};
 use tokio::time::{sleep, timeout};
 
@@ -56,7 +57,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         "not each job has one approval"
     );
     let http = reqwest::Client::new();
-    for approval in approvals {
+    for approval in approvals.into_iter().map(ApprovalId) {
         let request = http.post(format!("{}/v1/approvals/{approval}", service.url));
         let request = request.bearer_auth(&service.key);
         let answer = request.json(&json!({"decision": "approve"})).send().await?;

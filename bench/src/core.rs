@@ -1,16 +1,18 @@
 //! Throughput of the queue alone: no-op jobs, from the claim to the end.
 //!
-//! The limit is what the same Postgres does on tables of the same shape with the least work that any queue
-//! needs: claim and commit, then delete, insert a result of the same size and commit.
+//! Beside it, the same Postgres does the least that any queue needs, and the least that a queue with a log needs, on
+//! tables of the same shape: [`limit::Least`].
+
+mod limit;
 
 use std::time::Instant;
 
+use shared::db::DedicatedConnection;
 use shared::db::claim::Claimed;
-use shared::db::{DedicatedConnection, Pool};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
+use self::limit::Least;
 use crate::Bench;
 use crate::figure::{Figure, median, percentile};
 use crate::process::own_cpu_seconds;
@@ -22,14 +24,6 @@ const BATCH: i64 = 100;
 const WORKERS: usize = 2;
 const JOBS: usize = 40_000;
 const ROUNDS: usize = 5;
-/// What a no-op job leaves behind, about as long as ours.
-const RESULT: &str = concat!(
-    r#"{"id": "01a1fd99-adf8-76d5-888b-6b497373c320", "status": "completed", "skill": "shell", "#,
-    r#""model": "script/bash", "attempt": 1, "created_at": "2026-11-21T10:14:29.710995Z", "#,
-    r#""started_at": "2026-11-21T10:14:29.710995Z", "finished_at": "2026-11-21T10:14:29.710995Z", "#,
-    r#""text": null, "outputs": [], "stop_reason": null, "error": null, "#,
-    r#""usage": {"input_tokens": 0, "output_tokens": 0, "iterations": 0, "tool_calls": 0}}"#,
-);
 /// Of the limit.
 const SHARE: f64 = 0.5;
 
@@ -51,15 +45,19 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let jobs = bench.scale.count(JOBS);
     let (_, pool) = bench.server.database("core", 16).await?;
     let queue = Queue::open(pool.clone()).await?;
-    let (mut ours, mut limits) = (Vec::new(), Vec::new());
+    let (mut ours, mut limits, mut logged) = (Vec::new(), Vec::new(), Vec::new());
     // In turns, so that both meet the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         queue.fill(jobs).await?;
-        prepare_limit(&pool).await?;
+        limit::prepare(&pool, Least::Queue).await?;
+        limit::prepare(&pool, Least::QueueWithLog).await?;
         // Dead rows of before are none of this round's work.
         sqlx::query("vacuum analyze").execute(&pool).await?;
         sqlx::query("checkpoint").execute(&pool).await?;
-        limits.push(timed(&bench.server, jobs, work_at_limit(&pool)).await?);
+        let least = limit::work(&pool, Least::Queue);
+        limits.push(timed(&bench.server, jobs, least).await?);
+        let least = limit::work(&pool, Least::QueueWithLog);
+        logged.push(timed(&bench.server, jobs, least).await?);
         ours.push(timed(&bench.server, jobs, work(&queue)).await?);
     }
     let of = |paces: &[Pace], what: fn(&Pace) -> f64| {
@@ -71,11 +69,13 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let name = format!("queue core, processor time of {whose}");
         Figure::new(name, of(&ours, cost), "µs/job").beside(of(&limits, cost))
     };
-    let shares: Vec<_> = ours
-        .iter()
-        .zip(&limits)
-        .map(|(ours, limit)| ours.per_second / limit.per_second)
-        .collect();
+    let shares_of = |limits: &[Pace]| -> Vec<f64> {
+        let pairs = ours.iter().zip(limits);
+        pairs
+            .map(|(ours, limit)| ours.per_second / limit.per_second)
+            .collect()
+    };
+    let shares = shares_of(&limits);
     let share = median(&shares);
     Ok(vec![
         Figure::new("limit: claim 100, delete 100 and keep 100", limit, "jobs/s"),
@@ -83,6 +83,16 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
             .at_least(limit * SHARE)
             .beside(limit),
         Figure::new("queue core, part of the limit", share, "").at_least(SHARE),
+        Figure::new(
+            "the least with a log: claim 100 with their requests, delete 100, keep 100 and write 200 entries",
+            of(&logged, |pace| pace.per_second),
+            "jobs/s",
+        ),
+        Figure::new(
+            "queue core, part of the least with a log",
+            median(&shares_of(&logged)),
+            "",
+        ),
         Figure::new(
             "queue core, part of the limit, worst round",
             percentile(&shares, 1),
@@ -146,64 +156,6 @@ async fn finish(queue: &Queue, running: &mut mpsc::Receiver<Vec<Claimed>>) -> an
     let mut db = DedicatedConnection::of(&queue.pool);
     while let Some(batch) = running.recv().await {
         queue.finish(db.get().await?, batch).await?;
-    }
-    Ok(())
-}
-
-/// The least that two workers have to do for the same jobs.
-async fn work_at_limit(pool: &Pool) -> anyhow::Result<()> {
-    let mut workers = JoinSet::new();
-    for _ in 0..WORKERS {
-        let mut connection = pool.acquire().await?;
-        workers.spawn(async move {
-            loop {
-                let claimed: Vec<Uuid> = sqlx::query_scalar(
-                    "with head as materialized (
-                         select job_id from limit_run
-                         where state = 'ready'
-                         order by rank
-                         limit $1
-                         for update skip locked
-                     )
-                     update limit_run set state = 'running', worker_id = $2
-                     from head
-                     where limit_run.job_id = head.job_id
-                     returning limit_run.job_id",
-                )
-                .bind(BATCH)
-                .bind(Uuid::nil())
-                .fetch_all(&mut connection)
-                .await?;
-                if claimed.is_empty() {
-                    return anyhow::Ok(());
-                }
-                sqlx::query(
-                    "with ended as (delete from limit_run where job_id = any($1) returning job_id)
-                     insert into limit_result (job_id, seq, type, at, attempt, data)
-                     select job_id, 2, 'job.completed', now(), 1, $2::json from ended",
-                )
-                .bind(&claimed)
-                .bind(RESULT)
-                .execute(&mut connection)
-                .await?;
-            }
-        });
-    }
-    all(workers).await
-}
-
-/// Tables of the same shape with the same jobs in them, and no more indexes than the least.
-async fn prepare_limit(pool: &Pool) -> anyhow::Result<()> {
-    for statement in [
-        "drop table if exists limit_run, limit_result",
-        "create table limit_run (like run including defaults including storage) with (fillfactor = 60)",
-        "create table limit_result (like job_event including defaults including storage)",
-        "insert into limit_run select * from run",
-        "alter table limit_run add primary key (job_id)",
-        "alter table limit_result add primary key (job_id, seq)",
-        "create index on limit_run (rank) where state = 'ready'",
-    ] {
-        sqlx::query(statement).execute(pool).await?;
     }
     Ok(())
 }

@@ -5,12 +5,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use futures_util::future::try_join_all;
 use shared::db::claim::Claimed;
 use shared::db::log::{Append, Appended, RunTransition};
-use shared::db::{self, DedicatedConnection, Notifier, Pool};
+use shared::db::{self, DedicatedConnection, DueNotifications, Notifier, Pool};
 use shared::event::{EventData, LogLevel, LogLine};
 use sqlx::AssertSqlSafe;
-use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Bench;
@@ -20,6 +21,7 @@ use crate::service::Service;
 
 const WRITERS: usize = 32;
 const RUN: Duration = Duration::from_secs(2);
+const CONNECTING: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 5;
 /// Of the rate without notifications.
 const SHARE: f64 = 0.9;
@@ -46,6 +48,28 @@ impl Manner {
     ];
 }
 
+/// What a worker process has: a connection for its log and a notifier, both open.
+struct Writer {
+    db: DedicatedConnection,
+    notifier: Notifier,
+    _notifying: AbortOnDropHandle<()>,
+}
+
+impl Writer {
+    async fn open(pool: &Pool) -> anyhow::Result<Self> {
+        let (notifier, notifying) = Notifier::new(pool);
+        let notifying = AbortOnDropHandle::new(tokio::spawn(notifying));
+        notifier.notify(DueNotifications::work());
+        let mut db = DedicatedConnection::of(pool);
+        db.get().await?;
+        Ok(Self {
+            db,
+            notifier,
+            _notifying: notifying,
+        })
+    }
+}
+
 /// Appends a second, and milliseconds of each.
 struct Pace {
     per_second: f64,
@@ -59,11 +83,17 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut jobs = queue.claim(&queue.pool, WRITERS as i64).await?;
     ensure!(jobs.len() == WRITERS, "not all jobs were claimed");
     prepare(&service.pool).await?;
+    let mut writers = Vec::new();
+    for _ in 0..WRITERS {
+        writers.push(Writer::open(&service.pool).await?);
+    }
+    // The notifiers connect meanwhile.
+    sleep(CONNECTING).await;
     let mut paces: [Vec<Pace>; 4] = Default::default();
     // In turns, so that all meet the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         for (manner, paces) in Manner::ALL.into_iter().zip(&mut paces) {
-            paces.push(round(bench, &service.pool, &mut jobs, manner).await?);
+            paces.push(round(bench, &service.pool, &mut writers, &mut jobs, manner).await?);
         }
     }
     let rates = paces.each_ref().map(|paces| {
@@ -127,6 +157,7 @@ async fn prepare(pool: &Pool) -> anyhow::Result<()> {
 async fn round(
     bench: &Bench,
     pool: &Pool,
+    writers: &mut [Writer],
     jobs: &mut [Claimed],
     manner: Manner,
 ) -> anyhow::Result<Pace> {
@@ -141,47 +172,43 @@ async fn round(
     }
     let run = bench.scale.lasting(RUN);
     let begun_at = Instant::now();
-    let mut writers = JoinSet::new();
-    for (place, claimed) in jobs.iter().enumerate() {
-        let (pool, lease, base) = (pool.clone(), claimed.lease, claimed.last_seq);
-        let has_notifier = matches!(manner, Manner::Unfollowed | Manner::Followed);
-        writers.spawn(async move {
-            let mut db = DedicatedConnection::of(&pool);
-            let notifier = has_notifier.then(|| start_notifier(&pool));
-            let mut millis = Vec::new();
-            while begun_at.elapsed() < run {
-                let append = Append {
-                    lease,
-                    base: base + millis.len() as i64,
-                    events: vec![line()],
-                    next: RunTransition::Continue,
-                };
-                let sent_at = Instant::now();
-                let Appended { valid, due } = db::log::append(db.get().await?, &[append]).await?;
-                ensure!(valid == [lease], "a lease was lost");
-                if let Some((notifier, _)) = &notifier {
-                    notifier.notify(due);
-                }
-                millis.push(sent_at.elapsed().as_secs_f64() * 1e3);
-            }
-            anyhow::Ok((place, millis))
-        });
-    }
-    let mut all = Vec::new();
-    while let Some(done) = writers.join_next().await {
-        let (place, millis) = done??;
-        jobs[place].last_seq += millis.len() as i64;
-        all.extend(millis);
-    }
+    let has_notifier = matches!(manner, Manner::Unfollowed | Manner::Followed);
+    let each = writers.iter_mut().zip(jobs).map(|(writer, job)| {
+        let until = begun_at + run;
+        append_until(until, writer, job, has_notifier)
+    });
+    let all: Vec<_> = try_join_all(each).await?.concat();
     Ok(Pace {
         per_second: all.len() as f64 / begun_at.elapsed().as_secs_f64(),
         p99: percentile(&all, 99),
     })
 }
 
-fn start_notifier(pool: &Pool) -> (Notifier, AbortOnDropHandle<()>) {
-    let (notifier, notifying) = Notifier::new(pool);
-    (notifier, AbortOnDropHandle::new(tokio::spawn(notifying)))
+/// Appends to the log of a job until then, and returns the milliseconds of each append.
+async fn append_until(
+    until: Instant,
+    writer: &mut Writer,
+    job: &mut Claimed,
+    has_notifier: bool,
+) -> anyhow::Result<Vec<f64>> {
+    let mut millis = Vec::new();
+    while Instant::now() < until {
+        let append = Append {
+            lease: job.lease,
+            base: job.last_seq,
+            events: vec![line()],
+            next: RunTransition::Continue,
+        };
+        let sent_at = Instant::now();
+        let Appended { valid, due } = db::log::append(writer.db.get().await?, &[append]).await?;
+        ensure!(valid == [job.lease], "a lease was lost");
+        job.last_seq += 1;
+        if has_notifier {
+            writer.notifier.notify(due);
+        }
+        millis.push(sent_at.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(millis)
 }
 
 fn line() -> EventData {

@@ -104,7 +104,7 @@ impl Service {
 
     /// Empties the tables, between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
-        sqlx::query("truncate job, run, job_event, job_delta cascade")
+        sqlx::query("truncate job, run, job_end, job_event, job_delta cascade")
             .execute(&self.pool)
             .await?;
         Ok(())

@@ -1,20 +1,23 @@
 //! Notifications of committed writes, from one task per process.
 //!
 //! The commit of a transaction with a notification takes a lock of the whole cluster, so writers would wait for one
-//! another. This task notifies on a connection of its own, at most 100 times a second. Losing a notification only costs
-//! time: each of them is a hint, and what it is about is found by polling.
+//! another. This task notifies on a connection of its own, at most 100 times a second in the long run. Losing a
+//! notification only costs time: each of them is a hint, and what it is about is found by polling.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use sqlx::PgExecutor;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{DedicatedConnection, EVENTS_CHANNEL, FEED_CHANNEL, Pool, WORK_CHANNEL};
 use crate::id::JobId;
 
-/// The shortest time between two notifications of a process.
+/// The mean time between two notifications of a busy process.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Time without notifications that later ones may use up, which then follow one another at once.
+const MAX_CREDIT: Duration = Duration::from_millis(100);
 /// The pause after the database failed; listeners poll meanwhile.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Requests that wait. At this many, others are dropped.
@@ -77,7 +80,9 @@ impl Notifier {
 }
 
 async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotifications>) {
+    let mut next_at = Instant::now();
     while let Some(mut due) = queue.recv().await {
+        sleep_until(next_at).await;
         while let Ok(more) = queue.try_recv() {
             due.add(more);
         }
@@ -87,18 +92,34 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
                 error = &error as &dyn std::error::Error,
                 "cannot notify other processes, which poll meanwhile"
             );
-            tokio::time::sleep(RETRY_PAUSE).await;
+            sleep(RETRY_PAUSE).await;
         }
-        tokio::time::sleep(PAUSE).await;
+        next_at = next_at_after(next_at, Instant::now());
     }
 }
 
-async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
-    send(db.get().await?, due).await
+/// When the notification after this one may be sent.
+fn next_at_after(sent_at: Instant, now: Instant) -> Instant {
+    let earliest = now.checked_sub(MAX_CREDIT).unwrap_or(now);
+    sent_at.max(earliest) + PAUSE
 }
 
-/// Sends notifications. In a transaction, they take effect with its commit.
+async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
+    // A notification that is lost in a crash has no listener left either, so its commit waits for no disk.
+    execute(db.get().await?, due, Some("off")).await
+}
+
+/// Sends notifications in a transaction. They take effect with its commit.
 pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sqlx::Result<()> {
+    execute(db, due, None).await
+}
+
+/// Sends notifications, with that `synchronous_commit` for the transaction or with the one that it has.
+async fn execute(
+    db: impl PgExecutor<'_>,
+    due: &DueNotifications,
+    synchronous_commit: Option<&str>,
+) -> sqlx::Result<()> {
     if due.is_empty() {
         return Ok(());
     }
@@ -106,15 +127,19 @@ pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sql
     let payloads = followed.chunks(JOBS_IN_PAYLOAD).map(|ids| ids.join(","));
     let payloads: Vec<_> = payloads.collect();
     sqlx::query!(
-        "select pg_notify($1, payload) from unnest($2::text[]) as payload
-         union all select pg_notify($3, '') where $4
-         union all select pg_notify($5, '') where $6",
+        "with setting as materialized (
+             select set_config('synchronous_commit', coalesce($7, current_setting('synchronous_commit')), true)
+         )
+         select pg_notify($1, payload) from setting, unnest($2::text[]) as payload
+         union all select pg_notify($3, '') from setting where $4
+         union all select pg_notify($5, '') from setting where $6",
         EVENTS_CHANNEL,
         &payloads,
         WORK_CHANNEL,
         due.work,
         FEED_CHANNEL,
         due.feed,
+        synchronous_commit,
     )
     .fetch_all(db)
     .await?;

@@ -70,7 +70,9 @@ pub async fn finish(
                    last_ms = ended.ms, last_error = ended.error, last_response = ended.response
                from locked
                join ended on ended.webhook_id = locked.webhook_id
-               where delivery.id = ended.id and delivery.claim = ended.claim and delivery.state = 'pending'
+               -- So that the planner finds it by its id, not among all that is pending or claimed.
+               where delivery.id = ended.id and delivery.claim is not distinct from ended.claim
+                 and coalesce(delivery.state, '') = 'pending'
            ),
            results as (
                select webhook_id,

@@ -83,8 +83,9 @@ pub async fn claim(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<Clai
                update webhook_delivery as delivery set claim = $1, due_at = now() + $3::int * interval '1 second'
                from picked
                where delivery.id = picked.id
-                 -- Another process may have claimed it since this statement began.
-                 and delivery.state = 'pending' and delivery.due_at <= now()
+                 -- Another process may have claimed it since this statement began. `coalesce` keeps the planner from
+                 -- reading the index of all that is pending, of which there was little when it made its plan.
+                 and coalesce(delivery.state, '') = 'pending' and delivery.due_at <= now()
                returning delivery.*
            ),
            -- When to look again: now if there was no room, else when the next delivery or the end of a claim is due.
