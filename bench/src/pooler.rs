@@ -9,9 +9,9 @@ use crate::figure::{Figure, median};
 use crate::load::Client;
 use crate::service::Service;
 
-/// Processes beside the first API. With it, they could open 214 sessions.
+/// Processes beside the first API. With it, they may open 158 sessions, which the server admits.
 const MORE_APIS: usize = 1;
-const WORKERS: usize = 12;
+const WORKERS: usize = 8;
 /// Sessions of the pooler.
 const SESSIONS: u32 = 10;
 /// Clients of each API.
