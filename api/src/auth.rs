@@ -161,9 +161,11 @@ impl FromRequest for AnyCaller {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_of(request).and_then(|key| match has_more_than_metrics(&key) {
-            true => Ok(Self(key)),
-            false => Err(ApiError::Forbidden("jobs")),
-        }))
+        ready(
+            key_of(request).and_then(|key| match has_more_than_metrics(&key) {
+                true => Ok(Self(key)),
+                false => Err(ApiError::Forbidden("jobs")),
+            }),
+        )
     }
 }

@@ -161,11 +161,6 @@ pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     migrated
 }
 
-/// Checks that the server answers.
-pub async fn ping(pool: &Pool) -> Result<(), sqlx::Error> {
-    sqlx::query("select 1").execute(pool).await.map(drop)
-}
-
 /// Whether the schema is at least the one that this program was built for.
 pub async fn is_migrated(pool: &Pool) -> Result<bool, sqlx::Error> {
     let newest = sqlx::migrate!("../migrations")

@@ -47,10 +47,7 @@ pub(crate) struct Queue {
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue")]
-pub(crate) async fn get_queue(
-    _: MetricsReader,
-    pool: Data<Pool>,
-) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn get_queue(_: MetricsReader, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     find(&pool).await.map(Json)
 }
 
