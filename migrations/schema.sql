@@ -14,7 +14,8 @@ CREATE TYPE job_outcome AS ENUM (
 
 CREATE TYPE key_scope AS ENUM (
     'jobs',
-    'admin'
+    'admin',
+    'metrics'
 );
 
 CREATE TYPE lane_state AS ENUM (

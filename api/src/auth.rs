@@ -64,10 +64,14 @@ pub(crate) struct Admin {
     pub(crate) tenant: TenantId,
 }
 
-/// A caller with any key.
+/// A caller whose key has the scope `metrics` or `admin`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricsReader;
+
+/// A caller whose key has the scope `jobs` or `admin`.
 pub(crate) struct AnyCaller(pub(crate) Presented);
 
-/// Refuses requests without a valid credential, and stores its key for [`Caller`], [`Admin`] and [`AnyCaller`].
+/// Refuses requests without a valid credential, and stores its key for the extractors of this module.
 pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -117,6 +121,11 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
     }
 }
 
+/// Whether a key may do more than read metrics, such as begin a session of a browser.
+pub(crate) fn has_more_than_metrics(key: &Presented) -> bool {
+    key.scopes.iter().any(|scope| *scope != Scope::Metrics)
+}
+
 impl FromRequest for Caller {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
@@ -136,11 +145,27 @@ impl FromRequest for Admin {
     }
 }
 
+impl FromRequest for MetricsReader {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let key = key_with(request, Scope::Metrics, "metrics");
+        let key = key.or_else(|error| key_with(request, Scope::Admin, "admin").map_err(|_| error));
+        ready(key.map(|_| Self))
+    }
+}
+
 impl FromRequest for AnyCaller {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(key_of(request).map(Self))
+        ready(
+            key_of(request).and_then(|key| match has_more_than_metrics(&key) {
+                true => Ok(Self(key)),
+                false => Err(ApiError::Forbidden("jobs")),
+            }),
+        )
     }
 }

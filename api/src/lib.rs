@@ -38,6 +38,7 @@ mod unversioned;
 mod v1;
 mod webhook_secret;
 pub mod webhook_target;
+pub mod worker_probe;
 
 use std::net::TcpListener;
 
@@ -223,7 +224,7 @@ async fn prepare_tables(pool: &Pool) -> db::Result<()> {
 }
 
 async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: CancellationToken) {
-    if let Err(error) = metrics::serve(scrape, listener, shutdown).await {
+    if let Err(error) = metrics::serve(scrape, None, listener, shutdown).await {
         tracing::error!(
             error = &error as &dyn std::error::Error,
             "metrics are not served any more"

@@ -66,7 +66,7 @@ const TAGS: [(&str, &str); 12] = [
 /// The group of operations for those who run the service.
 const ADMIN: (&str, &str) = (
     "admin",
-    "Keys, tenants, workers and the queue. For keys with the scope `admin`.",
+    "Keys, tenants, workers and the queue. For keys with the scope `admin`. A key with the scope `metrics` only reads the queue.",
 );
 
 /// The document of this version.

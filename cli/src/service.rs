@@ -5,6 +5,8 @@ mod service_file;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -48,6 +50,8 @@ pub(crate) struct Components {
     master_keys: Option<MasterKeys>,
     webhook_allow: Vec<IpNet>,
     pub(crate) metrics: Metrics,
+    /// Whether the worker of this process is registered.
+    pub(crate) registered: Arc<AtomicBool>,
 }
 
 impl Components {
@@ -88,6 +92,7 @@ impl Components {
             master_keys: master_key::configured(&common.master_key)?,
             webhook_allow: common.webhook_allow.clone(),
             metrics: Metrics::default(),
+            registered: Arc::default(),
         })
     }
 
@@ -134,6 +139,7 @@ impl Components {
             providers: self.providers.clone(),
             master_keys: self.master_keys.clone(),
             home: self.home.clone(),
+            registered: self.registered.clone(),
             slots: slots.slots,
             silence: Duration::from_secs(slots.worker_silence.into()),
             fetch_allowed,
@@ -243,7 +249,7 @@ impl Service {
         let file = ServiceFile::new(listener.local_addr()?, api_key);
         let service_path = ServiceFile::path(&components.home);
         let stop_api = CancellationToken::new();
-        let components = std::sync::Arc::new(components);
+        let components = Arc::new(components);
         let origins = options.listen.origins();
         let api = AbortOnDropHandle::new(tokio::spawn({
             let (components, database, stop) =

@@ -33,6 +33,7 @@ mod http;
 mod idempotency;
 mod jobs;
 mod kill;
+mod kubernetes;
 mod log;
 mod look;
 mod mail;

@@ -76,7 +76,7 @@ async fn a_worker_survives_that_the_database_is_away_for_longer_than_it_may_be_s
 }
 
 /// Lets connections to the service's database in, or not. The server wants to be asked from another.
-async fn admit(service: &Service, admitted: bool) {
+pub(crate) async fn admit(service: &Service, admitted: bool) {
     let name: String = sqlx::query_scalar("select current_database()::text")
         .fetch_one(&service.pool)
         .await
@@ -88,7 +88,8 @@ async fn admit(service: &Service, admitted: bool) {
     admit.execute(&mut other).await.unwrap();
 }
 
-async fn cut_all(pool: &Pool) {
+/// Ends all connections to the service's database but those of the test.
+pub(crate) async fn cut_all(pool: &Pool) {
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                where datname = current_database() and application_name <> 'test'";
     let cut: i64 = sqlx::query_scalar(cut).fetch_one(pool).await.unwrap();

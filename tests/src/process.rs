@@ -1,7 +1,7 @@
 //! A process under test.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -64,17 +64,19 @@ impl Process {
         Self { child }
     }
 
-    /// The first line that it prints, empty if it ends before that.
+    /// The first line that it prints, and on a later call the next one; empty if it ends before that.
     ///
     /// # Panics
     ///
     /// If it is no text.
     pub fn first_line(&mut self) -> String {
-        let mut line = String::new();
         let stdout = self.child.stdout.as_mut().expect("it is piped");
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("a line is text");
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        // A buffer could take more than the line.
+        while !line.ends_with(b"\n") && stdout.read(&mut byte).expect("a pipe can be read") > 0 {
+            line.push(byte[0]);
+        }
+        let line = String::from_utf8(line).expect("a line is text");
         line.trim().to_owned()
     }
 

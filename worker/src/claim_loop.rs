@@ -1,7 +1,7 @@
 //! The claim loop of a worker: register, claim jobs for the free slots, drain.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -76,6 +76,7 @@ pub(crate) async fn run(
         let dead = CancellationToken::new();
         let db = DedicatedConnection::of(&context.pool);
         let heartbeat = Heartbeat::start(db, worker, context.silence, dead.clone())?;
+        context.registered.store(true, Ordering::Relaxed);
         tracing::info!(%worker, slots = new.slots, skills = new.skills.join(" "), "worker is ready");
         let registration = Registration {
             context: &context,
@@ -98,6 +99,7 @@ pub(crate) async fn run(
             new.programs.clone(),
         ));
         registration.run().await;
+        context.registered.store(false, Ordering::Relaxed);
         search.shutdown().await;
         heartbeat.stop().await;
         // If this fails, other workers notice the silence.

@@ -1,6 +1,8 @@
 //! The settings of a worker.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -30,6 +32,8 @@ pub struct Settings {
     pub master_keys: Option<MasterKeys>,
     /// Its data directory.
     pub home: PathBuf,
+    /// Set while the worker is registered: its sandbox works, and it takes jobs.
+    pub registered: Arc<AtomicBool>,
     /// Jobs that it runs at once.
     pub slots: u32,
     /// The time for which a worker may be silent, in whole seconds; the same for all workers.

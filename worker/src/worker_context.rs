@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -27,6 +28,8 @@ use crate::toolbox::ToolDefinitions;
 /// Everything that the attempts of a worker share.
 pub(crate) struct WorkerContext {
     pub(crate) pool: Pool,
+    /// Set while the worker is registered.
+    pub(crate) registered: Arc<AtomicBool>,
     /// The time for which a worker may be silent before others take over its jobs.
     pub(crate) silence: Duration,
     pub(crate) assets: AssetStore,

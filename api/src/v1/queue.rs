@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shared::db::{self, Pool};
 use utoipa::ToSchema;
 
-use crate::auth::Admin;
+use crate::auth::{Admin, MetricsReader};
 use crate::problem::{ApiError, Problem};
 
 /// The queue of all tenants. Counts stop at 10,000, which means 10,000 or more.
@@ -29,6 +29,8 @@ pub(crate) struct Queue {
     running: i64,
     /// Jobs that wait for a person.
     waiting: i64,
+    /// Jobs that use or could use a slot now: `ready` and `running`. Autoscalers of workers read it.
+    demand: i64,
     /// Since when the job that waits longest could have started; null if none waits.
     oldest: Option<DateTime<Utc>>,
     /// Paused skills: none of their jobs starts.
@@ -38,12 +40,14 @@ pub(crate) struct Queue {
 }
 
 /// Returns what is queued and running.
+///
+/// For keys with the scope `metrics` or `admin`.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue")]
-pub(crate) async fn get_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn get_queue(_: MetricsReader, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     find(&pool).await.map(Json)
 }
 
@@ -90,6 +94,7 @@ pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
         blocked,
         running,
         waiting,
+        demand: ready + running,
         oldest,
         paused_skills,
         at_capacity,

@@ -12,7 +12,7 @@ use shared::id::KeyId;
 use shared::key::random_token;
 use utoipa::ToSchema;
 
-use crate::auth::{AnyCaller, cookie_name, session_cookie};
+use crate::auth::{AnyCaller, cookie_name, has_more_than_metrics, session_cookie};
 use crate::body::Json;
 use crate::origin::Origins;
 use crate::problem::{ApiError, FieldError, Problem};
@@ -34,7 +34,10 @@ impl CreateSession {
         match (self.key, self.code) {
             (Some(key), None) => {
                 let key = db::key::get_by_secret(pool, key.trim()).await?;
-                key.map(|key| key.id).ok_or(ApiError::UnknownKey)
+                let key = key.ok_or(ApiError::UnknownKey)?;
+                has_more_than_metrics(&key)
+                    .then_some(key.id)
+                    .ok_or(ApiError::Forbidden("jobs"))
             }
             (None, Some(code)) => {
                 let key = db::browser_session::take_code(pool, code.trim()).await?;

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 
 use anyhow::Context;
 use api::metrics::Scrape;
+use api::worker_probe::WorkerProbe;
 use shared::db;
 use shared::provider::Providers;
 use tokio_util::sync::CancellationToken;
@@ -97,8 +98,14 @@ pub(super) async fn worker(options: WorkerOptions, config: &Config) -> anyhow::R
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
             let scrape = Scrape::of(components.metrics.clone());
+            let probe = WorkerProbe {
+                pool: database.connect("skillet probe", 1).await?,
+                registered: components.registered.clone(),
+                drain: shutdown.drain.clone(),
+            };
             Some(AbortOnDropHandle::new(tokio::spawn(api::metrics::serve(
                 scrape,
+                Some(probe),
                 listener,
                 stop_metrics.clone(),
             ))))

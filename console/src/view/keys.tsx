@@ -11,16 +11,23 @@ import { Loaded } from "../ui/problem.js";
 import { SecretDialog } from "../ui/secret.js";
 import { Table } from "../ui/table.js";
 
+/** The sets of scopes that the form offers. */
+const CHOICES: { label: string; scopes: Schemas["Scope"][] }[] = [
+  { label: "Jobs", scopes: ["jobs"] },
+  { label: "Jobs and administration", scopes: ["jobs", "admin"] },
+  { label: "Metrics only", scopes: ["metrics"] },
+];
+
 export function KeysPage() {
   const load = (cursor?: string) =>
     call(api.GET("/v1/keys", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } }));
   const resource = useResource("keys", () => allPages(load));
   const [name, setName] = useState("");
-  const [hasAdmin, setAdmin] = useState(false);
+  const [choice, setChoice] = useState(0);
   const [created, setCreated] = useState<string>();
   const create = async (event: Event) => {
     event.preventDefault();
-    const body: Schemas["CreateKey"] = { name, scopes: hasAdmin ? ["jobs", "admin"] : ["jobs"] };
+    const body: Schemas["CreateKey"] = { name, scopes: CHOICES[choice]?.scopes ?? null };
     await attempt(async () => setCreated((await call(api.POST("/v1/keys", { body }))).token));
     setName("");
     await resource.reload();
@@ -50,10 +57,19 @@ export function KeysPage() {
             required
           />
         </Field>
-        <label class="check">
-          <input type="checkbox" checked={hasAdmin} onChange={({ currentTarget }) => setAdmin(currentTarget.checked)} />
-          May administer
-        </label>
+        <Field label="Scopes">
+          <select
+            class="control"
+            value={choice}
+            onChange={({ currentTarget }) => setChoice(Number(currentTarget.value))}
+          >
+            {CHOICES.map(({ label }, index) => (
+              <option key={label} value={index}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
         <button class="button is-accent">Create</button>
       </form>
       {created && (

@@ -72,7 +72,7 @@ async fn a_key_does_only_what_its_scopes_say() {
         ),
         (Method::GET, "/v1/tenants", "admin"),
         (Method::GET, "/v1/workers", "admin"),
-        (Method::GET, "/v1/queue", "admin"),
+        (Method::GET, "/v1/queue", "metrics"),
     ];
     for (method, path, scope) in cases {
         let (enough, lacking) = match scope {
@@ -191,4 +191,55 @@ async fn the_pages_of_the_keys_have_every_key_once() {
     let pages = [&first, &second].map(|page| page["data"].as_array().unwrap().clone());
     assert_eq!((pages[0].len(), &second["next_cursor"]), (3, &Value::Null));
     assert_eq!(json!(pages.concat()), all["data"]);
+}
+
+#[tokio::test]
+async fn a_key_for_metrics_reads_metrics_and_the_queue_and_nothing_else() {
+    let service = Service::without_worker().await;
+    let key = create_key(&service.pool, "default", &[Scope::Metrics]).await;
+    for path in ["/metrics", "/v1/queue"] {
+        let request = service.anonymous(Method::GET, path).bearer_auth(&key);
+        assert_eq!(request.send().await.unwrap().status(), 200, "{path}");
+    }
+    let document = service.get("/openapi.json").await.1;
+    let mut refused = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let is_public = operation["security"] == json!([{}]);
+            if is_public || operation["operationId"] == "get_queue" {
+                continue;
+            }
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let url = with_ids(path);
+            let request = service.anonymous(method.clone(), &url).bearer_auth(&key);
+            let problem = Problem::of(request.json(&json!({}))).await;
+            assert_eq!(problem.kind(), (403, "forbidden"), "{method} {url}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 60, "{refused} operations");
+    let session = service.anonymous(Method::POST, "/v1/session");
+    let session = Problem::of(session.json(&json!({"key": key}))).await;
+    assert_eq!(session.kind(), (403, "forbidden"));
+}
+
+/// The path with ids of the right form.
+fn with_ids(path: &str) -> String {
+    let ids = [
+        ("job", "job"),
+        ("asset", "asst"),
+        ("key", "key"),
+        ("tenant", "ten"),
+        ("conversation", "conv"),
+        ("schedule", "sch"),
+        ("webhook", "wh"),
+        ("approval", "appr"),
+        ("delivery", "dlv"),
+    ];
+    let mut path = path.to_owned();
+    for (name, prefix) in ids {
+        let id = format!("{prefix}_019aa0c45e8d70008000000000000000");
+        path = path.replace(&format!("{{{name}_id}}"), &id);
+    }
+    path.replace("{name}", "example").replace("{number}", "1")
 }

@@ -128,7 +128,7 @@ const DOCKER: &str = "Give the container the profiles in deploy/ (docker-compose
 --privileged is needed, and neither would be right.";
 const KUBERNETES: &str = "In the pod's specification set `hostUsers: false`, and for the container's securityContext \
 `procMount: Unmasked`, `seccompProfile: {type: Localhost, localhostProfile: …}` with deploy/seccomp.json, and \
-`appArmorProfile: {type: Localhost, localhostProfile: skillet-worker}` (deploy/kubernetes.yaml shows how); or give the pod a \
+`appArmorProfile: {type: Localhost, localhostProfile: skillet-worker}` (the chart in deploy/helm/skillet does); or give the pod a \
 runtimeClass with a kernel of its own (gVisor, Kata) and use `--sandbox allow-landlocked` in it.";
 const APPARMOR: &str = "AppArmor restricts user namespaces here to programs with a profile. As root: copy deploy/apparmor-host.profile to \
 /etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. It is for /usr/local/bin/skillet.";

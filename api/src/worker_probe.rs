@@ -1,0 +1,53 @@
+//! The probes of a worker, which its metrics listener serves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_web::web::Data;
+use actix_web::{HttpResponse, get};
+use shared::db::{self, Pool};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The longest that a probe waits for the database. Kubernetes waits 1 s by default, the chart 5 s.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The state from which `/readyz` of a worker answers.
+#[derive(Clone)]
+pub struct WorkerProbe {
+    /// A connection of its own: one of the worker's may be busy for longer than a probe waits.
+    pub pool: Pool,
+    /// Whether the worker is registered. It is not while it tries its sandbox at start.
+    pub registered: Arc<AtomicBool>,
+    /// Cancelled when the worker drains.
+    pub drain: CancellationToken,
+}
+
+impl WorkerProbe {
+    async fn check(&self) -> Result<(), String> {
+        if self.drain.is_cancelled() {
+            return Err("the worker drains".to_owned());
+        }
+        if !self.registered.load(Ordering::Relaxed) {
+            return Err("the worker is not registered".to_owned());
+        }
+        match timeout(PATIENCE, db::ping(&self.pool)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "not ready");
+                Err("the database cannot be reached".to_owned())
+            }
+            Err(_) => Err(format!("the database did not answer within {PATIENCE:?}")),
+        }
+    }
+}
+
+/// The worker is registered, does not drain, and its database answers.
+#[get("/readyz")]
+pub(crate) async fn readyz(probe: Data<WorkerProbe>) -> HttpResponse {
+    match probe.check().await {
+        Ok(()) => HttpResponse::Ok().body("ready"),
+        Err(reason) => HttpResponse::ServiceUnavailable().body(reason),
+    }
+}
