@@ -118,7 +118,7 @@ function EndView({ end: { seq, at, job } }: { end: End }) {
         <div class="problem" role="alert">
           <Icon name="warning" />
           <div>
-            <p>{job.error.message}</p>
+            <p class="lines">{job.error.message}</p>
             <p class="fine">
               <code>{job.error.code}</code> ·{" "}
               {job.error.retryable ? "A retry may succeed." : "A retry would fail in the same way."}

@@ -8,7 +8,7 @@ import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { attempt } from "../ui/notice.js";
-import { Facts, Page, Time } from "../ui/page.js";
+import { Facts, Page, Split, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { SecretDialog } from "../ui/secret.js";
 import { WebhookTrouble } from "./webhook_trouble.js";
@@ -16,6 +16,7 @@ import { type Webhook, WebhookState } from "./webhooks.js";
 
 type Delivery = Schemas["Delivery"];
 const POLL_MS = 5000;
+const ABOVE = { title: "Webhooks", href: "/console/webhooks" };
 
 export function WebhookPage() {
   const id = useRoute().params["id"] ?? "";
@@ -27,11 +28,11 @@ export function WebhookPage() {
   const deliveries = useResource(`webhook:${id}:deliveries`, loadDeliveries, { on: () => true, everyMs: POLL_MS });
   const reload = async () => void (await Promise.all([resource.reload(), deliveries.reload()]));
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(webhook) => (
         <Page
           title={webhook.url}
-          above={{ title: "Webhooks", href: "/console/webhooks" }}
+          above={ABOVE}
           heading={
             <>
               {webhook.url} <WebhookState webhook={webhook} />
@@ -41,29 +42,32 @@ export function WebhookPage() {
           actions={<Actions webhook={webhook} reload={reload} />}
         >
           <WebhookTrouble webhook={webhook} reload={reload} />
-          <div class="job-layout">
-            <div class="stack">
-              <h2>Deliveries</h2>
-              <Loaded resource={deliveries}>{({ data }) => <Deliveries deliveries={data} reload={reload} />}</Loaded>
-            </div>
-            <aside class="job-side">
-              <h2>Details</h2>
-              <Facts
-                facts={[
-                  ["Events", webhook.events.join(", ")],
-                  ["Skills", webhook.skills.join(", ")],
-                  ["Agents", webhook.agents.join(", ")],
-                  ["Disabled", webhook.disabled_at && dateTime(webhook.disabled_at)],
-                  ["Failing since", webhook.failing_since && dateTime(webhook.failing_since)],
-                  ["Last success", webhook.last_success_at && <Time at={webhook.last_success_at} />],
-                  ["Created", <Time at={webhook.created_at} />],
-                ]}
-              />
-            </aside>
-          </div>
+          <Split aside={<Details webhook={webhook} />}>
+            <h2>Deliveries</h2>
+            <Loaded resource={deliveries}>{({ data }) => <Deliveries deliveries={data} reload={reload} />}</Loaded>
+          </Split>
         </Page>
       )}
     </Loaded>
+  );
+}
+
+function Details({ webhook }: { webhook: Webhook }) {
+  return (
+    <>
+      <h2>Details</h2>
+      <Facts
+        facts={[
+          ["Events", webhook.events.join(", ")],
+          ["Skills", webhook.skills.join(", ")],
+          ["Agents", webhook.agents.join(", ")],
+          ["Disabled", webhook.disabled_at && dateTime(webhook.disabled_at)],
+          ["Failing since", webhook.failing_since && dateTime(webhook.failing_since)],
+          ["Last success", <Time at={webhook.last_success_at} />],
+          ["Created", <Time at={webhook.created_at} />],
+        ]}
+      />
+    </>
   );
 }
 
@@ -116,7 +120,7 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
 function Deliveries({ deliveries, reload }: { deliveries: Delivery[]; reload: () => Promise<void> }) {
   if (deliveries.length === 0) return <p class="fine">Nothing has been sent yet.</p>;
   return (
-    <div class="deliveries">
+    <div class="deliveries framed">
       {deliveries.map((it) => (
         <DeliveryView key={it.id} delivery={it} reload={reload} />
       ))}
