@@ -33,7 +33,8 @@ function textOf(agent: Agent): string {
 
 /** A setting as lines, so that a difference shows what changed in it. */
 function linesOf(name: string, value: unknown): string[] {
-  if (typeof value !== "object" || value === null) {
+  if (value === null) return [];
+  if (typeof value !== "object") {
     const lines = String(value).split("\n");
     return lines.length > 1 ? [`${name}:`, ...lines.map((line) => `  ${line}`)] : [`${name}: ${lines[0]}`];
   }

@@ -55,7 +55,7 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
     />
   );
   return (
-    <form class="stack" onSubmit={submit}>
+    <form class="stack new-job" onSubmit={submit}>
       {!agent && <TextField label="Name" value={name} set={setName} required />}
       <LongTextField
         label="Soul"

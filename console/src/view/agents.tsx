@@ -4,9 +4,8 @@ import { useLocation, useRoute } from "preact-iso";
 import { api, call, type Schemas } from "../api.js";
 import { modelNames } from "../format.js";
 import { useResource } from "../resource.js";
-import { confirm } from "../ui/dialog.js";
+import { DeleteButton } from "../ui/dialog.js";
 import { ListPage } from "../ui/list.js";
-import { attempt } from "../ui/notice.js";
 import { Empty, Facts, NewButton, Page, Split, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { AgentChanges } from "./agent_changes.js";
@@ -94,18 +93,16 @@ function AgentFacts({ agent }: { agent: Agent }) {
 }
 
 function AgentActions({ agent }: { agent: Agent }) {
-  const { route } = useLocation();
-  const remove = async () => {
-    if (!(await confirm(`Delete the agent ${agent.name}?`, "Jobs that have been submitted keep it.", "Delete"))) return;
-    const params = { path: { name: agent.name } };
-    if (await attempt(() => call(api.DELETE("/v1/agents/{name}", { params })), "Deleted")) route("/console/agents");
-  };
+  const params = { path: { name: agent.name } };
   return (
     <>
       {agent.version > 0 && (
-        <button class="button is-quiet" onClick={() => void remove()}>
-          Delete…
-        </button>
+        <DeleteButton
+          question={`Delete the agent ${agent.name}?`}
+          consequence="Jobs that have been submitted keep it."
+          action={() => call(api.DELETE("/v1/agents/{name}", { params }))}
+          then={ABOVE.href}
+        />
       )}
       <a class="button" href={`/console/new?agent=${agent.name}`}>
         Run a job

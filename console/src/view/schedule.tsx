@@ -4,7 +4,7 @@ import { useLocation, useRoute } from "preact-iso";
 import { api, call, requestKey, type Schemas } from "../api.js";
 import { dateTime, duration, modelNames, words } from "../format.js";
 import { useResource } from "../resource.js";
-import { confirm } from "../ui/dialog.js";
+import { DeleteButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { CodeBlock } from "../ui/code.js";
 import { attempt } from "../ui/notice.js";
@@ -69,7 +69,6 @@ function ScheduleOf({ id, isEdited }: { id: string; isEdited: boolean }) {
 }
 
 function Actions({ schedule, reload }: { schedule: Schedule; reload: () => Promise<void> }) {
-  const { route } = useLocation();
   const { id, paused, name } = schedule;
   const path = { schedule_id: id };
   const pause = async () => {
@@ -83,16 +82,14 @@ function Actions({ schedule, reload }: { schedule: Schedule; reload: () => Promi
     await attempt(() => call(api.POST("/v1/schedules/{schedule_id}/run", { params })), "A job was submitted");
     await reload();
   };
-  const remove = async () => {
-    if (!(await confirm(`Delete ${name}?`, "Its history is deleted, too. Its jobs stay.", "Delete"))) return;
-    const act = () => call<unknown>(api.DELETE("/v1/schedules/{schedule_id}", { params: { path } }));
-    if (await attempt(act, "Deleted")) route("/console/schedules");
-  };
   return (
     <>
-      <button class="button is-quiet" onClick={() => void remove()}>
-        Delete…
-      </button>
+      <DeleteButton
+        question={`Delete ${name}?`}
+        consequence="Its history is deleted, too. Its jobs stay."
+        action={() => call<unknown>(api.DELETE("/v1/schedules/{schedule_id}", { params: { path } }))}
+        then={ABOVE.href}
+      />
       <a class="button" href={`/console/schedules/${id}?edit=1`}>
         Edit
       </a>

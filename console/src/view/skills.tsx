@@ -1,6 +1,6 @@
 /** Skills: what each needs and whether a worker has it; upload by drop. */
 
-import { useLocation, useRoute } from "preact-iso";
+import { useRoute } from "preact-iso";
 import { useRef } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
 import { duration } from "../format.js";
@@ -8,7 +8,7 @@ import { useResource } from "../resource.js";
 import { isAdmin } from "../session.js";
 import { Icon } from "../ui/icon.js";
 import { Markdown } from "../ui/markdown.js";
-import { confirm } from "../ui/dialog.js";
+import { DeleteButton } from "../ui/dialog.js";
 import { attempt } from "../ui/notice.js";
 import { ListPage } from "../ui/list.js";
 import { Facts, Page, Split } from "../ui/page.js";
@@ -94,17 +94,12 @@ function SkillState({ skill }: { skill: Skill }) {
 
 export function SkillPage() {
   const name = useRoute().params["name"] ?? "";
-  const { route } = useLocation();
   const path = { params: { path: { name } } };
   const resource = useResource(`skill:${name}`, () => call(api.GET("/v1/skills/{name}", path)));
   const pause = async ({ paused }: Skill) => {
     const act = () => (paused ? api.POST("/v1/skills/{name}/resume", path) : api.POST("/v1/skills/{name}/pause", path));
     await attempt(() => call<unknown>(act()), paused ? "Resumed" : "Paused");
     await resource.reload();
-  };
-  const remove = async ({ name: of }: Skill) => {
-    if (!(await confirm(`Delete the skill ${of}?`, "Jobs that have been submitted keep it.", "Delete"))) return;
-    if (await attempt(() => call<unknown>(api.DELETE("/v1/skills/{name}", path)), "Deleted")) route("/console/skills");
   };
   return (
     <Loaded resource={resource} above={ABOVE}>
@@ -116,9 +111,12 @@ export function SkillPage() {
           actions={
             <>
               {skill.origin === "uploaded" && (
-                <button class="button is-quiet" onClick={() => void remove(skill)}>
-                  Delete…
-                </button>
+                <DeleteButton
+                  question={`Delete the skill ${skill.name}?`}
+                  consequence="Jobs that have been submitted keep it."
+                  action={() => call<unknown>(api.DELETE("/v1/skills/{name}", path))}
+                  then={ABOVE.href}
+                />
               )}
               {isAdmin.value && (
                 <button class="button" onClick={() => void pause(skill)}>

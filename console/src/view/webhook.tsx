@@ -1,11 +1,11 @@
 /** One webhook with its deliveries. */
 
-import { useLocation, useRoute } from "preact-iso";
+import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
 import { ago, dateTime, duration, until, words } from "../format.js";
 import { useResource } from "../resource.js";
-import { confirm } from "../ui/dialog.js";
+import { confirm, DeleteButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { attempt } from "../ui/notice.js";
 import { Facts, Page, Split, Time } from "../ui/page.js";
@@ -72,7 +72,6 @@ function Details({ webhook }: { webhook: Webhook }) {
 }
 
 function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
-  const { route } = useLocation();
   const [secret, setSecret] = useState<string>();
   const params = { path: { webhook_id: webhook.id } };
   const isActive = webhook.status === "active";
@@ -89,16 +88,14 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
     if (!(await confirm("Replace the secret?", "The one before signs along for some time.", "Replace"))) return;
     await attempt(async () => setSecret((await call(api.POST("/v1/webhooks/{webhook_id}/rotate", { params }))).secret));
   };
-  const remove = async () => {
-    if (!(await confirm("Delete this webhook?", "Its deliveries are deleted, too.", "Delete"))) return;
-    const act = () => call<unknown>(api.DELETE("/v1/webhooks/{webhook_id}", { params }));
-    if (await attempt(act, "Deleted")) route("/console/webhooks");
-  };
   return (
     <>
-      <button class="button is-quiet" onClick={() => void remove()}>
-        Delete…
-      </button>
+      <DeleteButton
+        question="Delete this webhook?"
+        consequence="Its deliveries are deleted, too."
+        action={() => call<unknown>(api.DELETE("/v1/webhooks/{webhook_id}", { params }))}
+        then={ABOVE.href}
+      />
       <button class="button is-quiet" onClick={() => void rotate()}>
         New secret…
       </button>
