@@ -37,18 +37,26 @@ export async function call<T>(answer: Promise<{ data?: T; error?: unknown; respo
   return unwrap(await answer);
 }
 
-/** All pages of a list, up to a number of them that a person would still read. */
+/** The part of a list to load. */
+interface PageQuery {
+  limit: number;
+  cursor?: string;
+}
+
+/** Pages of a list that a person would still read. */
+const MAX_PAGES = 10;
+
+/** All pages of a list, up to a maximum. */
 export async function allPages<T>(
-  load: (cursor: string | undefined) => Promise<{ data: T[]; next_cursor: string | null }>,
-  maxPages = 10,
+  load: (query: PageQuery) => Promise<{ data: T[]; next_cursor: string | null }>,
 ): Promise<T[]> {
   const all: T[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < maxPages; page++) {
-    const { data, next_cursor } = await load(cursor);
+  const query: PageQuery = { limit: 100 };
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { data, next_cursor } = await load(query);
     all.push(...data);
     if (next_cursor === null) break;
-    cursor = next_cursor;
+    query.cursor = next_cursor;
   }
   return all;
 }

@@ -15,27 +15,29 @@ import { JobPage } from "./view/job.js";
 import { JobsPage } from "./view/jobs.js";
 import { SignIn } from "./view/sign_in.js";
 
-/** A page of the part that is loaded later. */
-const later = (name: keyof typeof import("./later.js")) =>
-  lazy(() => import("./later.js").then((pages) => pages[name]));
-
-const AgentPage = later("AgentPage");
-const AgentsPage = later("AgentsPage");
-const ConversationPage = later("ConversationPage");
-const ConversationsPage = later("ConversationsPage");
-const NewJobPage = later("NewJobPage");
-const SecretsPage = later("SecretsPage");
-const SkillPage = later("SkillPage");
-const SkillsPage = later("SkillsPage");
-const KeysPage = later("KeysPage");
-const QueuePage = later("QueuePage");
-const SchedulePage = later("SchedulePage");
-const SchedulesPage = later("SchedulesPage");
-const TenantsPage = later("TenantsPage");
-const UsagePage = later("UsagePage");
-const WebhookPage = later("WebhookPage");
-const WebhooksPage = later("WebhooksPage");
-const WorkersPage = later("WorkersPage");
+/** The pages that are loaded when they are opened, by their paths. */
+const LATER: Record<string, keyof typeof import("./later.js")> = {
+  new: "NewJobPage",
+  conversations: "ConversationsPage",
+  "conversations/:id": "ConversationPage",
+  agents: "AgentsPage",
+  "agents/:name": "AgentPage",
+  skills: "SkillsPage",
+  "skills/:name": "SkillPage",
+  schedules: "SchedulesPage",
+  "schedules/:id": "SchedulePage",
+  secrets: "SecretsPage",
+  webhooks: "WebhooksPage",
+  "webhooks/:id": "WebhookPage",
+  usage: "UsagePage",
+  queue: "QueuePage",
+  workers: "WorkersPage",
+  tenants: "TenantsPage",
+  keys: "KeysPage",
+};
+const LATER_PAGES = Object.entries(LATER).map(
+  ([path, name]) => [path, lazy(() => import("./later.js").then((pages) => pages[name]))] as const,
+);
 
 function App() {
   const [error, setError] = useState<unknown>();
@@ -59,24 +61,10 @@ function App() {
           <Route path="/console/" component={ToJobs} />
           <Route path="/console/jobs" component={JobsPage} />
           <Route path="/console/jobs/:id" component={JobPage} />
-          <Route path="/console/new" component={NewJobPage} />
           <Route path="/console/approvals" component={ApprovalsPage} />
-          <Route path="/console/conversations" component={ConversationsPage} />
-          <Route path="/console/conversations/:id" component={ConversationPage} />
-          <Route path="/console/agents" component={AgentsPage} />
-          <Route path="/console/agents/:name" component={AgentPage} />
-          <Route path="/console/skills" component={SkillsPage} />
-          <Route path="/console/skills/:name" component={SkillPage} />
-          <Route path="/console/schedules" component={SchedulesPage} />
-          <Route path="/console/schedules/:id" component={SchedulePage} />
-          <Route path="/console/secrets" component={SecretsPage} />
-          <Route path="/console/webhooks" component={WebhooksPage} />
-          <Route path="/console/webhooks/:id" component={WebhookPage} />
-          <Route path="/console/usage" component={UsagePage} />
-          <Route path="/console/queue" component={QueuePage} />
-          <Route path="/console/workers" component={WorkersPage} />
-          <Route path="/console/tenants" component={TenantsPage} />
-          <Route path="/console/keys" component={KeysPage} />
+          {LATER_PAGES.map(([path, page]) => (
+            <Route key={path} path={`/console/${path}`} component={page} />
+          ))}
           <Route default component={NotFound} />
         </Router>
       </Shell>

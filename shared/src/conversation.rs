@@ -19,6 +19,9 @@ pub struct Conversation {
     pub external_id: Option<String>,
     /// With which agent.
     pub agent: String,
+    /// The title of its first job, or the beginning of that job's prompt; null before its first job.
+    #[schema(required)]
+    pub title: Option<String>,
     /// Data that the client attached.
     pub metadata: Map<String, Value>,
     /// When it was begun.

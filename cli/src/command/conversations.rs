@@ -19,6 +19,7 @@ const KIND: ResourceKind = ResourceKind {
         Column::new("CREATED", |it| Cell::time(&it["created_at"])),
         Column::new("AGENT", |it| Cell::text(&it["agent"])),
         Column::new("EXTERNAL ID", |it| Cell::text(&it["external_id"])),
+        Column::new("TITLE", |it| Cell::text(&it["title"])),
     ],
 };
 

@@ -3,6 +3,7 @@
 import { words } from "../format.js";
 import { Highlighted, languageOf } from "../ui/code.js";
 import { Diff } from "../ui/diff.js";
+import { JsonTree, Value } from "../ui/json_tree.js";
 
 /** Characters of a short field. */
 const MAX_SHORT = 60;
@@ -11,7 +12,7 @@ type Fields = Record<string, unknown>;
 
 export function ToolInput({ input }: { input: unknown }) {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    return <pre class="input">{JSON.stringify(input, null, 2)}</pre>;
+    return <JsonTree value={input} />;
   }
   const { old_string: before, new_string: after, ...rest } = input as Fields;
   const isEdit = typeof before === "string" && typeof after === "string";
@@ -22,9 +23,13 @@ export function ToolInput({ input }: { input: unknown }) {
       {entries.map(([name, value]) => (
         <div class={isShort(name, value) ? "input is-short" : "input"} key={name}>
           <span class="label">{words(name)}</span>
-          <pre tabIndex={0}>
-            <Highlighted text={textOf(value)} language={languageIn(input as Fields, name)} />
-          </pre>
+          {typeof value === "object" ? (
+            <Value value={value} />
+          ) : (
+            <pre tabIndex={0}>
+              <Highlighted text={String(value)} language={languageIn(input as Fields, name)} />
+            </pre>
+          )}
         </div>
       ))}
       {isEdit && <Diff before={before} after={after} />}
@@ -38,13 +43,8 @@ function isShort(name: string, value: unknown): boolean {
   return name !== "command" && value.length <= MAX_SHORT && !value.includes("\n");
 }
 
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
-}
-
 /** The language of a field: commands are for a shell, and the content of a file goes by its name. */
 function languageIn(input: Fields, name: string): string {
   if (name === "command") return "bash";
-  if (typeof input[name] !== "string") return "json";
   return name === "content" && typeof input["path"] === "string" ? languageOf(input["path"]) : "";
 }

@@ -1,6 +1,7 @@
 /** The transcript of a job. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { lostSince } from "../api.js";
 import { bytes, dateTime, duration, words } from "../format.js";
 import { useKeys } from "../keyboard.js";
 import { Icon } from "../ui/icon.js";
@@ -33,6 +34,7 @@ export function TranscriptView({ log, openFile }: { log: Log; openFile: (asset: 
   useEffect(() => {
     if (/^#e\d+$/.test(location.hash)) document.querySelector(location.hash)?.scrollIntoView();
   }, [hasItems]);
+  const isConnected = lostSince.value === undefined;
   const attempts = items.filter(({ kind }) => kind === "attempt").length;
   return (
     <div class="transcript">
@@ -44,8 +46,8 @@ export function TranscriptView({ log, openFile }: { log: Log; openFile: (asset: 
       )}
       {!isOver && (
         <div class="row live">
-          <span class="pulse" aria-hidden="true" />
-          <span class="fine">Live</span>
+          {isConnected && <span class="pulse" aria-hidden="true" />}
+          <span class="fine">{isConnected ? "Live" : "Not connected"}</span>
           <button class="button small is-quiet" aria-pressed={isFollowing} onClick={() => setFollowing(!isFollowing)}>
             {isFollowing ? "Stop following" : "Follow the end"}
           </button>
@@ -118,7 +120,7 @@ function EndView({ end: { seq, at, job } }: { end: End }) {
         <div class="problem" role="alert">
           <Icon name="warning" />
           <div>
-            <p>{job.error.message}</p>
+            <p class="lines">{job.error.message}</p>
             <p class="fine">
               <code>{job.error.code}</code> ·{" "}
               {job.error.retryable ? "A retry may succeed." : "A retry would fail in the same way."}

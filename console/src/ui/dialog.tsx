@@ -2,8 +2,10 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.js";
+import { attempt } from "./notice.js";
 
 interface DialogProps {
   title: string;
@@ -73,5 +75,26 @@ export function Confirmation() {
         </button>
       </div>
     </Dialog>
+  );
+}
+
+interface DeleteButtonProps {
+  question: string;
+  consequence: string;
+  action: () => Promise<unknown>;
+  /** The address to go to when it is gone. */
+  then: string;
+}
+
+export function DeleteButton({ question: title, consequence, action, then }: DeleteButtonProps) {
+  const { route } = useLocation();
+  const remove = async () => {
+    if (!(await confirm(title, consequence, "Delete"))) return;
+    if (await attempt(action, "Deleted")) route(then);
+  };
+  return (
+    <button class="button is-quiet" onClick={() => void remove()}>
+      Delete…
+    </button>
   );
 }

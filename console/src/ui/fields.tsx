@@ -1,35 +1,92 @@
-/** Fields of numbers, JSON and instants. */
+/** Fields of texts, lists, numbers, JSON and instants. */
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useState } from "preact/hooks";
 import { Field } from "./page.js";
 
-interface NumberFieldProps {
+interface FieldOptions {
   label: string;
-  error: string | undefined;
-  value: number | null | undefined;
-  step?: number | "any";
-  set: (value: number | null) => void;
+  hint?: ComponentChildren;
+  error?: string | undefined;
 }
 
-export function NumberField({ label, error, value, step = 1, set }: NumberFieldProps) {
+interface TextFieldProps extends FieldOptions {
+  value: string;
+  set: (value: string) => void;
+  type?: "password" | "url" | "number" | "datetime-local";
+  class?: string;
+  list?: string;
+  placeholder?: string;
+  autocomplete?: "off" | "current-password";
+  min?: number;
+  step?: number | "any";
+  required?: boolean;
+}
+
+export function TextField({ label, hint, error, set, ...input }: TextFieldProps) {
   return (
-    <Field label={label} error={error}>
+    <Field label={label} hint={hint} error={error}>
       <input
         class="control"
-        type="number"
-        step={step}
-        value={value ?? ""}
-        onInput={({ currentTarget: { value: text } }) => set(text === "" ? null : Number(text))}
+        {...(input as ComponentProps<"input">)}
+        onInput={({ currentTarget }) => set(currentTarget.value)}
       />
     </Field>
   );
 }
 
-interface JsonFieldProps {
-  label: string;
-  hint?: ComponentChildren;
-  error?: string | undefined;
+interface LongTextFieldProps extends FieldOptions {
+  value: string;
+  set: (value: string) => void;
+  class?: string;
+  rows?: number;
+  placeholder?: string;
+  spellcheck?: boolean;
+  required?: boolean;
+}
+
+/** A text of several lines. */
+export function LongTextField({ label, hint, error, set, ...area }: LongTextFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      <textarea class="control" rows={7} {...area} onInput={({ currentTarget }) => set(currentTarget.value)} />
+    </Field>
+  );
+}
+
+interface ListFieldProps extends FieldOptions {
+  value: string[] | null | undefined;
+  placeholder?: string;
+  /** Whether each text has a line of its own, rather than commas between them. */
+  isLines?: boolean;
+  set: (value: string[]) => void;
+}
+
+/** Several texts in one field. */
+export function ListField({ value, isLines = false, placeholder = "", set, ...options }: ListFieldProps) {
+  const [text, setText] = useState(() => (value ?? []).join(isLines ? "\n" : ", "));
+  const change = (next: string) => {
+    setText(next);
+    const texts = next.split(isLines ? "\n" : ",").map((it) => it.trim());
+    set(texts.filter(Boolean));
+  };
+  const props = { ...options, placeholder, value: text, set: change };
+  return isLines ? <LongTextField {...props} class="control is-code" rows={2} /> : <TextField {...props} />;
+}
+
+interface NumberFieldProps extends FieldOptions {
+  value: number | null | undefined;
+  step?: number | "any";
+  placeholder?: string;
+  set: (value: number | null) => void;
+}
+
+export function NumberField({ value, step = 1, set, ...options }: NumberFieldProps) {
+  const change = (text: string) => set(text === "" ? null : Number(text));
+  return <TextField {...options} type="number" step={step} value={String(value ?? "")} set={change} />;
+}
+
+interface JsonFieldProps extends FieldOptions {
   rows?: number;
   value: unknown;
   set: (value: unknown) => void;
@@ -49,15 +106,16 @@ export function JsonField({ label, hint, error, rows = 3, value, set }: JsonFiel
     }
   };
   return (
-    <Field label={label} hint={hint} error={mistake ?? error}>
-      <textarea
-        class="control is-code"
-        rows={rows}
-        spellcheck={false}
-        value={text}
-        onInput={({ currentTarget }) => change(currentTarget.value)}
-      />
-    </Field>
+    <LongTextField
+      label={label}
+      hint={hint}
+      error={mistake ?? error}
+      class="control is-code"
+      rows={rows}
+      spellcheck={false}
+      value={text}
+      set={change}
+    />
   );
 }
 

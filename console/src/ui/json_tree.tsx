@@ -29,3 +29,10 @@ export function JsonTree({ value, name, level = 0 }: { value: unknown; name?: st
     </details>
   );
 }
+
+/** A value beside its name: a text as it is, a list of texts with commas, and anything else as a tree. */
+export function Value({ value }: { value: unknown }) {
+  const texts = Array.isArray(value) ? value : [value];
+  if (texts.some((it) => typeof it === "object" && it !== null)) return <JsonTree value={value} />;
+  return <span class="lines">{texts.map(String).join(", ")}</span>;
+}

@@ -5,10 +5,15 @@ import { useEffect, useId } from "preact/hooks";
 import { ago, dateTime } from "../format.js";
 import { Icon, type IconName } from "./icon.js";
 
+/** The page above another. */
+export interface Above {
+  title: string;
+  href: string;
+}
+
 interface PageProps {
   title: string;
-  /** The page above this one. */
-  above?: { title: string; href: string };
+  above?: Above;
   heading?: ComponentChildren;
   about?: ComponentChildren;
   actions?: ComponentChildren;
@@ -37,6 +42,43 @@ export function Page({ title, above, heading, about, actions, children }: PagePr
   );
 }
 
+interface SplitProps {
+  label?: string;
+  aside: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** Something with its details beside it, or below it on a narrow screen. */
+export function Split({ label = "Details", aside, children }: SplitProps) {
+  return (
+    <div class="split">
+      <div class="stack">{children}</div>
+      <aside class="side" aria-label={label}>
+        {aside}
+      </aside>
+    </div>
+  );
+}
+
+/** A link or a button to make something new. */
+export function NewButton({ title, href, onClick }: { title: string; href?: string; onClick?: () => void }) {
+  const content = (
+    <>
+      <Icon name="plus" />
+      {title}
+    </>
+  );
+  return href ? (
+    <a class="button is-accent" href={href}>
+      {content}
+    </a>
+  ) : (
+    <button class="button is-accent" {...(onClick ? { onClick } : {})}>
+      {content}
+    </button>
+  );
+}
+
 interface EmptyProps {
   icon: IconName;
   title: string;
@@ -55,7 +97,9 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-export function Time({ at }: { at: string }) {
+/** How long ago it was. */
+export function Time({ at }: { at: string | null | undefined }) {
+  if (!at) return <span class="none">–</span>;
   return (
     <time dateTime={at} title={dateTime(at)}>
       {ago(at)}

@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { ApiError } from "../api.js";
 import type { Resource } from "../resource.js";
 import { Icon } from "./icon.js";
+import { type Above, Page } from "./page.js";
 
 export function ProblemBox({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined || error === null) return null;
@@ -13,7 +14,7 @@ export function ProblemBox({ error, retry }: { error: unknown; retry?: () => voi
     <div class="problem" role="alert">
       <Icon name="warning" />
       <div>
-        <p>{text}</p>
+        <p class="lines">{text}</p>
         {problem?.errors && (
           <ul>
             {problem.errors.map(({ pointer, detail }) => (
@@ -56,22 +57,33 @@ export function fieldError(error: unknown, pointer: string): string | undefined 
 interface LoadedProps<T> {
   resource: Resource<T>;
   children: (data: T) => ComponentChildren;
-  skeleton?: ComponentChildren;
+  /** For a view that is a whole page: the page above it. */
+  above?: Above;
 }
 
 /** The view of a resource, once it is there. Data that could not be renewed stays, with the reason above it. */
-export function Loaded<T>({ resource, children, skeleton }: LoadedProps<T>) {
+export function Loaded<T>({ resource, children, above }: LoadedProps<T>) {
   const data = resource.data.value;
   const error = resource.error.value;
   const isUnknown = error instanceof ApiError && error.status === 404;
+  const isShown = data !== undefined && !isUnknown;
+  const isQuiet = error === undefined || (error instanceof TypeError && isShown);
+  const problem = !isQuiet && <ProblemBox error={error} retry={() => void resource.reload()} />;
+  if (isShown) {
+    return (
+      <>
+        {problem}
+        {children(data)}
+      </>
+    );
+  }
+  const substitute = problem || <Skeleton />;
+  if (!above) return substitute;
+  const title = error === undefined ? "Loading…" : isUnknown ? "Not found" : "Not available";
   return (
-    <>
-      {error !== undefined && !(error instanceof TypeError && data !== undefined) && (
-        <ProblemBox error={error} retry={() => void resource.reload()} />
-      )}
-      {data !== undefined && !isUnknown && children(data)}
-      {data === undefined && error === undefined && (skeleton ?? <Skeleton />)}
-    </>
+    <Page title={title} above={above}>
+      {substitute}
+    </Page>
   );
 }
 

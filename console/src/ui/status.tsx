@@ -1,4 +1,4 @@
-/** The status of a job: a word and an icon. */
+/** A status: a word and an icon. */
 
 import type { Status } from "../api.js";
 import { Icon, type IconName } from "./icon.js";
@@ -12,11 +12,17 @@ const ICONS: Record<Status, IconName> = {
   cancelled: "dash",
 };
 
-export function StatusBadge({ status }: { status: Status }) {
+interface StatusBadgeProps {
+  status: Status;
+  /** The word for it, if it is not the status of a job. */
+  word?: string;
+}
+
+export function StatusBadge({ status, word = status }: StatusBadgeProps) {
   return (
     <span class={`status is-${status}`}>
       <Icon name={ICONS[status]} spin={status === "running"} />
-      {status}
+      {word}
     </span>
   );
 }

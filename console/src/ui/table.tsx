@@ -9,6 +9,8 @@ export interface Column<T> {
   /** Whether a narrow screen does without. */
   isOptional?: boolean;
   isWrapping?: boolean;
+  /** Whether it takes the width that the others leave, and is cut off there. */
+  isMain?: boolean;
 }
 
 interface TableProps<T> {
@@ -18,8 +20,10 @@ interface TableProps<T> {
 }
 
 export function Table<T>({ rows, columns, keyOf }: TableProps<T>) {
-  const classes = ({ isNumber, isOptional, isWrapping }: Column<T>) =>
-    [isNumber && "is-number", isOptional && "is-optional", isWrapping && "is-wrapping"].filter(Boolean).join(" ");
+  const classes = ({ isNumber, isOptional, isWrapping, isMain }: Column<T>) =>
+    [isNumber && "is-number", isOptional && "is-optional", isWrapping && "is-wrapping", isMain && "is-main"]
+      .filter(Boolean)
+      .join(" ");
   return (
     <div class="table-frame">
       <table class="table">
@@ -27,7 +31,7 @@ export function Table<T>({ rows, columns, keyOf }: TableProps<T>) {
           <tr>
             {columns.map((column) => (
               <th key={column.name} class={classes(column)}>
-                {column.name}
+                {column.name === "Actions" ? <span class="offscreen">Actions</span> : column.name}
               </th>
             ))}
           </tr>

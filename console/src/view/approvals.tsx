@@ -1,6 +1,6 @@
 /** All tool calls that wait for a person, the oldest first. */
 
-import { api, call } from "../api.js";
+import { allPages, api, call } from "../api.js";
 import type { Milestone } from "../feed.js";
 import { useResource } from "../resource.js";
 import { ApprovalCard } from "../transcript/call.js";
@@ -15,14 +15,14 @@ export const isAboutApprovals = ({ type, status }: Milestone) =>
   type.startsWith("approval.") || type === "job.waiting" || isOver(status);
 
 export function ApprovalsPage() {
-  const query = { status: "pending", limit: 100 } as const;
-  const load = () => call(api.GET("/v1/approvals", { params: { query } }));
+  const load = () =>
+    allPages((query) => call(api.GET("/v1/approvals", { params: { query: { status: "pending", ...query } } })));
   const resource = useResource("approvals", load, { on: isAboutApprovals });
   return (
     <Page title="Approvals" about="Tool calls that a job may only make when a person allows them.">
       <Loaded resource={resource}>
-        {({ data }) =>
-          data.length === 0 ? (
+        {(pending) =>
+          pending.length === 0 ? (
             <Empty icon="approvals" title="Nothing waits for you">
               <p>
                 A job asks before it calls a tool that its <code>hooks.confirm</code> names.
@@ -30,7 +30,7 @@ export function ApprovalsPage() {
             </Empty>
           ) : (
             <div class="stack">
-              {[...data]
+              {[...pending]
                 .sort((a, b) => a.requested_at.localeCompare(b.requested_at))
                 .map((it) => (
                   <article class="call card" key={it.id}>

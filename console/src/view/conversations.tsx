@@ -2,62 +2,54 @@
 
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
-import { api, call, client, requestKey, type Schemas } from "../api.js";
+import { allPages, api, call, client, requestKey, type Schemas } from "../api.js";
 import { useResource } from "../resource.js";
 import { printed } from "../transcript/summary.js";
-import { Icon } from "../ui/icon.js";
+import { ListPage } from "../ui/list.js";
 import { Markdown } from "../ui/markdown.js";
 import { attempt } from "../ui/notice.js";
-import { Empty, Page, Time } from "../ui/page.js";
+import { Empty, NewButton, Page, Time } from "../ui/page.js";
 import { Loaded, ProblemBox } from "../ui/problem.js";
-import { Table } from "../ui/table.js";
+import { useSubmit } from "../ui/submit.js";
 import { Terminal } from "../ui/terminal.js";
 
-/** Characters of a title. */
-const MAX_TITLE = 80;
+const ABOVE = { title: "Conversations", href: "/console/conversations" };
 
 type Said = Schemas["Said"];
 
 export function ConversationsPage() {
   const { route } = useLocation();
-  const query = { limit: 100 };
-  const resource = useResource("conversations", () => call(api.GET("/v1/conversations", { params: { query } })));
+  const load = () => allPages((query) => call(api.GET("/v1/conversations", { params: { query } })));
+  const resource = useResource("conversations", load, { on: (event) => event.conversation_id !== null });
   const start = () =>
     attempt(async () => {
       const { id } = await call(api.POST("/v1/conversations", { body: {} }));
       route(`/console/conversations/${id}`);
     });
-  const button = (
-    <button class="button is-accent" onClick={() => void start()}>
-      <Icon name="plus" />
-      New conversation
-    </button>
-  );
+  const button = <NewButton title="New conversation" onClick={() => void start()} />;
   return (
-    <Page title="Conversations" about="A history and files that several jobs of an agent continue." actions={button}>
-      <Loaded resource={resource}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty icon="conversations" title="No conversations yet">
-              {button}
-            </Empty>
-          ) : (
-            <Table
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  name: "Conversation",
-                  cell: (it) => <a href={`/console/conversations/${it.id}`}>{it.external_id ?? it.id}</a>,
-                },
-                { name: "Agent", cell: (it) => it.agent },
-                { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-    </Page>
+    <ListPage
+      title="Conversations"
+      about="A history and files that several jobs of an agent continue."
+      actions={button}
+      resource={resource}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: "Conversation",
+          cell: (it) => <a href={`/console/conversations/${it.id}`}>{titleOf(it)}</a>,
+          isMain: true,
+        },
+        { name: "Agent", cell: (it) => it.agent, isOptional: true },
+        { name: "External id", cell: (it) => it.external_id ?? <span class="none">–</span>, isOptional: true },
+        { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true },
+      ]}
+      empty={
+        <Empty icon="conversations" title="No conversations yet">
+          {button}
+        </Empty>
+      }
+    />
   );
 }
 
@@ -67,12 +59,17 @@ export function ConversationPage() {
   const load = () => call(api.GET("/v1/conversations/{conversation_id}", { params }));
   const resource = useResource(`conversation:${id}`, load, { on: (event) => event.conversation_id === id });
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(conversation) => (
         <Page
           title={titleOf(conversation)}
-          above={{ title: "Conversations", href: "/console/conversations" }}
-          about={`Agent ${conversation.agent}`}
+          above={ABOVE}
+          about={
+            <>
+              Agent <a href={`/console/agents/${conversation.agent}`}>{conversation.agent}</a>
+              {conversation.external_id && ` · ${conversation.external_id}`}
+            </>
+          }
           actions={
             <a class="button" href={`/console/jobs?conversation_id=${id}`}>
               Its jobs
@@ -92,13 +89,9 @@ export function ConversationPage() {
   );
 }
 
-/** The client's name for it, or the beginning of what was asked first. */
-function titleOf({ external_id: name, messages }: Schemas["ConversationWithMessages"]): string {
-  if (name) return name;
-  const first = messages.data.map(({ said }) => said).find(({ role }) => role === "user");
-  const line = first?.role === "user" ? (first.text.trim().split("\n", 1)[0] ?? "") : "";
-  if (line === "") return "Conversation";
-  return line.length > MAX_TITLE ? `${line.slice(0, MAX_TITLE).trimEnd()}…` : line;
+/** The beginning of what was asked first, or the client's name for it. */
+function titleOf({ title, external_id: name }: Schemas["Conversation"]): string {
+  return title ?? name ?? "New conversation";
 }
 
 function Message({ said, job }: { said: Said; job: string }) {
@@ -141,19 +134,12 @@ interface ComposerProps {
 function Composer({ conversation, agent, sent }: ComposerProps) {
   const [prompt, setPrompt] = useState("");
   const [model, setModel] = useState("");
-  const [error, setError] = useState<unknown>();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setError(undefined);
-    try {
-      const job = { conversation_id: conversation, agent, prompt, ...(model ? { model } : {}) };
-      await client.submit(job, { idempotencyKey: requestKey() });
-      setPrompt("");
-      await sent();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const { submit, error, isSending } = useSubmit(async () => {
+    const job = { conversation_id: conversation, agent, prompt, ...(model ? { model } : {}) };
+    await client.submit(job, { idempotencyKey: requestKey() });
+    setPrompt("");
+    await sent();
+  });
   const onKeyDown = (event: KeyboardEvent) =>
     void (event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event));
   return (
@@ -180,7 +166,9 @@ function Composer({ conversation, agent, sent }: ComposerProps) {
         <span class="fine is-pushed">
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>
         </span>
-        <button class="button is-accent">Send</button>
+        <button class="button is-accent" disabled={isSending}>
+          Send
+        </button>
       </div>
     </form>
   );

@@ -1,5 +1,6 @@
 /** One job: transcript, outputs, request, and what can be done with it. */
 
+import type { ComponentChildren } from "preact";
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Job } from "../api.js";
@@ -9,7 +10,8 @@ import { type Log, useLog } from "../transcript/follow.js";
 import { Timeline } from "../transcript/timeline.js";
 import { TranscriptView } from "../transcript/view.js";
 import { CopyButton } from "../ui/copy.js";
-import { Facts, Page, Time } from "../ui/page.js";
+import { Value } from "../ui/json_tree.js";
+import { Facts, Page, Split, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { isOver, StatusBadge } from "../ui/status.js";
 import { Actions } from "./job_actions.js";
@@ -21,6 +23,7 @@ import { durationOf } from "./jobs.js";
 import { WhyItWaits } from "./waiting.js";
 
 const VIEWS = { transcript: "Transcript", timeline: "Timeline", request: "Request", log: "Log" } as const;
+const ABOVE = { title: "Jobs", href: "/console/jobs" };
 
 export function JobPage() {
   const id = useRoute().params["id"] ?? "";
@@ -34,7 +37,7 @@ function JobOf({ id }: { id: string }) {
   const log = useLog(id);
   const end = log.transcript.value.items.findLast((item) => item.kind === "end");
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(loaded) => <JobView job={end?.kind === "end" ? end.job : loaded} log={log} reload={resource.reload} />}
     </Loaded>
   );
@@ -50,15 +53,19 @@ function JobView({ job, log, reload }: { job: Job; log: Log; reload: () => Promi
     </>
   );
   return (
-    <Page
-      title={titleOf(job)}
-      above={{ title: "Jobs", href: "/console/jobs" }}
-      heading={heading}
-      actions={<Actions job={job} reload={reload} />}
-    >
+    <Page title={titleOf(job)} above={ABOVE} heading={heading} actions={<Actions job={job} reload={reload} />}>
       <WhyItWaits job={job} reload={reload} />
-      <div class="job-layout">
-        <div class="job-main">
+      <Split
+        label="Outputs and details"
+        aside={
+          <>
+            <Outputs job={job} log={log} opened={opened} openFile={openFile} />
+            <h2>Details</h2>
+            <JobFacts job={job} />
+          </>
+        }
+      >
+        <div>
           <nav class="tabs" aria-label="View">
             {Object.entries(VIEWS).map(([name, title]) => (
               <a
@@ -80,12 +87,7 @@ function JobView({ job, log, reload }: { job: Job; log: Log; reload: () => Promi
             </>
           )}
         </div>
-        <aside class="job-side" aria-label="Outputs and details">
-          <Outputs job={job} log={log} opened={opened} openFile={openFile} />
-          <h2>Details</h2>
-          <JobFacts job={job} />
-        </aside>
-      </div>
+      </Split>
     </Page>
   );
 }
@@ -110,7 +112,10 @@ function JobFacts({ job }: { job: Job }) {
         ["Cost", usage.cost_usd ? usd(usage.cost_usd) : null],
         ["Retry of", job.retry_of && link(`/console/jobs/${job.retry_of}`, "Earlier job")],
         ["External id", job.external_id],
-        ...Object.entries(job.metadata).map(([name, value]): [string, string] => [name, String(value)]),
+        ...Object.entries(job.metadata).map(([name, value]): [string, ComponentChildren] => [
+          name,
+          <Value value={value} />,
+        ]),
         [
           "Id",
           <span class="id">

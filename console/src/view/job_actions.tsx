@@ -4,7 +4,7 @@ import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Job } from "../api.js";
 import { useKeys } from "../keyboard.js";
-import { Dialog, confirm } from "../ui/dialog.js";
+import { DeleteButton, Dialog } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { attempt } from "../ui/notice.js";
 import { isOver } from "../ui/status.js";
@@ -30,13 +30,6 @@ export function Actions({ job, reload }: { job: Job; reload: () => Promise<void>
       async () => route(`/console/jobs/${(await call(api.POST("/v1/jobs/{job_id}/retry", path))).id}`),
       "Submitted again",
     );
-  const remove = async () => {
-    if (
-      !(await confirm("Delete this job?", "Its log and its files are deleted, too. This cannot be undone.", "Delete"))
-    )
-      return;
-    if (await attempt(() => call(api.DELETE("/v1/jobs/{job_id}", path)), "Deleted")) route("/console/jobs");
-  };
   return (
     <>
       <button class="button is-quiet" onClick={() => setShown(true)}>
@@ -44,9 +37,12 @@ export function Actions({ job, reload }: { job: Job; reload: () => Promise<void>
         Code
       </button>
       {isOver(job.status) && (
-        <button class="button is-quiet" onClick={() => void remove()}>
-          Delete…
-        </button>
+        <DeleteButton
+          question="Delete this job?"
+          consequence="Its log and its files are deleted, too. This cannot be undone."
+          action={() => call(api.DELETE("/v1/jobs/{job_id}", path))}
+          then="/console/jobs"
+        />
       )}
       {isOver(job.status) && (
         <button class="button" onClick={() => void retry()}>

@@ -2,6 +2,7 @@
 
 import { type ReadonlySignal, type Signal, useComputed, useSignal } from "@preact/signals";
 import type { Schemas } from "../api.js";
+import { LongTextField } from "../ui/fields.js";
 import { Field } from "../ui/page.js";
 import { type ErrorAt, Skeleton } from "../ui/problem.js";
 import { FileInputs, type InputFile } from "./files.js";
@@ -87,15 +88,13 @@ export function JobFields({ draft, errorAt, startsNow = true }: JobFieldsProps) 
           </optgroup>
         </select>
       </Field>
-      <Field label="Prompt" error={errorAt("/prompt")}>
-        <textarea
-          class="control"
-          rows={7}
-          value={job.prompt}
-          onInput={({ currentTarget }) => change({ prompt: currentTarget.value })}
-          required
-        />
-      </Field>
+      <LongTextField
+        label="Prompt"
+        error={errorAt("/prompt")}
+        value={job.prompt}
+        set={(prompt) => change({ prompt })}
+        required
+      />
       <div class="field">
         <span class="label">Files</span>
         <FileInputs files={draft.files} kinds={skill?.inputs ?? null} />

@@ -7,19 +7,11 @@ import { useResource } from "../resource.js";
 import { listAddress, PERIODS, type Query } from "./job_filter.js";
 
 export function useSkills() {
-  return useResource("skills", () =>
-    allPages((cursor) =>
-      call(api.GET("/v1/skills", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } })),
-    ),
-  );
+  return useResource("skills", () => allPages((query) => call(api.GET("/v1/skills", { params: { query } }))));
 }
 
 export function useAgents() {
-  return useResource("agents", () =>
-    allPages((cursor) =>
-      call(api.GET("/v1/agents", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } })),
-    ),
-  );
+  return useResource("agents", () => allPages((query) => call(api.GET("/v1/agents", { params: { query } }))));
 }
 
 export function JobFilters({ query }: { query: Query }) {

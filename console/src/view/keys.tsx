@@ -5,11 +5,11 @@ import { allPages, api, call, type Schemas } from "../api.js";
 import { useResource } from "../resource.js";
 import { me, restore } from "../session.js";
 import { confirm } from "../ui/dialog.js";
+import { TextField } from "../ui/fields.js";
+import { ListPage } from "../ui/list.js";
 import { attempt } from "../ui/notice.js";
-import { Field, Page, Time } from "../ui/page.js";
-import { Loaded } from "../ui/problem.js";
+import { Field, Time } from "../ui/page.js";
 import { SecretDialog } from "../ui/secret.js";
-import { Table } from "../ui/table.js";
 
 /** The sets of scopes that the form offers. */
 const CHOICES: { label: string; scopes: Schemas["Scope"][] }[] = [
@@ -19,9 +19,7 @@ const CHOICES: { label: string; scopes: Schemas["Scope"][] }[] = [
 ];
 
 export function KeysPage() {
-  const load = (cursor?: string) =>
-    call(api.GET("/v1/keys", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } }));
-  const resource = useResource("keys", () => allPages(load));
+  const resource = useResource("keys", () => allPages((query) => call(api.GET("/v1/keys", { params: { query } }))));
   const [name, setName] = useState("");
   const [choice, setChoice] = useState(0);
   const [created, setCreated] = useState<string>();
@@ -46,17 +44,29 @@ export function KeysPage() {
     else await resource.reload();
   };
   return (
-    <Page title="API keys" about="A key is shown once, when it is created.">
+    <ListPage
+      title="API keys"
+      about="A key is shown once, when it is created."
+      resource={resource}
+      keyOf={({ id }) => id}
+      columns={[
+        { name: "Name", cell: (it) => <b>{it.name}</b> },
+        { name: "Key", cell: (it) => <code>…{it.hint}</code> },
+        { name: "Scopes", cell: (it) => it.scopes.join(", "), isOptional: true },
+        { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
+        {
+          name: "Actions",
+          cell: (it) => (
+            <button class="button small is-quiet" onClick={() => void revoke(it)}>
+              Revoke…
+            </button>
+          ),
+          isNumber: true,
+        },
+      ]}
+    >
       <form class="inline-form" onSubmit={create}>
-        <Field label="Name">
-          <input
-            class="control"
-            placeholder="ci"
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-            required
-          />
-        </Field>
+        <TextField label="Name" placeholder="ci" value={name} set={setName} required />
         <Field label="Scopes">
           <select
             class="control"
@@ -77,29 +87,6 @@ export function KeysPage() {
           Copy it now. It cannot be shown again.
         </SecretDialog>
       )}
-      <Loaded resource={resource}>
-        {(keys) => (
-          <Table
-            rows={keys}
-            keyOf={({ id }) => id}
-            columns={[
-              { name: "Name", cell: (it) => <b>{it.name}</b> },
-              { name: "Key", cell: (it) => <code>…{it.hint}</code> },
-              { name: "Scopes", cell: (it) => it.scopes.join(", "), isOptional: true },
-              { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
-              {
-                name: "Actions",
-                cell: (it) => (
-                  <button class="button small is-quiet" onClick={() => void revoke(it)}>
-                    Revoke…
-                  </button>
-                ),
-                isNumber: true,
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Page>
+    </ListPage>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
 import { modelNames } from "../format.js";
 import { useResource } from "../resource.js";
-import { Field } from "../ui/page.js";
+import { TextField } from "../ui/fields.js";
 
 type ModelChoice = NonNullable<Schemas["CreateJob"]["model"]>;
 
@@ -33,18 +33,18 @@ export function ModelField({ value, set, error }: ModelFieldProps) {
   );
   return (
     <>
-      <Field label="Model" error={error} hint={hint}>
-        <input
-          class="control"
-          list="models"
-          placeholder={models.find((it) => it.default)?.name ?? "of the service"}
-          value={text}
-          onInput={({ currentTarget }) => {
-            setText(currentTarget.value);
-            set(parseModels(currentTarget.value));
-          }}
-        />
-      </Field>
+      <TextField
+        label="Model"
+        error={error}
+        hint={hint}
+        list="models"
+        placeholder={models.find((it) => it.default)?.name ?? "of the service"}
+        value={text}
+        set={(next) => {
+          setText(next);
+          set(parseModels(next));
+        }}
+      />
       <datalist id="models">
         {models
           .filter(({ available }) => available)

@@ -1,8 +1,7 @@
 /** The fields of a job that most jobs do without. */
 
 import type { Schemas } from "../api.js";
-import { fromLocal, JsonField, NumberField, toLocal } from "../ui/fields.js";
-import { Field } from "../ui/page.js";
+import { fromLocal, JsonField, ListField, NumberField, TextField, toLocal } from "../ui/fields.js";
 import type { ErrorAt } from "../ui/problem.js";
 
 type CreateJob = Schemas["CreateJob"];
@@ -26,32 +25,24 @@ export function MoreFields({ job, change, errorAt, startsNow }: MoreFieldsProps)
       set={(value) => change({ limits: { ...job.limits, [name]: value } })}
     />
   );
-  const list = (text: string) => {
-    const names = text.split(",").map((it) => it.trim());
-    return names.filter(Boolean);
-  };
   return (
     <details class="more" open={isOpen}>
       <summary>Title, limits, approvals, result and more</summary>
       <div class="stack">
-        <Field label="Title" error={errorAt("/title")} hint="The first line of the prompt if empty.">
-          <input
-            class="control"
-            value={job.title ?? ""}
-            onInput={({ currentTarget }) => change({ title: currentTarget.value || null })}
-          />
-        </Field>
-        <Field
+        <TextField
+          label="Title"
+          error={errorAt("/title")}
+          hint="The first line of the prompt if empty."
+          value={job.title ?? ""}
+          set={(title) => change({ title: title || null })}
+        />
+        <ListField
           label="Tools that need approval"
           error={errorAt("/hooks")}
           hint="Names with commas, such as shell.exec. Each call waits for a person."
-        >
-          <input
-            class="control"
-            value={job.hooks?.confirm?.join(", ") ?? ""}
-            onChange={({ currentTarget }) => change({ hooks: { ...job.hooks, confirm: list(currentTarget.value) } })}
-          />
-        </Field>
+          value={job.hooks?.confirm}
+          set={(confirm) => change({ hooks: { ...job.hooks, confirm } })}
+        />
         <div class="two">
           {limit("timeout_seconds", "Time limit in seconds")}
           {limit("max_cost_usd", "Cost limit in dollars", "any")}
@@ -64,14 +55,14 @@ export function MoreFields({ job, change, errorAt, startsNow }: MoreFieldsProps)
           />
         </div>
         {startsNow && (
-          <Field label="Start at" error={errorAt("/run_at")} hint="Local time. Now if empty.">
-            <input
-              class="control"
-              type="datetime-local"
-              value={toLocal(job.run_at)}
-              onChange={({ currentTarget }) => change({ run_at: fromLocal(currentTarget.value) })}
-            />
-          </Field>
+          <TextField
+            label="Start at"
+            error={errorAt("/run_at")}
+            hint="Local time. Now if empty."
+            type="datetime-local"
+            value={toLocal(job.run_at)}
+            set={(text) => change({ run_at: fromLocal(text) })}
+          />
         )}
         <JsonField
           label="Schema of the result"

@@ -8,6 +8,7 @@ import { Dialog } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { Page } from "../ui/page.js";
 import { fieldError, Loaded, ProblemBox } from "../ui/problem.js";
+import { useSubmit } from "../ui/submit.js";
 import { bodyOfDraft, emptyJob, JobFields, useDraft } from "./job_fields.js";
 import { bodyOf, Code } from "./snippets.js";
 
@@ -38,23 +39,13 @@ export function NewJobPage() {
 function JobForm({ start }: { start: CreateJob }) {
   const { route } = useLocation();
   const draft = useDraft(start);
-  const [error, setError] = useState<unknown>();
-  const [isSending, setSending] = useState(false);
   const [isCodeOpen, setCodeOpen] = useState(false);
   const key = useMemo(requestKey, [draft.job.value]);
   const body = bodyOfDraft(draft);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setSending(true);
-    setError(undefined);
-    try {
-      const { id } = await client.submit(body, { idempotencyKey: key });
-      route(`/console/jobs/${id}`);
-    } catch (failure) {
-      setError(failure);
-    }
-    setSending(false);
-  };
+  const { submit, error, isSending } = useSubmit(async () => {
+    const { id } = await client.submit(body, { idempotencyKey: key });
+    route(`/console/jobs/${id}`);
+  });
   return (
     <form class="stack new-job" onSubmit={submit}>
       <JobFields draft={draft} errorAt={(pointer) => fieldError(error, pointer)} />

@@ -2,13 +2,16 @@
 
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
-import { duration, modelNames, usd } from "../format.js";
+import { count, duration, modelNames, usd } from "../format.js";
 import { useResource } from "../resource.js";
 import { CodeBlock } from "../ui/code.js";
 import { Icon } from "../ui/icon.js";
 import { AssetName } from "../ui/asset_name.js";
+import { Value } from "../ui/json_tree.js";
+import { Markdown } from "../ui/markdown.js";
 import { Facts } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
+import { SchemaTable } from "../ui/schema_table.js";
 
 export function useRequest(job: string) {
   return useResource(`request:${job}`, () =>
@@ -20,6 +23,9 @@ export function useRequest(job: string) {
 const MAX_PROMPT = 600;
 const MAX_PROMPT_LINES = 8;
 
+/** Prompts with blocks of code are shown as Markdown. */
+const HAS_CODE = /^```/m;
+
 /** What was asked for, above what came of it. */
 export function Asked({ job, title }: { job: string; title: string }) {
   const request = useRequest(job).data.value;
@@ -30,7 +36,7 @@ export function Asked({ job, title }: { job: string; title: string }) {
   const head = prompt.slice(0, MAX_PROMPT).split("\n").slice(0, MAX_PROMPT_LINES).join("\n");
   return (
     <section class="asked" aria-label="Prompt">
-      <p>{isWhole ? prompt : head}</p>
+      {HAS_CODE.test(prompt) ? <Markdown text={isWhole ? prompt : head} /> : <p>{isWhole ? prompt : head}</p>}
       {head.length < prompt.length && (
         <button class="button small is-quiet" onClick={() => setWhole(!isWhole)}>
           {isWhole ? "Show less" : "Show all"}
@@ -73,13 +79,15 @@ export function RequestView({ job }: { job: string }) {
           {Object.keys(request.parameters).length > 0 && (
             <>
               <h2>Parameters</h2>
-              <CodeBlock text={JSON.stringify(request.parameters, null, 2)} language="json" />
+              <Facts
+                facts={Object.entries(request.parameters).map(([name, value]) => [name, <Value value={value} />])}
+              />
             </>
           )}
           {request.output_schema && (
             <>
-              <h2>Output schema</h2>
-              <CodeBlock text={JSON.stringify(request.output_schema, null, 2)} language="json" />
+              <h2>Fields of the result</h2>
+              <SchemaTable schema={request.output_schema} />
             </>
           )}
           <h2>Settings</h2>
@@ -88,8 +96,8 @@ export function RequestView({ job }: { job: string }) {
               ["Model", modelNames(request.model)],
               ["Time limit", duration(request.limits.timeout_seconds * 1000)],
               ["Turns", `${request.limits.max_iterations} at most`],
-              ["Tokens of an answer", `${request.limits.max_tokens} at most`],
-              ["Tokens", request.limits.max_total_tokens && `${request.limits.max_total_tokens} at most`],
+              ["Tokens of an answer", `${count(request.limits.max_tokens)} at most`],
+              ["Tokens", request.limits.max_total_tokens && `${count(request.limits.max_total_tokens)} at most`],
               ["Cost", request.limits.max_cost_usd && `${usd(request.limits.max_cost_usd)} at most`],
               ["Needs approval", request.hooks.confirm?.join(", ")],
               ["Priority", request.priority || null],

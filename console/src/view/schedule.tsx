@@ -4,15 +4,15 @@ import { useLocation, useRoute } from "preact-iso";
 import { api, call, requestKey, type Schemas } from "../api.js";
 import { dateTime, duration, modelNames, words } from "../format.js";
 import { useResource } from "../resource.js";
-import { confirm } from "../ui/dialog.js";
+import { DeleteButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { CodeBlock } from "../ui/code.js";
 import { attempt } from "../ui/notice.js";
-import { Facts, Page, Time } from "../ui/page.js";
+import { Facts, Page, Split, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { StatusBadge } from "../ui/status.js";
 import { Table } from "../ui/table.js";
-import { ScheduleForm } from "./schedule_form.js";
+import { CATCH_UP, OVERLAP, ScheduleForm } from "./schedule_form.js";
 import { NextTimes, Recurrence, type Schedule, ScheduleState } from "./schedules.js";
 
 const POLL_MS = 10_000;
@@ -40,7 +40,7 @@ function ScheduleOf({ id, isEdited }: { id: string; isEdited: boolean }) {
   const runs = useResource(`schedule:${id}:runs`, loadRuns, { on: () => true, everyMs: POLL_MS });
   const reload = async () => void (await Promise.all([resource.reload(), runs.reload()]));
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(schedule) =>
         isEdited ? (
           <Page title={schedule.name} above={ABOVE}>
@@ -57,19 +57,10 @@ function ScheduleOf({ id, isEdited }: { id: string; isEdited: boolean }) {
             }
             actions={<Actions schedule={schedule} reload={reload} />}
           >
-            <div class="job-layout">
-              <div class="stack">
-                <h2>Runs</h2>
-                <Loaded resource={runs}>{({ data }) => <Runs runs={data} />}</Loaded>
-              </div>
-              <aside class="job-side">
-                <Upcoming schedule={schedule} />
-                <h2>Details</h2>
-                <ScheduleFacts schedule={schedule} />
-                <h2>Prompt</h2>
-                <CodeBlock text={schedule.job.prompt} />
-              </aside>
-            </div>
+            <Split aside={<Details schedule={schedule} />}>
+              <h2>Runs</h2>
+              <Loaded resource={runs}>{({ data }) => <Runs runs={data} />}</Loaded>
+            </Split>
           </Page>
         )
       }
@@ -78,7 +69,6 @@ function ScheduleOf({ id, isEdited }: { id: string; isEdited: boolean }) {
 }
 
 function Actions({ schedule, reload }: { schedule: Schedule; reload: () => Promise<void> }) {
-  const { route } = useLocation();
   const { id, paused, name } = schedule;
   const path = { schedule_id: id };
   const pause = async () => {
@@ -92,16 +82,14 @@ function Actions({ schedule, reload }: { schedule: Schedule; reload: () => Promi
     await attempt(() => call(api.POST("/v1/schedules/{schedule_id}/run", { params })), "A job was submitted");
     await reload();
   };
-  const remove = async () => {
-    if (!(await confirm(`Delete ${name}?`, "Its history is deleted, too. Its jobs stay.", "Delete"))) return;
-    const act = () => call<unknown>(api.DELETE("/v1/schedules/{schedule_id}", { params: { path } }));
-    if (await attempt(act, "Deleted")) route("/console/schedules");
-  };
   return (
     <>
-      <button class="button is-quiet" onClick={() => void remove()}>
-        Delete…
-      </button>
+      <DeleteButton
+        question={`Delete ${name}?`}
+        consequence="Its history is deleted, too. Its jobs stay."
+        action={() => call<unknown>(api.DELETE("/v1/schedules/{schedule_id}", { params: { path } }))}
+        then={ABOVE.href}
+      />
       <a class="button" href={`/console/schedules/${id}?edit=1`}>
         Edit
       </a>
@@ -116,33 +104,31 @@ function Actions({ schedule, reload }: { schedule: Schedule; reload: () => Promi
   );
 }
 
-function Upcoming({ schedule: { next_times: times, paused } }: { schedule: Schedule }) {
+function Details({ schedule }: { schedule: Schedule }) {
+  const { job, next_times: times, paused } = schedule;
   return (
     <>
       <h2>Next times</h2>
       {times.length === 0 && <p class="fine">{paused ? "None while it is paused." : "It has ended."}</p>}
       <NextTimes times={times} />
+      <h2>Details</h2>
+      <Facts
+        facts={[
+          ["Runs", <Recurrence schedule={schedule} />],
+          ["Skill", job.skill && <a href={`/console/skills/${job.skill}`}>{job.skill}</a>],
+          ["Agent", job.agent && <a href={`/console/agents/${job.agent}`}>{job.agent}</a>],
+          ["Model", modelNames(job.model) ?? "default"],
+          ["If one still runs", OVERLAP[schedule.overlap]],
+          ["Missed times", CATCH_UP[schedule.catch_up]],
+          ["Jitter", schedule.jitter_seconds ? duration(schedule.jitter_seconds * 1000) : null],
+          ["Begins", schedule.starts_at && dateTime(schedule.starts_at)],
+          ["Ends", schedule.ends_at && dateTime(schedule.ends_at)],
+          ["Created", <Time at={schedule.created_at} />],
+        ]}
+      />
+      <h2>Prompt</h2>
+      <CodeBlock text={job.prompt} />
     </>
-  );
-}
-
-function ScheduleFacts({ schedule }: { schedule: Schedule }) {
-  const { job } = schedule;
-  return (
-    <Facts
-      facts={[
-        ["Runs", <Recurrence schedule={schedule} />],
-        ["Skill", job.skill && <a href={`/console/skills/${job.skill}`}>{job.skill}</a>],
-        ["Agent", job.agent && <a href={`/console/agents/${job.agent}`}>{job.agent}</a>],
-        ["Model", modelNames(job.model) ?? "default"],
-        ["If one still runs", words(schedule.overlap)],
-        ["Missed times", words(schedule.catch_up)],
-        ["Jitter", schedule.jitter_seconds ? duration(schedule.jitter_seconds * 1000) : null],
-        ["Begins", schedule.starts_at && dateTime(schedule.starts_at)],
-        ["Ends", schedule.ends_at && dateTime(schedule.ends_at)],
-        ["Created", <Time at={schedule.created_at} />],
-      ]}
-    />
   );
 }
 

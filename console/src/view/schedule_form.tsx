@@ -3,9 +3,11 @@
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
+import { TextField } from "../ui/fields.js";
 import { notify } from "../ui/notice.js";
 import { Field } from "../ui/page.js";
 import { fieldError, ProblemBox } from "../ui/problem.js";
+import { useSubmit } from "../ui/submit.js";
 import { bodyOfDraft, emptyJob, JobFields, useDraft } from "./job_fields.js";
 import { NextTimes, type Schedule } from "./schedules.js";
 
@@ -19,56 +21,45 @@ export function ScheduleForm({ schedule }: { schedule: Schedule | null }) {
   const { route } = useLocation();
   const draft = useDraft(schedule?.job ?? emptyJob());
   const [settings, setSettings] = useState<Settings>(() => settingsOf(schedule));
-  const [error, setError] = useState<unknown>();
   const set = (changes: Partial<Settings>) => setSettings({ ...settings, ...changes });
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setError(undefined);
+  const { submit, error } = useSubmit(async () => {
     const body = { ...settings, job: bodyOfDraft(draft) };
-    try {
-      const { id } = await (schedule
-        ? call(api.PATCH("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: schedule.id } }, body }))
-        : call(api.POST("/v1/schedules", { body })));
-      notify(schedule ? "Saved" : `Created ${settings.name}`);
-      route(`/console/schedules/${id}`);
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    const { id } = await (schedule
+      ? call(api.PATCH("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: schedule.id } }, body }))
+      : call(api.POST("/v1/schedules", { body })));
+    notify(schedule ? "Saved" : `Created ${settings.name}`);
+    route(`/console/schedules/${id}`);
+  });
+  const choice = <K extends keyof Settings>(name: K, label: string, choices: Record<string, string>) => (
+    <Field label={label} error={fieldError(error, `/${name}`)}>
+      <select
+        class="control"
+        value={settings[name] as string}
+        onChange={({ currentTarget }) => set({ [name]: currentTarget.value })}
+      >
+        {Object.entries(choices).map(([value, title]) => (
+          <option key={value} value={value}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
   return (
     <form class="stack new-job" onSubmit={submit}>
-      <Field label="Name" error={fieldError(error, "/name")}>
-        <input
-          class="control"
-          placeholder="Morning report"
-          value={settings.name}
-          onInput={({ currentTarget }) => set({ name: currentTarget.value })}
-          required
-        />
-      </Field>
+      <TextField
+        label="Name"
+        error={fieldError(error, "/name")}
+        placeholder="Morning report"
+        value={settings.name}
+        set={(name) => set({ name })}
+        required
+      />
       <Timing settings={settings} set={set} error={error} />
-      <Field label="If a job of an earlier run has not ended" error={fieldError(error, "/overlap")}>
-        <select
-          class="control"
-          value={settings.overlap}
-          onChange={({ currentTarget }) => set({ overlap: currentTarget.value as Schedule["overlap"] })}
-        >
-          <option value="skip">Skip the run</option>
-          <option value="queue">Wait for the end of that job</option>
-          <option value="cancel_running">Cancel that job</option>
-        </select>
-      </Field>
-      <Field label="Times that were missed while no worker was there" error={fieldError(error, "/catch_up")}>
-        <select
-          class="control"
-          value={settings.catch_up}
-          onChange={({ currentTarget }) => set({ catch_up: currentTarget.value as Schedule["catch_up"] })}
-        >
-          <option value="one">Run the latest</option>
-          <option value="all">Run the latest ten</option>
-          <option value="none">Skip them</option>
-        </select>
-      </Field>
+      <div class="two">
+        {choice("overlap", "If the job of an earlier run still runs", OVERLAP)}
+        {choice("catch_up", "Times without a worker", CATCH_UP)}
+      </div>
       <h2>Job</h2>
       <JobFields draft={draft} startsNow={false} errorAt={(pointer) => fieldError(error, `/job${pointer}`)} />
       <ProblemBox error={error} />
@@ -109,35 +100,34 @@ function Timing({ settings, set, error }: TimingProps) {
           </select>
         </Field>
         {isInterval ? (
-          <Field label="Seconds" error={problem("/interval_seconds")}>
-            <input
-              class="control"
-              type="number"
-              min={10}
-              value={interval_seconds}
-              onInput={({ currentTarget }) => set({ interval_seconds: Number(currentTarget.value) })}
-              required
-            />
-          </Field>
+          <TextField
+            label="Seconds"
+            error={problem("/interval_seconds")}
+            type="number"
+            min={10}
+            value={String(interval_seconds)}
+            set={(seconds) => set({ interval_seconds: Number(seconds) })}
+            required
+          />
         ) : (
           <>
-            <Field label="Cron pattern" error={problem("/cron")} hint="Minute, hour, day, month, weekday.">
-              <input
-                class="control is-code"
-                value={cron ?? ""}
-                onInput={({ currentTarget }) => set({ cron: currentTarget.value })}
-                required
-              />
-            </Field>
-            <Field label="Time zone" error={problem("/time_zone")}>
-              <input
-                class="control"
-                list="zones"
-                value={time_zone ?? ""}
-                onInput={({ currentTarget }) => set({ time_zone: currentTarget.value })}
-                required
-              />
-            </Field>
+            <TextField
+              label="Cron pattern"
+              error={problem("/cron")}
+              hint="Minute, hour, day, month, weekday."
+              class="control is-code"
+              value={cron ?? ""}
+              set={(pattern) => set({ cron: pattern })}
+              required
+            />
+            <TextField
+              label="Time zone"
+              error={problem("/time_zone")}
+              list="zones"
+              value={time_zone ?? ""}
+              set={(zone) => set({ time_zone: zone })}
+              required
+            />
             <datalist id="zones">
               {Intl.supportedValuesOf("timeZone").map((zone) => (
                 <option key={zone} value={zone} />
@@ -156,6 +146,18 @@ function Timing({ settings, set, error }: TimingProps) {
   );
 }
 
+/** What happens when the job of an earlier run still runs. */
+export const OVERLAP: Record<Schedule["overlap"], string> = {
+  skip: "Skip the run",
+  queue: "Wait for the end of that job",
+  cancel_running: "Cancel that job",
+};
+/** What happens with the times that passed without a worker. */
+export const CATCH_UP: Record<Schedule["catch_up"], string> = {
+  one: "Run the latest",
+  all: "Run the latest ten",
+  none: "Skip them",
+};
 const CALENDAR: Partial<Settings> = { cron: "0 9 * * 1-5", time_zone: localZone(), interval_seconds: null };
 const INTERVAL: Partial<Settings> = { cron: null, time_zone: null, interval_seconds: 3600 };
 

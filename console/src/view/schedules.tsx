@@ -3,62 +3,50 @@
 import { allPages, api, call, type Schemas } from "../api.js";
 import { dateTime, duration, until } from "../format.js";
 import { useResource } from "../resource.js";
-import { Icon } from "../ui/icon.js";
-import { Empty, Page } from "../ui/page.js";
-import { Loaded } from "../ui/problem.js";
-import { Table } from "../ui/table.js";
+import { ListPage } from "../ui/list.js";
+import { Empty, NewButton } from "../ui/page.js";
+import { StatusBadge } from "../ui/status.js";
 
 export type Schedule = Schemas["Schedule"];
 
 const POLL_MS = 10_000;
 
 export function SchedulesPage() {
-  const load = (cursor?: string) =>
-    call(api.GET("/v1/schedules", { params: { query: { limit: 100, ...(cursor ? { cursor } : {}) } } }));
-  const resource = useResource("schedules", () => allPages(load), { everyMs: POLL_MS });
-  const button = (
-    <a class="button is-accent" href="/console/schedules/new">
-      <Icon name="plus" />
-      New schedule
-    </a>
-  );
+  const load = () => allPages((query) => call(api.GET("/v1/schedules", { params: { query } })));
+  const resource = useResource("schedules", load, { everyMs: POLL_MS });
+  const button = <NewButton title="New schedule" href="/console/schedules/new" />;
   return (
-    <Page title="Schedules" about="Jobs that start at times of a calendar or at an interval." actions={button}>
-      <Loaded resource={resource}>
-        {(schedules) =>
-          schedules.length === 0 ? (
-            <Empty icon="clock" title="No schedules yet">
-              <p>A schedule submits the same job again and again, such as a report each morning.</p>
-              {button}
-            </Empty>
-          ) : (
-            <Table
-              rows={schedules}
-              keyOf={({ id }) => id}
-              columns={[
-                { name: "Schedule", cell: (it) => <a href={`/console/schedules/${it.id}`}>{it.name}</a> },
-                { name: "State", cell: (it) => <ScheduleState schedule={it} /> },
-                { name: "Runs", cell: (it) => <Recurrence schedule={it} />, isOptional: true },
-                { name: "Job", cell: (it) => it.job.skill ?? it.job.agent, isOptional: true },
-                { name: "Next run", cell: (it) => <NextRun schedule={it} />, isNumber: true },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-    </Page>
+    <ListPage
+      title="Schedules"
+      about="Jobs that start at times of a calendar or at an interval."
+      actions={button}
+      resource={resource}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: "Schedule",
+          cell: (it) => <a href={`/console/schedules/${it.id}`}>{it.name}</a>,
+          isMain: true,
+        },
+        { name: "State", cell: (it) => <ScheduleState schedule={it} /> },
+        { name: "Runs", cell: (it) => <Recurrence schedule={it} />, isOptional: true },
+        { name: "Job", cell: (it) => it.job.skill ?? it.job.agent, isOptional: true },
+        { name: "Next run", cell: (it) => <NextRun schedule={it} />, isNumber: true },
+      ]}
+      empty={
+        <Empty icon="clock" title="No schedules yet">
+          <p>A schedule submits the same job again and again, such as a report each morning.</p>
+          {button}
+        </Empty>
+      }
+    />
   );
 }
 
 export function ScheduleState({ schedule: { paused, next_times: times } }: { schedule: Schedule }) {
-  if (paused) return <span class="tag is-bad">paused</span>;
-  if (times.length === 0) return <span class="tag">ended</span>;
-  return (
-    <span class="status is-completed">
-      <Icon name="check" />
-      active
-    </span>
-  );
+  if (paused) return <StatusBadge status="waiting" word="paused" />;
+  if (times.length === 0) return <StatusBadge status="cancelled" word="ended" />;
+  return <StatusBadge status="completed" word="active" />;
 }
 
 /** The cron pattern with its time zone, or the interval. */

@@ -1,18 +1,19 @@
 /** Secrets: names only. A value is never shown. */
 
 import { useState } from "preact/hooks";
-import { api, call } from "../api.js";
+import { allPages, api, call } from "../api.js";
 import { useResource } from "../resource.js";
 import { confirm } from "../ui/dialog.js";
+import { TextField } from "../ui/fields.js";
+import { ListPage } from "../ui/list.js";
 import { attempt } from "../ui/notice.js";
-import { Empty, Field, Page, Time } from "../ui/page.js";
-import { Loaded } from "../ui/problem.js";
-import { Table } from "../ui/table.js";
+import { Empty, Time } from "../ui/page.js";
 import { useAgents, useSkills } from "./job_filters.js";
 
 export function SecretsPage() {
-  const query = { limit: 100 };
-  const resource = useResource("secrets", () => call(api.GET("/v1/secrets", { params: { query } })));
+  const resource = useResource("secrets", () =>
+    allPages((query) => call(api.GET("/v1/secrets", { params: { query } }))),
+  );
   const [name, setName] = useState("");
   const [value, setValue] = useState("");
   const path = (secret: string) => ({ path: { name: secret } });
@@ -30,69 +31,46 @@ export function SecretsPage() {
     await resource.reload();
   };
   return (
-    <Page
+    <ListPage
       title="Secrets"
       about="Values that skills and agents get as environment variables. They are encrypted and never shown again."
+      resource={resource}
+      keyOf={(it) => it.name}
+      columns={[
+        { name: "Name", cell: (it) => <code>{it.name}</code> },
+        { name: "Needed by", cell: (it) => <NeededBy secret={it.name} />, isWrapping: true },
+        { name: "Created", cell: (it) => <Time at={it.created_at} />, isOptional: true },
+        { name: "Updated", cell: (it) => <Time at={it.updated_at} />, isOptional: true },
+        {
+          name: "Actions",
+          cell: (it) => (
+            <button class="button small is-quiet" onClick={() => void remove(it.name)}>
+              Delete…
+            </button>
+          ),
+          isNumber: true,
+        },
+      ]}
+      empty={
+        <Empty icon="secrets" title="No secrets yet">
+          <p>Add one above, under the name that the skill needs.</p>
+        </Empty>
+      }
     >
       <form class="inline-form" onSubmit={save}>
-        <Field label="Name">
-          <input
-            class="control"
-            placeholder="GITHUB_TOKEN"
-            value={name}
-            onInput={(event) => setName(event.currentTarget.value)}
-            required
-          />
-        </Field>
-        <Field label="Value">
-          <input
-            class="control"
-            type="password"
-            autocomplete="off"
-            value={value}
-            onInput={(event) => setValue(event.currentTarget.value)}
-            required
-          />
-        </Field>
+        <TextField label="Name" placeholder="GITHUB_TOKEN" value={name} set={setName} required />
+        <TextField label="Value" type="password" autocomplete="off" value={value} set={setValue} required />
         <button class="button is-accent">Save</button>
       </form>
-      <Loaded resource={resource}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty icon="secrets" title="No secrets yet">
-              <p>Add one above, under the name that the skill needs.</p>
-            </Empty>
-          ) : (
-            <Table
-              rows={data}
-              keyOf={(it) => it.name}
-              columns={[
-                { name: "Name", cell: (it) => <code>{it.name}</code> },
-                { name: "Needed by", cell: (it) => <NeededBy secret={it.name} />, isWrapping: true },
-                { name: "Created", cell: (it) => <Time at={it.created_at} />, isOptional: true },
-                { name: "Updated", cell: (it) => <Time at={it.updated_at} /> },
-                {
-                  name: "Actions",
-                  cell: (it) => (
-                    <button class="button small is-quiet" onClick={() => void remove(it.name)}>
-                      Delete…
-                    </button>
-                  ),
-                  isNumber: true,
-                },
-              ]}
-            />
-          )
-        }
-      </Loaded>
-    </Page>
+    </ListPage>
   );
 }
 
 /** The skills and agents that get the secret. */
 function NeededBy({ secret }: { secret: string }) {
   const skills = useSkills().data.value?.filter((it) => it.secrets.some(({ name }) => name === secret)) ?? [];
-  const agents = useAgents().data.value?.filter((it) => it.secrets.includes(secret)) ?? [];
+  const agents =
+    useAgents().data.value?.filter((it) => it.secrets.some((name) => name.replace("?", "") === secret)) ?? [];
   const links = [
     ...skills.map(({ name }) => [`/console/skills/${name}`, name] as const),
     ...agents.map(({ name }) => [`/console/agents/${name}`, name] as const),

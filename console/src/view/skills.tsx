@@ -1,22 +1,25 @@
 /** Skills: what each needs and whether a worker has it; upload by drop. */
 
-import { useLocation, useRoute } from "preact-iso";
+import { useRoute } from "preact-iso";
 import { useRef } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
 import { duration } from "../format.js";
 import { useResource } from "../resource.js";
 import { isAdmin } from "../session.js";
 import { Icon } from "../ui/icon.js";
-import { CodeBlock } from "../ui/code.js";
 import { Markdown } from "../ui/markdown.js";
-import { confirm } from "../ui/dialog.js";
+import { DeleteButton } from "../ui/dialog.js";
 import { attempt } from "../ui/notice.js";
-import { Facts, Page } from "../ui/page.js";
+import { ListPage } from "../ui/list.js";
+import { Facts, Page, Split } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
-import { Table } from "../ui/table.js";
+import { SchemaTable } from "../ui/schema_table.js";
+import { StatusBadge } from "../ui/status.js";
 import { useSkills } from "./job_filters.js";
 
 type Skill = Schemas["Skill"];
+
+const ABOVE = { title: "Skills", href: "/console/skills" };
 
 export function SkillsPage() {
   const resource = useSkills();
@@ -51,53 +54,46 @@ export function SkillsPage() {
   );
   return (
     <div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
-      <Page
+      <ListPage
         title="Skills"
         about="Instructions and programs for one kind of task. Drop an archive here to upload one."
         actions={actions}
-      >
-        <Loaded resource={resource}>
-          {(skills) => (
-            <Table
-              rows={skills}
-              keyOf={({ name }) => name}
-              columns={[
-                { name: "Skill", cell: (it) => <a href={`/console/skills/${it.name}`}>{it.name}</a> },
-                { name: "State", cell: (it) => <SkillState skill={it} /> },
-                {
-                  name: "Makes",
-                  cell: (it) => it.outputs.map((kind) => <Icon key={kind} name={kind} />),
-                  isOptional: true,
-                },
-                {
-                  name: "Description",
-                  cell: (it) => <span class="fine">{it.description}</span>,
-                  isOptional: true,
-                  isWrapping: true,
-                },
-              ]}
-            />
-          )}
-        </Loaded>
-      </Page>
+        resource={resource}
+        keyOf={({ name }) => name}
+        columns={[
+          { name: "Skill", cell: (it) => <a href={`/console/skills/${it.name}`}>{it.name}</a> },
+          { name: "State", cell: (it) => <SkillState skill={it} /> },
+          {
+            name: "Makes",
+            cell: (it) => (
+              <span class="icons" title={it.outputs.join(", ")}>
+                {it.outputs.map((kind) => (
+                  <Icon key={kind} name={kind} />
+                ))}
+              </span>
+            ),
+            isOptional: true,
+          },
+          {
+            name: "Description",
+            cell: (it) => <span class="fine">{it.description}</span>,
+            isOptional: true,
+            isWrapping: true,
+          },
+        ]}
+      />
     </div>
   );
 }
 
 function SkillState({ skill }: { skill: Skill }) {
-  if (skill.paused) return <span class="tag is-bad">paused</span>;
-  if (!skill.available) return <span class="tag is-bad">not runnable</span>;
-  return (
-    <span class="status is-completed">
-      <Icon name="check" />
-      ready
-    </span>
-  );
+  if (skill.paused) return <StatusBadge status="waiting" word="paused" />;
+  if (!skill.available) return <StatusBadge status="failed" word="not runnable" />;
+  return <StatusBadge status="completed" word="ready" />;
 }
 
 export function SkillPage() {
   const name = useRoute().params["name"] ?? "";
-  const { route } = useLocation();
   const path = { params: { path: { name } } };
   const resource = useResource(`skill:${name}`, () => call(api.GET("/v1/skills/{name}", path)));
   const pause = async ({ paused }: Skill) => {
@@ -105,23 +101,22 @@ export function SkillPage() {
     await attempt(() => call<unknown>(act()), paused ? "Resumed" : "Paused");
     await resource.reload();
   };
-  const remove = async ({ name: of }: Skill) => {
-    if (!(await confirm(`Delete the skill ${of}?`, "Jobs that have been submitted keep it.", "Delete"))) return;
-    if (await attempt(() => call<unknown>(api.DELETE("/v1/skills/{name}", path)), "Deleted")) route("/console/skills");
-  };
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(skill) => (
         <Page
           title={skill.title}
-          above={{ title: "Skills", href: "/console/skills" }}
+          above={ABOVE}
           about={skill.description}
           actions={
             <>
               {skill.origin === "uploaded" && (
-                <button class="button is-quiet" onClick={() => void remove(skill)}>
-                  Delete…
-                </button>
+                <DeleteButton
+                  question={`Delete the skill ${skill.name}?`}
+                  consequence="Jobs that have been submitted keep it."
+                  action={() => call<unknown>(api.DELETE("/v1/skills/{name}", path))}
+                  then={ABOVE.href}
+                />
               )}
               {isAdmin.value && (
                 <button class="button" onClick={() => void pause(skill)}>
@@ -143,33 +138,36 @@ export function SkillPage() {
               </div>
             </div>
           )}
-          <div class="job-layout">
-            <div class="stack">
-              <h2>Parameters</h2>
-              <Parameters schema={skill.parameters} />
-              <h2>Instructions for the model</h2>
-              <Instructions name={skill.name} />
-            </div>
-            <aside class="job-side">
-              <h2>Details</h2>
-              <Facts
-                facts={[
-                  ["State", <SkillState skill={skill} />],
-                  ["Origin", skill.origin.replace("_", " ")],
-                  ["Version", skill.version],
-                  ["Makes", skill.outputs.join(", ")],
-                  ["Network", skill.network],
-                  ["Time limit", duration(skill.timeout_seconds * 1000)],
-                  ["Secrets", skill.secrets.map((it) => it.name).join(", ")],
-                  ["Programs", Object.keys(skill.programs).join(", ")],
-                  ["Jobs", <a href={`/console/jobs?skill=${skill.name}`}>Show</a>],
-                ]}
-              />
-            </aside>
-          </div>
+          <Split aside={<SkillFacts skill={skill} />}>
+            <h2>Parameters</h2>
+            <SchemaTable schema={skill.parameters} />
+            <h2>Instructions for the model</h2>
+            <Instructions name={skill.name} />
+          </Split>
         </Page>
       )}
     </Loaded>
+  );
+}
+
+function SkillFacts({ skill }: { skill: Skill }) {
+  return (
+    <>
+      <h2>Details</h2>
+      <Facts
+        facts={[
+          ["State", <SkillState skill={skill} />],
+          ["Origin", skill.origin.replace("_", " ")],
+          ["Version", skill.version],
+          ["Makes", skill.outputs.join(", ")],
+          ["Network", skill.network],
+          ["Time limit", duration(skill.timeout_seconds * 1000)],
+          ["Secrets", skill.secrets.map((it) => it.name).join(", ")],
+          ["Programs", Object.keys(skill.programs).join(", ")],
+          ["Jobs", <a href={`/console/jobs?skill=${skill.name}`}>Show</a>],
+        ]}
+      />
+    </>
   );
 }
 
@@ -184,27 +182,5 @@ function Instructions({ name }: { name: string }) {
         </div>
       )}
     </Loaded>
-  );
-}
-
-function Parameters({ schema }: { schema: Record<string, unknown> }) {
-  const properties = (schema["properties"] ?? {}) as Record<string, { type?: unknown; description?: string }>;
-  if (Object.keys(properties).length === 0) return <p class="fine">It takes none.</p>;
-  return (
-    <>
-      <Table
-        rows={Object.entries(properties)}
-        keyOf={([name]) => name}
-        columns={[
-          { name: "Name", cell: ([name]) => <code>{name}</code> },
-          { name: "Type", cell: ([, it]) => String(it.type ?? "any") },
-          { name: "Description", cell: ([, it]) => it.description, isWrapping: true },
-        ]}
-      />
-      <details>
-        <summary class="fine">JSON Schema</summary>
-        <CodeBlock text={JSON.stringify(schema, null, 2)} language="json" />
-      </details>
-    </>
   );
 }

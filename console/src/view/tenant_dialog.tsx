@@ -7,6 +7,7 @@ import { Dialog } from "../ui/dialog.js";
 import { NumberField } from "../ui/fields.js";
 import { notify } from "../ui/notice.js";
 import { fieldError, Loaded, ProblemBox } from "../ui/problem.js";
+import { useSubmit } from "../ui/submit.js";
 
 type Tenant = Schemas["Tenant"];
 
@@ -60,24 +61,17 @@ interface LimitsFormProps {
 
 function LimitsForm({ tenant, rate, start, done }: LimitsFormProps) {
   const [limits, setLimits] = useState(start);
-  const [error, setError] = useState<unknown>();
   const params = { path: { tenant_id: tenant.id } };
-  const save = async (event: Event) => {
-    event.preventDefault();
-    setError(undefined);
+  const { submit, error } = useSubmit(async () => {
     const { weight, max_running, max_cost_usd, max_total_tokens, max_queued } = limits;
-    try {
-      await call(api.PATCH("/v1/tenants/{tenant_id}", { params, body: { weight, max_running } }));
-      const budget = { max_cost_usd, max_total_tokens };
-      await call<unknown>(api.PUT("/v1/tenants/{tenant_id}/budget", { params, body: budget }));
-      const submission = { max_queued, submit_rate: rate };
-      await call<unknown>(api.PUT("/v1/tenants/{tenant_id}/submission_limits", { params, body: submission }));
-      notify("Saved");
-      await done();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+    await call(api.PATCH("/v1/tenants/{tenant_id}", { params, body: { weight, max_running } }));
+    const budget = { max_cost_usd, max_total_tokens };
+    await call<unknown>(api.PUT("/v1/tenants/{tenant_id}/budget", { params, body: budget }));
+    const submission = { max_queued, submit_rate: rate };
+    await call<unknown>(api.PUT("/v1/tenants/{tenant_id}/submission_limits", { params, body: submission }));
+    notify("Saved");
+    await done();
+  });
   const field = (name: keyof Limits, label: string, step: number | "any" = 1) => (
     <NumberField
       label={label}
@@ -88,7 +82,7 @@ function LimitsForm({ tenant, rate, start, done }: LimitsFormProps) {
     />
   );
   return (
-    <form class="stack" onSubmit={save}>
+    <form class="stack" onSubmit={submit}>
       <p class="fine">An empty field is no limit.</p>
       <div class="two">
         {field("weight", "Weight")}

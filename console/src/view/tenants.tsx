@@ -1,22 +1,23 @@
 /** Tenants with their shares, budgets and submission limits, for administrators. */
 
 import { useState } from "preact/hooks";
-import { api, call, type Schemas } from "../api.js";
+import { allPages, api, call, type Schemas } from "../api.js";
 import { count } from "../format.js";
 import { useResource } from "../resource.js";
+import { TextField } from "../ui/fields.js";
+import { ListPage } from "../ui/list.js";
 import { attempt } from "../ui/notice.js";
-import { Field, Page, Time } from "../ui/page.js";
-import { Loaded } from "../ui/problem.js";
-import { Table } from "../ui/table.js";
+import { Time } from "../ui/page.js";
 import { TenantDialog } from "./tenant_dialog.js";
 
 type Tenant = Schemas["Tenant"];
 
-const LIMIT = { params: { query: { limit: 100 } } };
 const POLL_MS = 30_000;
 
 export function TenantsPage() {
-  const resource = useResource("tenants", () => call(api.GET("/v1/tenants", LIMIT)));
+  const resource = useResource("tenants", () =>
+    allPages((query) => call(api.GET("/v1/tenants", { params: { query } }))),
+  );
   const [name, setName] = useState("");
   const [edited, setEdited] = useState<Tenant>();
   const create = async (event: Event) => {
@@ -25,11 +26,35 @@ export function TenantsPage() {
     await resource.reload();
   };
   return (
-    <Page title="Tenants" about="Each has its own jobs, files, keys and share of the workers.">
+    <ListPage
+      title="Tenants"
+      about="Each has its own jobs, files, keys and share of the workers."
+      resource={resource}
+      keyOf={({ id }) => id}
+      columns={[
+        { name: "Tenant", cell: (it) => <b>{it.name}</b> },
+        { name: "Weight", cell: (it) => it.weight, isNumber: true, isOptional: true },
+        {
+          name: "Runs at once",
+          cell: (it) => it.max_running ?? <span class="none">no limit</span>,
+          isNumber: true,
+          isOptional: true,
+        },
+        { name: "Spent this month", cell: (it) => <Spent tenant={it.id} />, isNumber: true },
+        { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
+        {
+          name: "Actions",
+          cell: (it) => (
+            <button class="button small is-quiet" onClick={() => setEdited(it)}>
+              Edit
+            </button>
+          ),
+          isNumber: true,
+        },
+      ]}
+    >
       <form class="inline-form" onSubmit={create}>
-        <Field label="Name">
-          <input class="control" value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} required />
-        </Field>
+        <TextField label="Name" value={name} set={setName} required />
         <button class="button is-accent">Create</button>
       </form>
       {edited && (
@@ -41,36 +66,7 @@ export function TenantsPage() {
           }}
         />
       )}
-      <Loaded resource={resource}>
-        {({ data }) => (
-          <Table
-            rows={data}
-            keyOf={({ id }) => id}
-            columns={[
-              { name: "Tenant", cell: (it) => <b>{it.name}</b> },
-              { name: "Weight", cell: (it) => it.weight, isNumber: true, isOptional: true },
-              {
-                name: "Runs at once",
-                cell: (it) => it.max_running ?? <span class="none">no limit</span>,
-                isNumber: true,
-                isOptional: true,
-              },
-              { name: "Spent this month", cell: (it) => <Spent tenant={it.id} />, isNumber: true },
-              { name: "Created", cell: (it) => <Time at={it.created_at} />, isNumber: true, isOptional: true },
-              {
-                name: "Actions",
-                cell: (it) => (
-                  <button class="button small is-quiet" onClick={() => setEdited(it)}>
-                    Edit
-                  </button>
-                ),
-                isNumber: true,
-              },
-            ]}
-          />
-        )}
-      </Loaded>
-    </Page>
+    </ListPage>
   );
 }
 

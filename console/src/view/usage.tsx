@@ -67,11 +67,8 @@ function dayOf(ms: number): string {
 }
 
 function useUsage(by: By | "day", from: string) {
-  const load = (cursor?: string) => {
-    const query = { by, from, limit: 100, ...(cursor ? { cursor } : {}) };
-    return call(api.GET("/v1/usage", { params: { query } }));
-  };
-  return useResource(`usage:${by}:${from}`, () => allPages(load), { everyMs: 60_000 });
+  const load = () => allPages((query) => call(api.GET("/v1/usage", { params: { query: { by, from, ...query } } })));
+  return useResource(`usage:${by}:${from}`, load, { everyMs: 60_000 });
 }
 
 function Daily({ groups, days }: { groups: Group[]; days: number }) {

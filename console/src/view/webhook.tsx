@@ -1,14 +1,14 @@
 /** One webhook with its deliveries. */
 
-import { useLocation, useRoute } from "preact-iso";
+import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
 import { ago, dateTime, duration, until, words } from "../format.js";
 import { useResource } from "../resource.js";
-import { confirm } from "../ui/dialog.js";
+import { confirm, DeleteButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icon.js";
 import { attempt } from "../ui/notice.js";
-import { Facts, Page, Time } from "../ui/page.js";
+import { Facts, Page, Split, Time } from "../ui/page.js";
 import { Loaded } from "../ui/problem.js";
 import { SecretDialog } from "../ui/secret.js";
 import { WebhookTrouble } from "./webhook_trouble.js";
@@ -16,6 +16,7 @@ import { type Webhook, WebhookState } from "./webhooks.js";
 
 type Delivery = Schemas["Delivery"];
 const POLL_MS = 5000;
+const ABOVE = { title: "Webhooks", href: "/console/webhooks" };
 
 export function WebhookPage() {
   const id = useRoute().params["id"] ?? "";
@@ -27,11 +28,11 @@ export function WebhookPage() {
   const deliveries = useResource(`webhook:${id}:deliveries`, loadDeliveries, { on: () => true, everyMs: POLL_MS });
   const reload = async () => void (await Promise.all([resource.reload(), deliveries.reload()]));
   return (
-    <Loaded resource={resource}>
+    <Loaded resource={resource} above={ABOVE}>
       {(webhook) => (
         <Page
           title={webhook.url}
-          above={{ title: "Webhooks", href: "/console/webhooks" }}
+          above={ABOVE}
           heading={
             <>
               {webhook.url} <WebhookState webhook={webhook} />
@@ -41,34 +42,36 @@ export function WebhookPage() {
           actions={<Actions webhook={webhook} reload={reload} />}
         >
           <WebhookTrouble webhook={webhook} reload={reload} />
-          <div class="job-layout">
-            <div class="stack">
-              <h2>Deliveries</h2>
-              <Loaded resource={deliveries}>{({ data }) => <Deliveries deliveries={data} reload={reload} />}</Loaded>
-            </div>
-            <aside class="job-side">
-              <h2>Details</h2>
-              <Facts
-                facts={[
-                  ["Events", webhook.events.join(", ")],
-                  ["Skills", webhook.skills.join(", ")],
-                  ["Agents", webhook.agents.join(", ")],
-                  ["Disabled", webhook.disabled_at && dateTime(webhook.disabled_at)],
-                  ["Failing since", webhook.failing_since && dateTime(webhook.failing_since)],
-                  ["Last success", webhook.last_success_at && <Time at={webhook.last_success_at} />],
-                  ["Created", <Time at={webhook.created_at} />],
-                ]}
-              />
-            </aside>
-          </div>
+          <Split aside={<Details webhook={webhook} />}>
+            <h2>Deliveries</h2>
+            <Loaded resource={deliveries}>{({ data }) => <Deliveries deliveries={data} reload={reload} />}</Loaded>
+          </Split>
         </Page>
       )}
     </Loaded>
   );
 }
 
+function Details({ webhook }: { webhook: Webhook }) {
+  return (
+    <>
+      <h2>Details</h2>
+      <Facts
+        facts={[
+          ["Events", webhook.events.join(", ")],
+          ["Skills", webhook.skills.join(", ")],
+          ["Agents", webhook.agents.join(", ")],
+          ["Disabled", webhook.disabled_at && dateTime(webhook.disabled_at)],
+          ["Failing since", webhook.failing_since && dateTime(webhook.failing_since)],
+          ["Last success", <Time at={webhook.last_success_at} />],
+          ["Created", <Time at={webhook.created_at} />],
+        ]}
+      />
+    </>
+  );
+}
+
 function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<void> }) {
-  const { route } = useLocation();
   const [secret, setSecret] = useState<string>();
   const params = { path: { webhook_id: webhook.id } };
   const isActive = webhook.status === "active";
@@ -85,16 +88,14 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
     if (!(await confirm("Replace the secret?", "The one before signs along for some time.", "Replace"))) return;
     await attempt(async () => setSecret((await call(api.POST("/v1/webhooks/{webhook_id}/rotate", { params }))).secret));
   };
-  const remove = async () => {
-    if (!(await confirm("Delete this webhook?", "Its deliveries are deleted, too.", "Delete"))) return;
-    const act = () => call<unknown>(api.DELETE("/v1/webhooks/{webhook_id}", { params }));
-    if (await attempt(act, "Deleted")) route("/console/webhooks");
-  };
   return (
     <>
-      <button class="button is-quiet" onClick={() => void remove()}>
-        Delete…
-      </button>
+      <DeleteButton
+        question="Delete this webhook?"
+        consequence="Its deliveries are deleted, too."
+        action={() => call<unknown>(api.DELETE("/v1/webhooks/{webhook_id}", { params }))}
+        then={ABOVE.href}
+      />
       <button class="button is-quiet" onClick={() => void rotate()}>
         New secret…
       </button>
@@ -116,7 +117,7 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
 function Deliveries({ deliveries, reload }: { deliveries: Delivery[]; reload: () => Promise<void> }) {
   if (deliveries.length === 0) return <p class="fine">Nothing has been sent yet.</p>;
   return (
-    <div class="deliveries">
+    <div class="deliveries framed">
       {deliveries.map((it) => (
         <DeliveryView key={it.id} delivery={it} reload={reload} />
       ))}

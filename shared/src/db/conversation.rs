@@ -48,6 +48,7 @@ pub async fn insert(
         id,
         external_id: external_id.map(str::to_owned),
         agent: agent.to_owned(),
+        title: None,
         metadata,
         created_at,
     }))
@@ -61,7 +62,12 @@ pub async fn get_by_external_id(
 ) -> sqlx::Result<Option<Conversation>> {
     let row = sqlx::query_as!(
         ConversationRow,
-        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at,
+                  (select coalesce(nullif(title, ''), prompt_preview)
+                   from job
+                   where job.conversation_id = conversation.id
+                   order by position
+                   limit 1) as title
            from conversation
            where tenant_id = $1 and external_id = $2"#,
         tenant.0,
@@ -90,7 +96,12 @@ pub async fn list_by_id(
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let rows = sqlx::query_as!(
         ConversationRow,
-        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at,
+                  (select coalesce(nullif(title, ''), prompt_preview)
+                   from job
+                   where job.conversation_id = conversation.id
+                   order by position
+                   limit 1) as title
            from conversation
            where tenant_id = $1 and id = any($2)"#,
         tenant.0,
@@ -111,7 +122,12 @@ pub async fn list(
 ) -> sqlx::Result<Vec<Conversation>> {
     let rows = sqlx::query_as!(
         ConversationRow,
-        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at
+        r#"select id, external_id, agent, metadata as "metadata: Json<Box<RawValue>>", created_at,
+                  (select coalesce(nullif(title, ''), prompt_preview)
+                   from job
+                   where job.conversation_id = conversation.id
+                   order by position
+                   limit 1) as title
            from conversation
            where tenant_id = $1
              and ($2::uuid is null or id < $2)
@@ -245,6 +261,7 @@ struct ConversationRow {
     id: Uuid,
     external_id: Option<String>,
     agent: String,
+    title: Option<String>,
     metadata: Json<Box<RawValue>>,
     created_at: DateTime<Utc>,
 }
@@ -255,6 +272,7 @@ impl From<ConversationRow> for Conversation {
             id: ConversationId(row.id),
             external_id: row.external_id,
             agent: row.agent,
+            title: row.title,
             metadata: read_or_else("a conversation's metadata", row.id, &row.metadata, Map::new),
             created_at: row.created_at,
         }

@@ -30,6 +30,7 @@ async fn a_conversation_is_begun_and_shows_what_was_said_in_it() {
     );
     let (_, empty) = service.get(&location).await;
     assert_eq!(empty["messages"], json!({"data": [], "next_cursor": null}));
+    assert_eq!(empty["title"], Value::Null);
 
     let id = made["id"].as_str().unwrap();
     let script = [
@@ -89,6 +90,13 @@ async fn a_conversation_is_begun_and_shows_what_was_said_in_it() {
     assert_eq!(paged, said);
     let (_, jobs) = service.get(&format!("/v1/jobs?conversation_id={id}")).await;
     assert_eq!(jobs["data"], json!([second, first]));
+    let (_, listed) = service.get("/v1/conversations").await;
+    assert_eq!(listed["data"][0]["title"], json!("Say hi. #said"));
+    let mut titled = next(id, "script/bash", "```bash\ntrue\n```");
+    titled["title"] = json!("A title");
+    service.run(&titled).await;
+    let (_, shown) = service.get(&location).await;
+    assert_eq!(shown["title"], json!("Say hi. #said"));
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
