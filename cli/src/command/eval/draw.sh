@@ -21,8 +21,9 @@ draw() {
         cp "${pages[0]}" "$out"
     else
         # Few pages are large enough to be read.
-        local width=$((${#pages[@]} <= 3 ? 744 : 420))
-        montage "${pages[@]}" -tile 4x -geometry "${width}x+8+8" -background '#dde2e7' "$out"
+        local width=420 tile=4x
+        ((${#pages[@]} > 3)) || width=744 tile=x1
+        montage "${pages[@]}" -tile "$tile" -geometry "${width}x+8+8" -background '#dde2e7' "$out"
     fi
     # LibreOffice prints no comments.
     comments=$(unzip -p "$file" word/comments.xml 2>/dev/null \
