@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::middleware::Next;
 use actix_web::web::Bytes;
+use actix_web::{Error, HttpMessage, HttpRequest};
 
 /// Answers HEAD wherever there is an answer to GET.
 pub(crate) async fn answer(
@@ -20,8 +20,17 @@ pub(crate) async fn answer(
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     request.head_mut().method = Method::GET;
+    request.extensions_mut().insert(IsHead);
     let response = next.call(request).await?;
     Ok(response.map_body(|_, body| BoxBody::new(SizeOnly(body.size()))))
+}
+
+/// Marks a HEAD request that a handler sees as GET.
+struct IsHead;
+
+/// Whether the request of a handler is a HEAD request.
+pub(crate) fn is(request: &HttpRequest) -> bool {
+    request.extensions().contains::<IsHead>()
 }
 
 /// The length of a content that is not sent.

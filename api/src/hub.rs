@@ -147,6 +147,9 @@ impl Hub {
     }
 
     fn mark(&self, jobs: &str) {
+        if jobs.is_empty() {
+            return self.mark_all();
+        }
         let mut guard = self.lock();
         let state = &mut *guard;
         let followed = jobs

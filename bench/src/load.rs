@@ -44,6 +44,14 @@ impl Client {
         })
     }
 
+    /// The same of another API of the service.
+    pub(crate) fn at(&self, url: &str) -> Self {
+        Self {
+            url: format!("{url}/v1/jobs"),
+            ..self.clone()
+        }
+    }
+
     /// Sends a job and returns when it is accepted.
     pub(crate) async fn submit(&self) -> anyhow::Result<JobId> {
         let request = self.http.post(&self.url).json(&self.body);

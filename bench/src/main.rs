@@ -18,6 +18,7 @@ mod notify;
 mod part;
 mod peers;
 mod plot;
+mod pooler;
 mod process;
 mod queue;
 mod quota;

@@ -4,8 +4,8 @@ use clap::ValueEnum;
 
 use crate::figure::Figure;
 use crate::{
-    Bench, approvals, claim, core, deltas, enqueue, feed, followers, jobs, notify, peers, quota,
-    sandbox, start, submit, takeover, ticks, turns, waiting, webhooks,
+    Bench, approvals, claim, core, deltas, enqueue, feed, followers, jobs, notify, peers, pooler,
+    quota, sandbox, start, submit, takeover, ticks, turns, waiting, webhooks,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -36,6 +36,8 @@ pub(crate) enum Part {
     Waiting,
     /// Jobs that wait for a person
     Approvals,
+    /// Processes that share sessions by a pooler
+    Pooler,
     /// A provider's quota that workers share, and a provider that is down
     Quota,
     /// A command in its sandbox
@@ -72,6 +74,7 @@ impl Part {
             Self::Loop => turns::measure(bench).await,
             Self::Waiting => waiting::measure(bench).await,
             Self::Approvals => approvals::measure(bench).await,
+            Self::Pooler => pooler::measure(bench).await,
             Self::Quota => quota::measure(bench).await,
             Self::Sandbox => sandbox::measure().await,
             Self::Claim => claim::measure(bench).await,

@@ -1,6 +1,6 @@
 //! The service under measurement: real processes and a database of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -17,6 +17,7 @@ pub(crate) struct Service {
     pub(crate) key: String,
     pub(crate) api: Process,
     pub(crate) workers: Vec<Process>,
+    more_apis: Vec<Process>,
     pub(crate) pool: Pool,
     environment: Vec<(&'static str, String)>,
     home: PathBuf,
@@ -43,18 +44,13 @@ impl Service {
         let assets = home.join("assets").display().to_string();
         let mut environment = vec![("DATABASE_URL", database_url), ("SKILLET_ASSETS", assets)];
         environment.extend_from_slice(more);
-        let arguments = ["api", "--listen", "127.0.0.1:0"];
-        let mut api = Process::start(&arguments, &environment, &home.join("api"))?;
-        let line = api.first_line()?;
-        let url = line
-            .strip_prefix("listening on ")
-            .context("the API did not start")?
-            .to_owned();
+        let (api, url) = start_api(&environment, &home)?;
         Ok(Self {
             url,
             key: key.reveal().to_owned(),
             api,
             workers: Vec::new(),
+            more_apis: Vec::new(),
             pool,
             environment,
             home,
@@ -73,6 +69,13 @@ impl Service {
         let mut service = Self::start(server, name).await?;
         service.add_worker(&[]).await?;
         Ok(service)
+    }
+
+    /// Adds an API, and returns its URL.
+    pub(crate) fn add_api(&mut self) -> anyhow::Result<String> {
+        let (api, url) = start_api(&self.environment, &self.home)?;
+        self.more_apis.push(api);
+        Ok(url)
     }
 
     /// Adds a worker with these variables beside the usual ones, and waits until it is there.
@@ -106,4 +109,16 @@ impl Service {
             .await?;
         Ok(())
     }
+}
+
+fn start_api(
+    environment: &[(&'static str, String)],
+    home: &Path,
+) -> anyhow::Result<(Process, String)> {
+    let arguments = ["api", "--listen", "127.0.0.1:0"];
+    let mut api = Process::start(&arguments, environment, &home.join("api"))?;
+    let line = api.first_line()?;
+    let url = line.strip_prefix("listening on ");
+    let url = url.context("the API did not start")?.to_owned();
+    Ok((api, url))
 }

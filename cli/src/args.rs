@@ -10,8 +10,8 @@ mod value;
 pub(crate) use master_key::MasterKeyOptions;
 pub(crate) use remote::{ClientOptions, Remote, TEMPORARY};
 pub(crate) use service::{
-    Api, DataDir, Database, EmbeddedOptions, Listen, SandboxOptions, ServiceOptions, Up,
-    WorkerOptions,
+    Api, DataDir, Database, DatabaseWay, EmbeddedOptions, Listen, SandboxOptions, ServiceOptions,
+    Up, WorkerOptions,
 };
 pub(crate) use slots::{KeepFor, Slots};
 pub(crate) use telemetry::{LogFormatValue, MetricsListen};

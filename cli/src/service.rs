@@ -13,7 +13,7 @@ use api::origin::Origins;
 use api::webhook_target::WebhookTargets;
 use ipnet::IpNet;
 use shared::asset::AssetStore;
-use shared::db::{self, Pool};
+use shared::db::{self, DatabaseSettings, Pool};
 use shared::key::{Scope, SecretKey};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
@@ -55,8 +55,18 @@ impl Components {
     pub(crate) async fn open(common: &ServiceOptions, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         directory::warn_if_writable(&home);
+        let presigns = common.presigned_downloads;
+        let bucket = common
+            .assets
+            .as_deref()
+            .filter(|url| url.starts_with("s3://"));
+        anyhow::ensure!(
+            !presigns || bucket.is_some(),
+            "--presigned-downloads (SKILLET_PRESIGNED_DOWNLOADS) needs a bucket: set --assets (SKILLET_ASSETS) to \
+             s3://bucket/prefix"
+        );
         let assets = match common.assets.as_deref() {
-            Some(url) if url.starts_with("s3://") => AssetStore::in_bucket(url)?,
+            Some(url) if bucket.is_some() => AssetStore::in_bucket(url, presigns)?,
             Some(folder) => AssetStore::in_folder(Path::new(folder))?,
             None => {
                 let folder = home.join("assets");
@@ -84,14 +94,14 @@ impl Components {
     /// Serves the API on the listener until told to end.
     pub(crate) async fn run_api(
         &self,
-        database_url: &str,
+        database: &DatabaseSettings,
         listener: TcpListener,
         origins: Origins,
         metrics_listener: Option<TcpListener>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<()> {
         let settings = api::ApiSettings {
-            pool: db::connect(database_url, "skillet api", API_CONNECTIONS).await?,
+            pool: database.connect("skillet api", API_CONNECTIONS).await?,
             metrics: self.metrics.clone(),
             metrics_listener,
             assets: self.assets.clone(),
@@ -108,14 +118,16 @@ impl Components {
     /// Runs a worker until told to end.
     pub(crate) async fn run_worker(
         &self,
-        database_url: &str,
+        database: &DatabaseSettings,
         slots: &Slots,
         sandbox: &SandboxOptions,
         shutdown: Shutdown,
     ) -> anyhow::Result<()> {
         let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
         let settings = worker::Settings {
-            pool: db::connect(database_url, "skillet worker", WORKER_CONNECTIONS).await?,
+            pool: database
+                .connect("skillet worker", WORKER_CONNECTIONS)
+                .await?,
             metrics: self.metrics.clone(),
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
@@ -137,7 +149,9 @@ impl Components {
             memory_floor: sandbox.memory_floor,
         };
         let scheduler = api::scheduler::SchedulerSettings {
-            pool: db::connect(database_url, "skillet scheduler", SCHEDULER_CONNECTIONS).await?,
+            pool: database
+                .connect("skillet scheduler", SCHEDULER_CONNECTIONS)
+                .await?,
             metrics: self.metrics.clone(),
             assets: self.assets.clone(),
             catalog: self.catalog.clone(),
@@ -145,7 +159,9 @@ impl Components {
             webhook_targets: self.webhook_targets(),
         };
         let dispatcher = DispatcherSettings {
-            pool: db::connect(database_url, "skillet webhooks", DISPATCHER_CONNECTIONS).await?,
+            pool: database
+                .connect("skillet webhooks", DISPATCHER_CONNECTIONS)
+                .await?,
             metrics: self.metrics.clone(),
             master_keys: self.master_keys.clone(),
             targets: self.webhook_targets(),
@@ -209,9 +225,11 @@ impl Service {
         if components.master_keys.is_none() {
             components.master_keys = Some(KeyFile::of(&components.home).read_or_make()?);
         }
-        let (postgres, database_url) =
-            open_database(&components.home, options.own.database_url, progress).await?;
-        let pool = db::connect(&database_url, "skillet up", 2)
+        let named = options.own.database_url.as_deref();
+        let named = named.map(|url| options.own.way.to(url));
+        let (postgres, database) = open_database(&components.home, named, progress).await?;
+        let pool = database
+            .connect("skillet up", 2)
             .await
             .context("cannot reach the database")?;
         let api_key = match prepare(&pool, &components.home).await {
@@ -228,20 +246,21 @@ impl Service {
         let components = std::sync::Arc::new(components);
         let origins = options.listen.origins();
         let api = AbortOnDropHandle::new(tokio::spawn({
-            let (components, url, stop) =
-                (components.clone(), database_url.clone(), stop_api.clone());
+            let (components, database, stop) =
+                (components.clone(), database.clone(), stop_api.clone());
             async move {
                 components
-                    .run_api(&url, listener, origins, metrics_listener, stop)
+                    .run_api(&database, listener, origins, metrics_listener, stop)
                     .await
             }
         }));
         let worker = AbortOnDropHandle::new(tokio::spawn({
-            let (components, url, shutdown) =
-                (components.clone(), database_url.clone(), shutdown.clone());
+            let (components, database, shutdown) =
+                (components.clone(), database.clone(), shutdown.clone());
             async move {
                 let (slots, sandbox) = (&options.slots, &options.own.sandbox);
-                components.run_worker(&url, slots, sandbox, shutdown).await
+                let running = components.run_worker(&database, slots, sandbox, shutdown);
+                running.await
             }
         }));
         let mut service = Self {
@@ -333,20 +352,20 @@ pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// The database that was named, or a private one.
 pub(crate) async fn open_database(
     home: &Path,
-    named: Option<String>,
+    named: Option<DatabaseSettings>,
     progress: fn(&str),
-) -> anyhow::Result<(Option<Postgres>, String)> {
-    if let Some(url) = named {
-        db::check(&url).await?;
-        return Ok((None, url));
+) -> anyhow::Result<(Option<Postgres>, DatabaseSettings)> {
+    if let Some(named) = named {
+        named.check().await?;
+        return Ok((None, named));
     }
     let (home, cache) = (home.join("postgres"), directory::cache()?);
     let starting =
         move || Postgres::start(&home, &cache, PostgresSettings { durable: true }, &progress);
     let postgres = tokio::task::spawn_blocking(starting).await??;
     db::create_database(&postgres.url("postgres"), "skillet").await?;
-    let url = postgres.url("skillet");
-    Ok((Some(postgres), url))
+    let own = DatabaseSettings::direct(&postgres.url("skillet"));
+    Ok((Some(postgres), own))
 }
 
 /// Brings the database up to date, and returns the key of the directory's owner.

@@ -11,6 +11,7 @@ mod type_detection;
 mod upload;
 mod workspace_store;
 
+pub use bucket::DownloadHeaders;
 pub use failure::StoreError;
 pub use name::file_name;
 pub(crate) use name::is_invisible;

@@ -16,7 +16,9 @@ pub mod event;
 pub mod event_week;
 pub mod feed;
 pub mod followed_job;
+mod hosts;
 pub mod idempotency;
+pub mod inspect;
 pub mod job;
 pub mod job_token;
 pub mod key;
@@ -35,11 +37,14 @@ pub mod schedule;
 pub mod schedule_run;
 pub mod secret;
 mod session;
+mod session_settings;
+mod settings;
 pub mod skill;
 pub mod skill_packages;
 pub mod submit_limit;
 pub mod tenant;
 mod transaction;
+mod unnamed;
 pub mod usage;
 pub mod webhook;
 pub mod webhook_delivery;
@@ -55,11 +60,11 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgExecutor};
 
 pub use connection::Connection;
 pub use dedicated_connection::DedicatedConnection;
-pub use listener::Listener;
+pub use listener::{Listener, Notification};
 pub use notifier::{DueNotifications, Notifier};
 pub use pool::Pool;
-pub use session::{ConnectError, check};
-pub use sqlx::postgres::PgNotification as Notification;
+pub use session::ConnectError;
+pub use settings::{DatabaseSettings, Pooling};
 pub use sqlx::{Error, Result};
 pub use transaction::Transaction;
 
@@ -81,10 +86,11 @@ const SLOW_STATEMENT: Duration = Duration::from_secs(1);
 /// The pause before a retry when the server is out of reach.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens a pool. `name` shows in `pg_stat_activity`. Waits for a server that is restarting.
+/// Opens a pool of connections to the server itself. `name` shows in `pg_stat_activity`.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<Pool, sqlx::Error> {
-    let options = connect_options(url, name)?;
-    through_outage(|| Pool::open(options.clone(), max_connections)).await
+    DatabaseSettings::direct(url)
+        .connect(name, max_connections)
+        .await
 }
 
 /// Logs slow statements at the level `info`: a loaded machine has many, and an operator can do nothing about one.
@@ -149,13 +155,25 @@ pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
+/// Notifies a channel, with an empty payload.
+pub async fn notify(db: impl PgExecutor<'_>, channel: &str) -> sqlx::Result<()> {
+    let notify = sqlx::query("select pg_notify($1, '')").bind(channel);
+    notify.execute(db).await?;
+    Ok(())
+}
+
 /// Applies the migrations. Several processes may call it at once. A migration has no timeout, because its duration
 /// depends on the number of rows.
 pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
+    let hosts = pool.route().session_hosts().ok_or_else(|| {
+        let problem = "migrations need sessions of their own, which a pooler in transaction mode does not give: set \
+                       SKILLET_DATABASE_DIRECT_URL";
+        sqlx::Error::Configuration(problem.into())
+    })?;
     let own = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_lazy_with(pool.connect_options());
+        .connect_lazy_with(hosts.primary().await?);
     let migrated = sqlx::migrate!("../migrations").run(&own).await;
     own.close().await;
     migrated

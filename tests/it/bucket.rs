@@ -1,5 +1,8 @@
 //! Assets in an S3 bucket, behind a gate that needs a thread of its own.
 
+mod large;
+mod presigned;
+
 use std::time::Duration;
 
 use reqwest::Method;
@@ -19,18 +22,39 @@ const LARGE: usize = 12_000_000;
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_process_whose_bucket_cannot_be_used_ends_and_says_why() {
     let Some(s3) = S3::start().await else { return };
+    let Some(locked) = S3::start_locked().await else {
+        return;
+    };
     let service = Service::without_worker().await;
+    let presigned = ("SKILLET_PRESIGNED_DOWNLOADS", "true");
+    let folder = ("SKILLET_ASSETS", "missing-bucket");
     let cases = [
-        (None, "NoSuchBucket"),
-        (Some(("AWS_ALLOW_HTTP", "false")), "set AWS_ALLOW_HTTP=true"),
-        (Some(("AWS_ENDPOINT", "http://127.0.0.1:1")), "onnect"),
+        (&s3, vec![], "NoSuchBucket"),
+        (
+            &s3,
+            vec![("AWS_ALLOW_HTTP", "false")],
+            "set AWS_ALLOW_HTTP=true",
+        ),
+        (&s3, vec![("AWS_ENDPOINT", "http://127.0.0.1:1")], "onnect"),
+        (
+            &s3,
+            vec![presigned, folder],
+            "set --assets (SKILLET_ASSETS)",
+        ),
+        (
+            &locked,
+            vec![],
+            "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY",
+        ),
     ];
-    for (number, (change, told)) in cases.into_iter().enumerate() {
+    for (number, (s3, changes, told)) in cases.into_iter().enumerate() {
         let mut environment = s3.environment("missing-bucket");
         environment.push(("DATABASE_URL", service.database_url.clone()));
         let home = service.home.path().join(format!("home-{number}"));
         environment.push(("SKILLET_DATA_DIR", home.display().to_string()));
-        environment.extend(change.map(|(name, value)| (name, value.to_owned())));
+        let names_bucket = changes.is_empty() || changes[0].0 == "AWS_ENDPOINT";
+        let changes = changes.into_iter();
+        environment.extend(changes.map(|(name, value)| (name, value.to_owned())));
         let environment: Vec<_> = environment
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
@@ -42,7 +66,7 @@ async fn a_process_whose_bucket_cannot_be_used_ends_and_says_why() {
         let log = std::fs::read_to_string(log).unwrap();
         assert_eq!(status.code(), Some(1), "{log}");
         assert!(log.contains(told), "{told} in {log}");
-        if change.is_none_or(|(name, _)| name != "AWS_ALLOW_HTTP") {
+        if names_bucket {
             assert!(log.contains("s3://missing-bucket/"), "{log}");
         }
     }
@@ -56,6 +80,11 @@ async fn files_and_outputs_are_in_the_bucket_and_nothing_else_is() {
     let content = noise(LARGE);
     let asset = service.upload("a.bin", content.clone()).await;
     assert_eq!(service.download(&asset).await, content);
+    let range = service.request(Method::GET, asset["content_url"].as_str().unwrap());
+    let range = range.header("range", "bytes=7000000-7000999");
+    let range = range.send().await.unwrap();
+    assert_eq!(range.status(), 206);
+    assert_eq!(range.bytes().await.unwrap(), content[7_000_000..7_001_000]);
     let job = json!({
         "skill": "maker", "model": "script/bash", "inputs": [{"asset_id": asset["id"]}],
         "prompt": "```bash\nbase64 a.bin > b.txt; touch c.txt\n```\noutput: b.txt\noutput: c.txt",
@@ -170,13 +199,16 @@ async fn an_upload_that_was_never_finished_is_removed_from_the_bucket() {
 }
 
 async fn service(s3: &S3) -> Service {
+    service_with(s3, &[]).await
+}
+
+async fn service_with(s3: &S3, more: &[(&'static str, &str)]) -> Service {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let mut environment = s3.environment("bucket");
     environment.push(("SKILLET_SKILLS_DIR", skills.to_owned()));
-    let environment: Vec<_> = environment
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
+    let environment = environment.iter();
+    let environment = environment.map(|(name, value)| (*name, value.as_str()));
+    let environment: Vec<_> = environment.chain(more.iter().copied()).collect();
     Service::with_environment(&environment).await
 }
 

@@ -56,6 +56,52 @@ async fn the_solution_of_every_task_passes_its_checks() {
 }
 
 #[tokio::test]
+async fn the_report_has_a_picture_of_each_kind_of_document() {
+    if !PROGRAMS
+        .iter()
+        .all(|name| crate::support::has_program(name))
+    {
+        return;
+    }
+    let service = Service::start().await;
+    let terminal = at(&service);
+    let tasks = r#"
+tasks:
+  - name: writes-documents
+    skill: shell
+    prompt: Write a page in five formats.
+    outputs: ["*.docx", "*.odt", "*.epub", "*.html", "*.xlsx", "broken.pdf"]
+    solution: |
+      ```bash
+      echo '# The bread is warm' > page.md
+      for kind in docx odt epub html; do pandoc -s --metadata title=Bread page.md -o page.$kind; done
+      python3 -c 'import openpyxl; book = openpyxl.Workbook(); book.active["A1"] = "bread"; book.save("page.xlsx")'
+      echo 'no PDF' > broken.pdf
+      ```
+
+      output: page.docx
+      output: page.odt
+      output: broken.pdf
+      output: page.epub
+      output: page.html
+      output: page.xlsx
+"#;
+    std::fs::write(terminal.folder.path().join("tasks.yaml"), tasks).unwrap();
+    let ran = terminal
+        .run(&["eval", "tasks.yaml", "-m", "script/bash"])
+        .await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = terminal.folder.path().join("skillet-eval.html");
+    let report = std::fs::read_to_string(report).unwrap();
+    let pictures: Vec<_> = report.split("<img src=\"data:image/png;base64,").collect();
+    assert_eq!(pictures.len(), 7, "{}", &report[..4000.min(report.len())]);
+    // The first bytes of a PNG of 420 × 60 pixels, which says that there is no picture.
+    let placeholder = "iVBORw0KGgoAAAANSUhEUgAAAaQAAAA8";
+    let placeholders = pictures.iter().filter(|it| it.starts_with(placeholder));
+    assert_eq!(placeholders.count(), 1, "only the broken file has none");
+}
+
+#[tokio::test]
 async fn a_failed_check_fails_the_command_and_the_report_shows_it() {
     let service = Service::start().await;
     let terminal = at(&service);

@@ -1,6 +1,7 @@
 //! Retention: deletion of old jobs, logs, uploads and blobs.
 
 mod blobs;
+mod bucket;
 mod deltas;
 mod jobs;
 mod logs;

@@ -1,9 +1,10 @@
 //! Foundations of the tests: processes, a scripted model server, a server of the Bot API, a receiver of webhooks,
-//! and chaos runs.
+//! PgBouncer, and chaos runs.
 
 pub mod bot_server;
 pub mod chaos;
 pub mod model_server;
 pub mod new_job;
+pub mod pgbouncer;
 pub mod process;
 pub mod receiver;

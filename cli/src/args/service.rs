@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use api::origin::{Origins, WebOrigin};
 use clap::Args;
 use ipnet::IpNet;
+use shared::db::{DatabaseSettings, Pooling};
 use shared::model_name::ModelName;
 use shared::provider::{ContextWindow, PriceSetting};
 use worker::sandbox::{MemoryFloor, Mode};
@@ -25,6 +26,53 @@ pub(crate) struct Database {
     /// The URL of the database
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: String,
+    #[command(flatten)]
+    pub(crate) way: DatabaseWay,
+}
+
+/// Poolers between a process and its database.
+#[derive(Args, Clone)]
+pub(crate) struct DatabaseWay {
+    /// The mode of a connection pooler at the database URL: `session` (also without a pooler), `transaction` if the
+    /// pooler knows prepared statements (PgBouncer 1.21 or newer), else `transaction-unnamed`
+    #[arg(
+        long = "database-pooling",
+        env = "SKILLET_DATABASE_POOLING",
+        default_value = "session",
+        value_name = "MODE"
+    )]
+    pub(crate) database_pooling: Pooling,
+    /// The URL of the database without the pooler, for notifications and migrations
+    #[arg(
+        long = "database-direct-url",
+        env = "SKILLET_DATABASE_DIRECT_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub(crate) database_direct_url: Option<String>,
+    /// Look for new work and events 4 times a second, instead of listening for notifications. Always so with a pooler in
+    /// transaction mode without --database-direct-url
+    #[arg(long = "database-poll", env = "SKILLET_DATABASE_POLL")]
+    pub(crate) database_poll: bool,
+}
+
+impl Database {
+    /// The database and the way to it.
+    pub(crate) fn settings(&self) -> DatabaseSettings {
+        self.way.to(&self.database_url)
+    }
+}
+
+impl DatabaseWay {
+    /// The way to the database at that URL.
+    pub(crate) fn to(&self, url: &str) -> DatabaseSettings {
+        DatabaseSettings {
+            url: url.to_owned(),
+            pooling: self.database_pooling,
+            direct_url: self.database_direct_url.clone(),
+            polls: self.database_poll,
+        }
+    }
 }
 
 /// Settings shared by the API and the workers.
@@ -35,6 +83,10 @@ pub(crate) struct ServiceOptions {
     /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
     #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
     pub(crate) assets: Option<String>,
+    /// Clients with an API key download files from the bucket itself: the API redirects them to a URL that is valid
+    /// for 5 minutes
+    #[arg(long = "presigned-downloads", env = "SKILLET_PRESIGNED_DOWNLOADS")]
+    pub(crate) presigned_downloads: bool,
     /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,
@@ -140,6 +192,8 @@ pub(crate) struct EmbeddedOptions {
     /// The URL of the database [default: a private database in the data directory]
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
+    #[command(flatten)]
+    pub(crate) way: DatabaseWay,
     #[command(flatten)]
     pub(crate) common: ServiceOptions,
     #[command(flatten)]

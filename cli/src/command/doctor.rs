@@ -1,5 +1,6 @@
 //! `skillet doctor`.
 
+mod database;
 mod fonts;
 mod report;
 
@@ -11,7 +12,7 @@ use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::Catalog;
 
-use crate::args::{DataDir, SandboxOptions};
+use crate::args::{DataDir, DatabaseWay, SandboxOptions};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
@@ -28,6 +29,11 @@ pub(crate) struct Doctor {
     /// A folder with more skills, for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     skills_dir: Option<PathBuf>,
+    /// Check the database at this URL, and nothing else
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    #[command(flatten)]
+    way: DatabaseWay,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -38,6 +44,9 @@ pub(crate) struct Doctor {
 /// What is required fails the command where it is missing: a sandbox, and of a service that runs its database and a
 /// worker. Programs and providers are for the jobs that want them, so any of them may be missing.
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
+    if let Some(url) = &options.database {
+        return database::check(&options.way.to(url), options.json).await;
+    }
     let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);
     let report = match ServiceFile::read(&home) {

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use shared::db;
+use shared::db::{self, DatabaseSettings};
 use shared::id::KeyId;
 use shared::key::{Scope, SecretKey};
 use skillet_client::Client;
@@ -56,7 +56,7 @@ pub(crate) struct CreateKeyOptions {
     #[arg(long, default_value = "default", add = complete::tenants())]
     tenant: String,
     /// The scopes of the key
-    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
+    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin", "metrics"])]
     scopes: Vec<String>,
 }
 
@@ -79,7 +79,10 @@ impl Verb for Keys {
 
     async fn run_alone(&self, options: &ClientOptions) -> anyhow::Result<Exit> {
         if let (Self::Create(create), Some(url)) = (self, &options.remote.own.database_url) {
-            show_created(options.output, &create.in_database(url).await?)?;
+            show_created(
+                options.output,
+                &create.in_database(&options.remote.own.way.to(url)).await?,
+            )?;
         }
         Ok(Exit::Done)
     }
@@ -113,9 +116,10 @@ fn show_created(output: OutputFormat, created: &Value) -> anyhow::Result<()> {
 }
 
 impl CreateKeyOptions {
-    async fn in_database(&self, url: &str) -> anyhow::Result<Value> {
-        db::check(url).await?;
-        let pool = db::connect(url, "skillet keys", 1)
+    async fn in_database(&self, database: &DatabaseSettings) -> anyhow::Result<Value> {
+        database.check().await?;
+        let pool = database
+            .connect("skillet keys", 1)
             .await
             .context("cannot reach the database")?;
         let tenant = db::tenant::get_or_insert(&pool, &self.tenant).await?;

@@ -70,13 +70,13 @@ pub(super) async fn api(options: Api, config: &Config) -> anyhow::Result<Exit> {
     let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
     let components = Components::open(&options.common, config).await?;
     let listener = service::listen(options.listen.listen)?;
-    db::check(&options.database.database_url).await?;
+    let database = options.database.settings();
+    database.check().await?;
     announce(&format!("listening on http://{}", listener.local_addr()?));
     let metrics = listen_for_metrics(&options.metrics)?;
-    let url = &options.database.database_url;
     components
         .run_api(
-            url,
+            &database,
             listener,
             options.listen.origins(),
             metrics,
@@ -91,7 +91,8 @@ pub(super) async fn worker(options: WorkerOptions, config: &Config) -> anyhow::R
     let (shutdown, listening) = shutdown::on_signals()?;
     let _signals = AbortOnDropHandle::new(tokio::spawn(listening));
     let components = Components::open(&options.common, config).await?;
-    db::check(&options.database.database_url).await?;
+    let database = options.database.settings();
+    database.check().await?;
     let stop_metrics = CancellationToken::new();
     let metrics = match listen_for_metrics(&options.metrics)? {
         Some(listener) => {
@@ -105,12 +106,7 @@ pub(super) async fn worker(options: WorkerOptions, config: &Config) -> anyhow::R
         None => None,
     };
     components
-        .run_worker(
-            &options.database.database_url,
-            &options.slots,
-            &options.sandbox,
-            shutdown,
-        )
+        .run_worker(&database, &options.slots, &options.sandbox, shutdown)
         .await?;
     // To the last: how it drains is to be seen.
     stop_metrics.cancel();
@@ -138,8 +134,10 @@ fn announce(line: &str) {
 
 /// `skillet migrate`
 pub(super) async fn migrate(options: &Database) -> anyhow::Result<Exit> {
-    db::check(&options.database_url).await?;
-    let pool = db::connect(&options.database_url, "skillet migrate", 1)
+    let database = options.settings();
+    database.check().await?;
+    let pool = database
+        .connect("skillet migrate", 1)
         .await
         .context("cannot reach the database")?;
     db::migrate(&pool).await?;

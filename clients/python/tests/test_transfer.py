@@ -81,6 +81,17 @@ def test_a_file_is_complete_or_as_it_was(
     assert target.read_text() == "before"
 
 
+def test_a_redirect_to_a_bucket_is_followed_without_the_key(connect: Connect, disturb: Disturb, tmp_path: Path) -> None:
+    content = b"a" * 1000
+    asset = connect().upload(("a.bin", content))
+    bucket = disturb("/bucket", Answer("200 OK", body=content))
+    location = f"Location: {bucket.url}/bucket/a.bin?signature=1\r\n"
+    service = disturb("/content", Answer("307 Temporary Redirect", location))
+    assert connect(service.url).download(asset, tmp_path).read_bytes() == content
+    [request] = bucket.requests
+    assert "authorization" not in {name.lower() for name in request.headers}
+
+
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_memory_does_not_grow_with_the_file(kind: str, tmp_path: Path) -> None:
     source, target = tmp_path / "large.bin", tmp_path / "copy.bin"

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -44,6 +46,29 @@ test("80 MB go up and down in little memory, with progress", async () => {
   assert(large.reports > 100, JSON.stringify(large));
   // Node.js keeps garbage for a while, but its amount does not grow with the file.
   assert(large.kib - small.kib < 80_000, `${small.kib} KiB for 0.1 MB, ${large.kib} KiB for 80 MB`);
+});
+
+test("a redirect to a bucket is followed without the key", async () => {
+  const asset = await client().upload(new File(["content"], "a.txt"));
+  const seen: http.IncomingHttpHeaders[] = [];
+  const bucket = http.createServer((request, response) => {
+    seen.push(request.headers);
+    response.end("content");
+  });
+  await new Promise<void>((resolve) => bucket.listen(0, "127.0.0.1", resolve));
+  const location = `http://127.0.0.1:${(bucket.address() as AddressInfo).port}/a.txt?signature=1`;
+  const service = await startProxy(({ path }) =>
+    path.endsWith("/content") ? { kind: "answer", status: 307, headers: { location } } : undefined,
+  );
+  try {
+    assert.equal(await (await client({ url: service.url }).download(asset)).text(), "content");
+    assert.equal(seen.length, 1);
+    assert.equal(seen[0]?.authorization, undefined);
+  } finally {
+    service.close();
+    bucket.closeAllConnections();
+    bucket.close();
+  }
 });
 
 test("names, empty files and bytes come back as they were", async () => {

@@ -17,6 +17,8 @@ use serde::Deserialize;
 /// otherwise. The library ends every request after 30 s, also one that copies or sends a large file.
 const READ_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ReadTimeout, "60 seconds");
 const REQUEST_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::Timeout, "1 hour");
+/// The validity of a URL for a download.
+const PRESIGNED_FOR: Duration = Duration::from_secs(300);
 /// The timeout of listing unfinished uploads.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -26,8 +28,18 @@ pub(super) struct Bucket {
     http: Client,
     prefix: Path,
     url: String,
+    /// Whether clients download from the bucket itself.
+    presigns: bool,
     /// Whether the log says already that unfinished uploads cannot be listed.
     has_warned: AtomicBool,
+}
+
+/// The headers of a presigned download.
+pub struct DownloadHeaders<'a> {
+    /// `Content-Disposition`.
+    pub disposition: &'a str,
+    /// `Content-Type`.
+    pub content_type: &'a str,
 }
 
 /// The answer to `ListMultipartUploads`, as far as it matters here.
@@ -48,7 +60,7 @@ struct Unfinished {
 
 impl Bucket {
     /// Opens `s3://bucket/prefix`. Nothing is sent yet.
-    pub(super) fn open(url: &str) -> anyhow::Result<(AmazonS3, Self)> {
+    pub(super) fn open(url: &str, presigns: bool) -> anyhow::Result<(AmazonS3, Self)> {
         let (_, rest) = url.split_once("://").unwrap_or(("", url));
         let (_, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let mut builder = AmazonS3Builder::from_env().with_url(url);
@@ -66,6 +78,7 @@ impl Bucket {
             http: Client::builder().timeout(LIST_TIMEOUT).build()?,
             prefix: Path::parse(prefix.trim_matches('/'))?,
             url: url.to_owned(),
+            presigns,
             has_warned: AtomicBool::new(false),
         };
         Ok((s3, bucket))
@@ -77,6 +90,27 @@ impl Bucket {
 
     pub(super) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A URL from which anyone can download an object for [`PRESIGNED_FOR`], with these headers of the response.
+    pub(super) async fn presign(
+        &self,
+        path: &Path,
+        headers: &DownloadHeaders<'_>,
+    ) -> Result<Option<String>, object_store::Error> {
+        if !self.presigns {
+            return Ok(None);
+        }
+        let path: Path = self.prefix.parts().chain(path.parts()).collect();
+        let options = SignedUrlOptions::new().with_query([
+            ("response-cache-control", "private, no-cache"),
+            ("response-content-disposition", headers.disposition),
+            ("response-content-type", headers.content_type),
+        ]);
+        let signing = self
+            .s3
+            .signed_url_opts(Method::GET, &path, PRESIGNED_FOR, &options);
+        Ok(Some(signing.await?.into()))
     }
 
     /// Aborts uploads to a folder that were begun before that instant and not finished. What a process that was killed

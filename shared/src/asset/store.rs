@@ -16,7 +16,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use tokio::time::timeout;
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, DownloadHeaders};
 use super::cleanup::Cleanup;
 use super::failure::{StoreError, describe};
 use super::folder::{Folder, INCOMING};
@@ -67,13 +67,14 @@ impl AssetStore {
         })
     }
 
-    /// A store at `s3://bucket/prefix`, with credentials, region and endpoint from the usual `AWS_…` variables.
+    /// A store at `s3://bucket/prefix`, with credentials, region and endpoint from the usual `AWS_…` variables. With
+    /// `presigns`, clients download from the bucket itself.
     ///
     /// # Panics
     ///
     /// Outside a Tokio runtime: abandoned uploads are removed on it.
-    pub fn in_bucket(url: &str) -> anyhow::Result<Self> {
-        let (s3, bucket) = Bucket::open(url)?;
+    pub fn in_bucket(url: &str, presigns: bool) -> anyhow::Result<Self> {
+        let (s3, bucket) = Bucket::open(url, presigns)?;
         let objects = Arc::new(PrefixStore::new(s3, bucket.prefix().clone()));
         Ok(Self {
             objects: objects.clone(),
@@ -130,6 +131,18 @@ impl AssetStore {
         };
         let got = self.objects.get_opts(&blob_path(sha256), options).await?;
         Ok(got.into_stream().map_err(StoreError::from).boxed())
+    }
+
+    /// A URL from which anyone can download a blob for some minutes; `None` unless the store presigns.
+    pub async fn presign(
+        &self,
+        sha256: &str,
+        headers: &DownloadHeaders<'_>,
+    ) -> Result<Option<String>, StoreError> {
+        match &*self.place {
+            Place::Folder(_) => Ok(None),
+            Place::Bucket(bucket) => Ok(bucket.presign(&blob_path(sha256), headers).await?),
+        }
     }
 
     /// Removes a blob; it is no error if it is not there.

@@ -3,13 +3,18 @@
 use std::io;
 use std::time::Duration;
 
+use futures_util::TryFutureExt;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt};
+use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo};
-use sqlx::{Describe, Either, Execute, Executor, PgConnection, Postgres, SqlStr};
+use sqlx::{AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, Postgres, SqlStr};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
+
+use super::session_settings::Scripts;
+use super::settings::Pooling;
+use super::unnamed::Unnamed;
 
 /// How long a connection may take to become usable again when it is returned in the middle of a statement or a
 /// transaction.
@@ -23,11 +28,15 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Connection {
     raw: Raw,
+    scripts: Scripts,
     answer_timeout: Duration,
     /// Set while a transaction is open.
     pub(super) in_transaction: bool,
     is_broken: bool,
 }
+
+/// A part of what a statement returns.
+type Outcome = Either<PgQueryResult, PgRow>;
 
 #[derive(Debug)]
 enum Raw {
@@ -37,21 +46,69 @@ enum Raw {
 }
 
 impl Connection {
-    pub(super) fn dedicated(connection: PgConnection, answer_timeout: Duration) -> Self {
-        Self::new(Raw::Dedicated(connection), answer_timeout)
+    pub(super) fn dedicated(
+        connection: PgConnection,
+        scripts: Scripts,
+        answer_timeout: Duration,
+    ) -> Self {
+        Self::new(Raw::Dedicated(connection), scripts, answer_timeout)
     }
 
-    pub(super) fn pooled(connection: PoolConnection<Postgres>, answer_timeout: Duration) -> Self {
-        Self::new(Raw::Pooled(Some(connection)), answer_timeout)
+    pub(super) fn pooled(
+        connection: PoolConnection<Postgres>,
+        scripts: Scripts,
+        answer_timeout: Duration,
+    ) -> Self {
+        Self::new(Raw::Pooled(Some(connection)), scripts, answer_timeout)
     }
 
-    fn new(raw: Raw, answer_timeout: Duration) -> Self {
+    fn new(raw: Raw, scripts: Scripts, answer_timeout: Duration) -> Self {
         Self {
             raw,
+            scripts,
             answer_timeout,
             in_transaction: false,
             is_broken: false,
         }
+    }
+
+    /// Begins a transaction.
+    pub(super) async fn begin(&mut self) -> sqlx::Result<()> {
+        // Set first: if this is dropped on its way, the transaction may have begun.
+        self.in_transaction = true;
+        let begin = AssertSqlSafe(self.scripts.begin.to_string());
+        sqlx::raw_sql(begin).execute(&mut *self).await?;
+        Ok(())
+    }
+
+    /// Ends a transaction with `commit` or `rollback`.
+    pub(super) async fn end(&mut self, statement: &'static str) -> sqlx::Result<()> {
+        sqlx::raw_sql(statement).execute(&mut *self).await?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// Whether a statement needs a transaction of its own. A pooler in transaction mode may run the parts of one that
+    /// has none in several sessions.
+    fn needs_transaction(&self) -> bool {
+        self.scripts.pooling != Pooling::Session && !self.in_transaction
+    }
+
+    /// Runs a statement in a transaction of its own.
+    async fn run_alone<'q, E>(&mut self, query: E) -> sqlx::Result<Vec<Outcome>>
+    where
+        E: 'q + Execute<'q, Postgres>,
+    {
+        self.begin().await?;
+        let outcome = self.fetch_many(query).try_collect().await;
+        let end = if outcome.is_ok() {
+            "commit"
+        } else {
+            "rollback"
+        };
+        let ended = self.end(end).await;
+        // What went wrong first is what matters.
+        outcome.and_then(|rows| ended.map(|()| rows))
     }
 
     /// Whether a statement got no answer, so that no other can be sent.
@@ -112,8 +169,16 @@ impl<'c> Executor<'c> for &'c mut Connection {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
+        if self.needs_transaction() {
+            let rows = self.run_alone(query);
+            let rows = rows.map_ok(|rows| stream::iter(rows).map(Ok));
+            return stream::once(rows).try_flatten().boxed();
+        }
         let deadline = Instant::now() + self.answer_timeout;
-        let rows = self.raw.get().fetch_many(query);
+        let rows = match self.scripts.pooling {
+            Pooling::TransactionUnnamed => self.raw.get().fetch_many(Unnamed(query)),
+            _ => self.raw.get().fetch_many(query),
+        };
         stream::try_unfold((rows, &mut self.is_broken), move |state| async move {
             let (mut rows, is_broken) = state;
             let next = async { rows.next().await.transpose() };
@@ -128,8 +193,17 @@ impl<'c> Executor<'c> for &'c mut Connection {
         'c: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
+        if self.needs_transaction() {
+            return Box::pin(async move {
+                let rows = self.run_alone(query).await?;
+                Ok(rows.into_iter().find_map(Either::right))
+            });
+        }
         let deadline = Instant::now() + self.answer_timeout;
-        let row = self.raw.get().fetch_optional(query);
+        let row = match self.scripts.pooling {
+            Pooling::TransactionUnnamed => self.raw.get().fetch_optional(Unnamed(query)),
+            _ => self.raw.get().fetch_optional(query),
+        };
         Box::pin(answer(&mut self.is_broken, deadline, row))
     }
 

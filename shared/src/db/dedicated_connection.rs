@@ -2,18 +2,24 @@
 
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection};
 
 use super::ACQUIRE_TIMEOUT;
 use super::connection::{Connection, within};
 use super::pool::Pool;
+use super::session_settings::{Scripts, SessionSettings};
+use super::settings::Route;
 
 /// Each statement is planned once, and so that the plan stays good whatever becomes of the tables: one that is empty
 /// today is read whole by the plans of today, and holds a million rows tomorrow.
-const SETTINGS: &str = "set jit = off; set plan_cache_mode = force_generic_plan; \
-                        set enable_seqscan = off; set enable_bitmapscan = off; \
-                        set statement_timeout = '8s'; set tcp_keepalives_idle = 30";
+const SETTINGS: SessionSettings = SessionSettings(&[
+    "jit = off",
+    "plan_cache_mode = force_generic_plan",
+    "enable_seqscan = off",
+    "enable_bitmapscan = off",
+    "statement_timeout = '8s'",
+    "tcp_keepalives_idle = 30",
+]);
 
 /// The deadline for the answer of a statement: its task waits for it. The server ends the statement earlier: see
 /// `SETTINGS`.
@@ -24,15 +30,18 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pool asks the server whether a connection is alive each time that it lends one and takes it back, which costs as
 /// much as a small statement.
 pub struct DedicatedConnection {
-    options: PgConnectOptions,
+    route: Route,
+    scripts: Scripts,
     connection: Option<Connection>,
 }
 
 impl DedicatedConnection {
     /// To the database of that pool, beside its connections.
     pub fn of(pool: &Pool) -> Self {
+        let route = pool.route().clone();
         Self {
-            options: pool.connect_options(),
+            scripts: SETTINGS.scripts(route.pooling),
+            route,
             connection: None,
         }
     }
@@ -40,8 +49,8 @@ impl DedicatedConnection {
     /// The connection. Each statement on it has a deadline.
     pub async fn get(&mut self) -> sqlx::Result<&mut Connection> {
         let open = match self.connection.take() {
-            Some(open) if !open.is_broken() => open,
-            _ => within(ACQUIRE_TIMEOUT, open(&self.options)).await?,
+            Some(open) if !open.is_broken() && !open.in_transaction => open,
+            _ => within(ACQUIRE_TIMEOUT, open(&self.route, &self.scripts)).await?,
         };
         Ok(self.connection.insert(open))
     }
@@ -52,8 +61,13 @@ impl DedicatedConnection {
     }
 }
 
-async fn open(options: &PgConnectOptions) -> sqlx::Result<Connection> {
-    let mut connection = PgConnection::connect_with(options).await?;
-    sqlx::raw_sql(SETTINGS).execute(&mut connection).await?;
-    Ok(Connection::dedicated(connection, ANSWER_TIMEOUT))
+async fn open(route: &Route, scripts: &Scripts) -> sqlx::Result<Connection> {
+    let options = route.hosts.primary().await?;
+    let mut connection = PgConnection::connect_with(&options).await?;
+    scripts.prepare(&mut connection).await?;
+    Ok(Connection::dedicated(
+        connection,
+        scripts.clone(),
+        ANSWER_TIMEOUT,
+    ))
 }

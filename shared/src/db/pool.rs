@@ -1,18 +1,22 @@
 //! The connection pool for requests and jobs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use log::LevelFilter;
-use sqlx::postgres::{
-    PgConnectOptions, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
-};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection as _, Describe, Either, Execute, Executor, PgPool, Postgres, SqlStr};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
 
-use super::ACQUIRE_TIMEOUT;
 use super::connection::Connection;
+use super::session_settings::{Scripts, SessionSettings};
+use super::settings::Route;
 use super::transaction::Transaction;
+use super::{ACQUIRE_TIMEOUT, hosts, is_outage};
 
 /// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
 /// and to ask it each time costs as much as a small statement.
@@ -21,21 +25,30 @@ const TRUSTED_FOR: Duration = Duration::from_millis(100);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 /// A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer. A
 /// client that is gone keeps its locks until the server notices, hence the last two.
-const SETTINGS: &str = "set jit = off; set statement_timeout = '30s'; \
-                        set idle_in_transaction_session_timeout = '5min'; set tcp_keepalives_idle = 30";
+const SETTINGS: SessionSettings = SessionSettings(&[
+    "jit = off",
+    "statement_timeout = '30s'",
+    "idle_in_transaction_session_timeout = '5min'",
+    "tcp_keepalives_idle = 30",
+]);
+/// The pause between two searches for the primary while no connection is to be had.
+const SEARCH_PAUSE: Duration = Duration::from_millis(500);
 
 /// A set of connections, each lent to one user at a time. Every statement has a deadline.
 #[derive(Clone, Debug)]
 pub struct Pool {
     connections: PgPool,
+    route: Route,
+    scripts: Scripts,
+    /// Held by the one who searches for the primary.
+    search: Arc<Mutex<()>>,
 }
 
 impl Pool {
     /// Opens the first connection.
-    pub(super) async fn open(
-        options: PgConnectOptions,
-        max_connections: u32,
-    ) -> sqlx::Result<Self> {
+    pub(super) async fn open(route: Route, max_connections: u32) -> sqlx::Result<Self> {
+        let scripts = SETTINGS.scripts(route.pooling);
+        let (prepared, are_several) = (scripts.clone(), route.hosts.are_several());
         // Waiting for a connection is no warning of its own.
         let connections = PgPoolOptions::new()
             .acquire_slow_level(LevelFilter::Info)
@@ -50,21 +63,64 @@ impl Pool {
                     Ok(true)
                 })
             })
-            .after_connect(|connection, _| {
+            .after_connect(move |connection, _| {
+                let scripts = prepared.clone();
                 Box::pin(async move {
-                    sqlx::raw_sql(SETTINGS).execute(connection).await?;
-                    Ok(())
+                    // The primary may have become another since it was found.
+                    if are_several && hosts::is_standby(connection).await? {
+                        return Err(hosts::no_primary());
+                    }
+                    scripts.prepare(connection).await
                 })
             })
-            .connect_with(options)
+            .connect_with(route.hosts.primary().await?)
             .await?;
-        Ok(Self { connections })
+        Ok(Self {
+            connections,
+            route,
+            scripts,
+            search: Arc::default(),
+        })
     }
 
     /// Borrows a connection.
     pub async fn acquire(&self) -> sqlx::Result<Connection> {
-        let connection = self.connections.acquire().await?;
-        Ok(Connection::pooled(connection, ANSWER_TIMEOUT))
+        let connection = if self.route.hosts.are_several() {
+            self.acquire_from_primary().await?
+        } else {
+            self.connections.acquire().await?
+        };
+        let scripts = self.scripts.clone();
+        Ok(Connection::pooled(connection, scripts, ANSWER_TIMEOUT))
+    }
+
+    /// Borrows a connection, and searches for the primary while there is none.
+    async fn acquire_from_primary(&self) -> sqlx::Result<PoolConnection<Postgres>> {
+        let searching = async {
+            loop {
+                sleep(SEARCH_PAUSE).await;
+                self.find_primary().await;
+            }
+        };
+        let acquired = tokio::select! {
+            acquired = self.connections.acquire() => acquired,
+            never = searching => match never {},
+        };
+        match acquired {
+            Err(error) if is_outage(&error) => {
+                self.find_primary().await;
+                self.connections.acquire().await
+            }
+            acquired => acquired,
+        }
+    }
+
+    /// Directs new connections to the primary, if there is one now.
+    async fn find_primary(&self) {
+        let _search = self.search.lock().await;
+        if let Ok(primary) = self.route.hosts.primary().await {
+            self.connections.set_connect_options(primary);
+        }
     }
 
     /// Begins a transaction. Dropping it undoes it.
@@ -87,9 +143,14 @@ impl Pool {
         self.connections.num_idle()
     }
 
-    /// The options for another connection to the same database.
-    pub(super) fn connect_options(&self) -> PgConnectOptions {
-        (*self.connections.connect_options()).clone()
+    /// Whether news are polled, without notifications.
+    pub fn polls(&self) -> bool {
+        self.route.notifying_hosts().is_none()
+    }
+
+    /// The servers of this pool.
+    pub(super) fn route(&self) -> &Route {
+        &self.route
     }
 }
 

@@ -1,10 +1,11 @@
-//! A check that the database is reachable and gives each connection a session of its own.
+//! A check that the database is reachable, and whether each connection has a session of its own.
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
 use super::connection::within;
-use super::{ACQUIRE_TIMEOUT, connect_options, through_outage};
+use super::hosts::Hosts;
+use super::{ACQUIRE_TIMEOUT, through_outage};
 
 /// Connections that are compared with the first.
 const OTHERS: usize = 2;
@@ -15,7 +16,9 @@ pub enum ConnectError {
     /// Prepared statements, settings and notifications belong to a session.
     #[error(
         "the database URL leads to a connection pooler in transaction mode, in which statements of several processes \
-         get mixed up; use session mode (PgBouncer: `pool_mode = session`), or the URL of the database server itself"
+         get mixed up; set SKILLET_DATABASE_POOLING to `transaction` (PgBouncer 1.21 or newer) or \
+         `transaction-unnamed` (older), use session mode (PgBouncer: `pool_mode = session`), or the URL of the \
+         database server itself"
     )]
     SharedSessions,
     /// PgBouncer refuses what it does not know.
@@ -29,11 +32,19 @@ pub enum ConnectError {
     Unreachable(#[source] sqlx::Error),
 }
 
-/// Checks that the database can be used. A server that is just restarting is waited for.
-pub async fn check(url: &str) -> Result<(), ConnectError> {
-    let options = connect_options(url, "skillet").map_err(ConnectError::Unreachable)?;
+/// Checks that the database can be used, where sessions may be shared or not.
+pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectError> {
+    let hosts = Hosts::parse(url, "skillet").map_err(ConnectError::Unreachable)?;
     let checked = through_outage(async || {
-        match within(ACQUIRE_TIMEOUT, has_shared_sessions(&options)).await {
+        let checking = async {
+            let primary = hosts.primary().await?;
+            if may_be_shared {
+                PgConnection::connect_with(&primary).await?.close().await?;
+                return Ok(false);
+            }
+            has_shared_sessions(&primary).await
+        };
+        match within(ACQUIRE_TIMEOUT, checking).await {
             Ok(false) => Ok(Ok(())),
             Ok(true) => Ok(Err(ConnectError::SharedSessions)),
             Err(error) => match refused_parameter(&error) {
@@ -49,7 +60,7 @@ pub async fn check(url: &str) -> Result<(), ConnectError> {
 ///
 /// A pooler in transaction mode keeps a session with one connection during a transaction only. So others with an open
 /// transaction either got the session that the first connection had, or it gets another now.
-async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Result<bool> {
+pub(super) async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Result<bool> {
     let mut first = PgConnection::connect_with(options).await?;
     let backend = backend_of(&mut first).await?;
     let mut others = Vec::with_capacity(OTHERS);
@@ -69,15 +80,17 @@ async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Result<bool> {
 
 /// The process of the server that runs the statements of this connection. Not a prepared statement, for its name could
 /// be taken in a shared session.
-async fn backend_of(connection: &mut PgConnection) -> sqlx::Result<i32> {
+pub(super) async fn backend_of(connection: &mut PgConnection) -> sqlx::Result<i32> {
     let row = sqlx::raw_sql("select pg_backend_pid()")
         .fetch_one(connection)
         .await?;
     row.try_get(0)
 }
 
-fn refused_parameter(error: &sqlx::Error) -> Option<String> {
+/// The name of the parameter that a pooler refuses at the start of a connection.
+pub(super) fn refused_parameter(error: &sqlx::Error) -> Option<String> {
     let message = error.as_database_error()?.message();
-    let name = message.strip_prefix("unsupported startup parameter: ")?;
+    let rest = message.strip_prefix("unsupported startup parameter")?;
+    let name = rest.trim_start_matches(" in options").strip_prefix(": ")?;
     Some(name.to_owned())
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 
 use reqwest::{Client, Method};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -33,6 +34,8 @@ pub(crate) struct S3 {
     /// Where it is behind the gate.
     url: String,
     gate: watch::Sender<Gate>,
+    /// The heads of requests that came through the gate.
+    heads: Arc<Mutex<Vec<String>>>,
     http: Client,
     _server: Child,
     _connections: JoinSet<()>,
@@ -50,11 +53,21 @@ enum Gate {
 impl S3 {
     /// Starts it; `None` where it cannot be installed and may be left out.
     pub(crate) async fn start() -> Option<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// The same, and each request after the first needs the credentials of a user whom nobody made.
+    pub(crate) async fn start_locked() -> Option<Self> {
+        Self::start_with(&[("INITIAL_NO_AUTH_ACTION_COUNT", "1")]).await
+    }
+
+    async fn start_with(environment: &[(&str, &str)]) -> Option<Self> {
         // Another test may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let python = PYTHON.get_or_init(|| python_with("moto", &PACKAGES)).await;
         let mut server = Command::new(python.as_ref()?)
             .args(["-c", SERVE])
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -69,11 +82,13 @@ impl S3 {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (gate, state) = watch::channel(Gate::Open);
         let mut connections = JoinSet::new();
-        connections.spawn(accept(listener, server_at, state));
+        let heads = Arc::default();
+        connections.spawn(accept(listener, server_at, state, Arc::clone(&heads)));
         let s3 = Self {
             direct: format!("http://{server_at}"),
             url,
             gate,
+            heads,
             http: Client::new(),
             _server: server,
             _connections: connections,
@@ -118,6 +133,13 @@ impl S3 {
         list.matches("<UploadId>").count()
     }
 
+    /// The heads of the requests for an object that came through the gate, in lower case.
+    pub(crate) fn heads_for(&self, object: &str) -> Vec<String> {
+        let heads = self.heads.lock().unwrap();
+        let found = heads.iter().filter(|head| head.contains(object));
+        found.cloned().collect()
+    }
+
     /// Ends all connections, and each new one, when it is called.
     pub(crate) fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let gate = self.gate.clone();
@@ -137,31 +159,59 @@ impl S3 {
     }
 }
 
-async fn accept(listener: TcpListener, server: SocketAddr, gate: watch::Receiver<Gate>) {
+async fn accept(
+    listener: TcpListener,
+    server: SocketAddr,
+    gate: watch::Receiver<Gate>,
+    heads: Arc<Mutex<Vec<String>>>,
+) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         if *gate.borrow() != Gate::Closed {
-            connections.spawn(connect(client, server, gate.clone()));
+            connections.spawn(connect(client, server, gate.clone(), heads.clone()));
         }
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn connect(client: TcpStream, server: SocketAddr, mut gate: watch::Receiver<Gate>) {
+async fn connect(
+    client: TcpStream,
+    server: SocketAddr,
+    mut gate: watch::Receiver<Gate>,
+    heads: Arc<Mutex<Vec<String>>>,
+) {
     let Ok(server) = TcpStream::connect(server).await else {
         return;
     };
     let (client, server) = (client.into_split(), server.into_split());
     tokio::select! {
-        () = pass(client.0, server.1, gate.clone()) => {}
-        () = pass(server.0, client.1, gate.clone()) => {}
+        () = pass(client.0, server.1, gate.clone(), |bytes| keep_head(&heads, bytes)) => {}
+        () = pass(server.0, client.1, gate.clone(), |_| ()) => {}
         _ = gate.wait_for(|gate| *gate == Gate::Closed) => {}
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut gate: watch::Receiver<Gate>) {
+/// Keeps what begins as a request does.
+fn keep_head(heads: &Mutex<Vec<String>>, bytes: &[u8]) {
+    let is_request = ["GET /", "PUT /", "POST /", "HEAD /", "DELETE /"]
+        .iter()
+        .any(|start| bytes.starts_with(start.as_bytes()));
+    if is_request {
+        let head = String::from_utf8_lossy(bytes);
+        let head = head.split("\r\n\r\n").next().unwrap_or_default();
+        heads.lock().unwrap().push(head.to_ascii_lowercase());
+    }
+}
+
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut gate: watch::Receiver<Gate>,
+    look: impl Fn(&[u8]),
+) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        look(&buffer[..count]);
         let opened = gate.wait_for(|gate| *gate != Gate::Paused).await.is_ok();
         if !opened || to.write_all(&buffer[..count]).await.is_err() {
             return;

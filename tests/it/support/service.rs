@@ -61,9 +61,13 @@ impl Service {
 
     /// An API alone, with more variables, which its workers get, too.
     pub(crate) async fn with_environment(more: &[(&str, &str)]) -> Self {
+        Self::with_database(database::create().await, more).await
+    }
+
+    /// The same, with that database.
+    pub(crate) async fn with_database(database_url: String, more: &[(&str, &str)]) -> Self {
         // Another test may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let database_url = database::create().await;
         let pool = db::connect(&database_url, "test", 4).await.unwrap();
         let key = create_key(&pool, "default", &[Scope::Jobs, Scope::Admin]).await;
         let model = ModelServer::start();

@@ -3,19 +3,20 @@
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
-    ETAG, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_RANGE, RANGE,
+    ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, ETAG, HeaderValue, IF_MATCH, IF_NONE_MATCH, IF_RANGE, LOCATION, RANGE,
 };
 use actix_web::web::{Data, Path};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use shared::asset::{Asset, AssetStore, BlobRange};
+use shared::asset::{Asset, AssetStore, BlobRange, DownloadHeaders};
 use shared::db::{self, Pool};
 use shared::id::AssetId;
 
 use crate::auth::Caller;
 use crate::etag;
 use crate::form::FileContent;
+use crate::head;
 use crate::problem::{ApiError, Problem};
 
 /// Downloads a file, or a range of it.
@@ -34,6 +35,7 @@ use crate::problem::{ApiError, Problem};
         (status = 206, description = "The range, of the asset's `content_type`",
             content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
         (status = 304, description = "`If-None-Match` names the content"),
+        (status = 307, description = "The content is at the URL in `Location`, for 5 minutes and without credentials, if the service has `--presigned-downloads`"),
         (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
         (status = 412, description = "`If-Match` names other content", body = Problem, content_type = "application/problem+json"),
         (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
@@ -65,6 +67,12 @@ pub(crate) async fn get_asset_content(
         return Ok(HttpResponse::NotModified()
             .insert_header((ETAG, etag))
             .insert_header((CACHE_CONTROL, etag::REVALIDATE))
+            .finish());
+    }
+    if let Some(url) = presign(&assets, &asset, &request).await? {
+        return Ok(HttpResponse::TemporaryRedirect()
+            .insert_header((LOCATION, url))
+            .insert_header((CACHE_CONTROL, "no-store"))
             .finish());
     }
     let size = asset.size.unsigned_abs();
@@ -99,13 +107,37 @@ pub(crate) async fn get_asset_content(
     Ok(response.body(SizedStream::new(length, content)))
 }
 
-fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
+/// The URL of the content in the bucket, if the service presigns downloads.
+///
+/// Pages get the content from here: their policies allow this origin only. The bucket knows the content by another ETag,
+/// so it cannot judge `If-Range`, and a URL for GET does not admit HEAD.
+async fn presign(
+    assets: &AssetStore,
+    asset: &Asset,
+    request: &HttpRequest,
+) -> Result<Option<String>, ApiError> {
+    let headers = request.headers();
+    if !headers.contains_key(AUTHORIZATION) || headers.contains_key(IF_RANGE) || head::is(request) {
+        return Ok(None);
+    }
+    let headers = DownloadHeaders {
+        disposition: &disposition(asset),
+        content_type: &asset.content_type,
+    };
+    Ok(assets.presign(&asset.sha256, &headers).await?)
+}
+
+fn disposition(asset: &Asset) -> String {
     let placement = if is_safe_inline(&asset.content_type) {
         "inline"
     } else {
         "attachment"
     };
     let name = utf8_percent_encode(&asset.name, NON_ALPHANUMERIC);
+    format!("{placement}; filename*=UTF-8''{name}")
+}
+
+fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
     response
         .content_type(asset.content_type.as_str())
         .insert_header((ETAG, etag))
@@ -117,10 +149,7 @@ fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
             CONTENT_SECURITY_POLICY,
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
         ))
-        .insert_header((
-            CONTENT_DISPOSITION,
-            format!("{placement}; filename*=UTF-8''{name}"),
-        ));
+        .insert_header((CONTENT_DISPOSITION, disposition(asset)));
 }
 
 /// Types that a browser shows without running anything.

@@ -55,10 +55,12 @@ pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
 /// Opens the database for as long as it takes.
 async fn rotate_there(options: &Remote, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
-    let named = options.own.database_url.clone();
-    let (postgres, url) = open_database(&home, named, say).await?;
+    let named = options.own.database_url.as_deref();
+    let named = named.map(|url| options.own.way.to(url));
+    let (postgres, database) = open_database(&home, named, say).await?;
     let rotating = async {
-        let pool = db::connect(&url, "skillet secrets", 1)
+        let pool = database
+            .connect("skillet secrets", 1)
             .await
             .context("cannot reach the database")?;
         if postgres.is_some() {

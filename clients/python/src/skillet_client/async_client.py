@@ -89,7 +89,9 @@ class AsyncClient:
         if isinstance(asset, Output):
             asset = asset.asset
         with Download(asset, to) as download:
-            async with self._http.stream(**get("assets", asset.id, "content")) as response:
+            # A service may redirect to its bucket, to which httpx does not send the key.
+            request = get("assets", asset.id, "content")
+            async with self._http.stream(**request, follow_redirects=True) as response:
                 if response.status_code != 200:
                     await response.aread()
                     raise ApiError(response)

@@ -269,6 +269,8 @@ class Browser:
             self.notes.append(f"the page said in a dialog: {data['message'][:300]!r}; it {words}")
         elif method == "Page.loadEventFired" or (method == "Page.frameStoppedLoading" and is_main):
             tab.loaded = True
+            # When a navigation moves to another process, the end of its own request is not always told.
+            tab.requests.pop(tab.document, None)
             self.last_event = time.monotonic()
             tab.follows_until = self.last_event + FOLLOW_SECONDS
 
@@ -300,6 +302,10 @@ class Browser:
             is_busy = tab.requests or any(it["state"] == "inProgress" for it in self.downloads.values())
             if tab.loaded and not is_busy and time.monotonic() - self.last_event > QUIET_SECONDS:
                 break
+        else:
+            # What has taken so long holds up none of the next steps.
+            for tab in self.tabs:
+                tab.requests.clear()
         tab = self.tab
         if tab.failure:
             raise Trouble(tab.failure)

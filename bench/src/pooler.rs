@@ -1,0 +1,73 @@
+//! Processes that share few sessions by PgBouncer in transaction mode, beside the same processes without it.
+
+use std::time::{Duration, Instant};
+
+use tests::pgbouncer::PgBouncer;
+
+use crate::Bench;
+use crate::figure::{Figure, median};
+use crate::load::Client;
+use crate::service::Service;
+
+/// Processes beside the first API. With it, they could open 214 sessions.
+const MORE_APIS: usize = 1;
+const WORKERS: usize = 12;
+/// Sessions of the pooler.
+const SESSIONS: u32 = 10;
+/// Clients of each API.
+const CLIENTS: usize = 16;
+const RUN: Duration = Duration::from_secs(6);
+const ROUNDS: usize = 3;
+/// Of the rate without a pooler.
+const SHARE: f64 = 0.9;
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let direct = rate(bench, "pooler_direct", &[]).await?;
+    let url = bench.server.empty_database("pooler_shared").await?;
+    let pooler = PgBouncer::start(&url, "transaction", SESSIONS)?;
+    let variables = [
+        ("DATABASE_URL", pooler.url.clone()),
+        ("SKILLET_DATABASE_POOLING", PgBouncer::pooling()?.to_owned()),
+        ("SKILLET_DATABASE_DIRECT_URL", url),
+    ];
+    let shared = rate(bench, "pooler_shared", &variables).await?;
+    let apis = 1 + MORE_APIS;
+    let name = |what: &str| format!("whole jobs, {apis} APIs and {WORKERS} workers, {what}");
+    let behind = format!("by PgBouncer with {SESSIONS} sessions");
+    Ok(vec![
+        Figure::new(name("direct"), direct, "jobs/s"),
+        Figure::new(name(&behind), shared, "jobs/s").beside(direct),
+        Figure::new(
+            name(&format!("part of the direct rate {behind}")),
+            shared / direct,
+            "",
+        )
+        .at_least(SHARE),
+    ])
+}
+
+/// Jobs a second.
+async fn rate(
+    bench: &Bench,
+    name: &str,
+    variables: &[(&'static str, String)],
+) -> anyhow::Result<f64> {
+    let mut service = Service::with_environment(&bench.server, name, variables).await?;
+    let mut clients = vec![Client::of(&service, "Nothing to do.")?];
+    for _ in 0..MORE_APIS {
+        let url = service.add_api()?;
+        clients.push(clients[0].at(&url));
+    }
+    for _ in 0..WORKERS {
+        service.add_worker(&[]).await?;
+    }
+    let mut rates = Vec::new();
+    for _ in 0..bench.scale.rounds(ROUNDS) {
+        service.forget_jobs().await?;
+        let (begun_at, run) = (Instant::now(), bench.scale.lasting(RUN));
+        let running = clients.iter().map(|it| it.run_at_once(CLIENTS, run));
+        let jobs = futures_util::future::try_join_all(running).await?;
+        rates.push(jobs.iter().sum::<usize>() as f64 / begun_at.elapsed().as_secs_f64());
+    }
+    Ok(median(&rates))
+}

@@ -1,0 +1,332 @@
+//! `skillet doctor --database`: what a database lacks, and what to change.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::json;
+use shared::db::inspect::{DatabaseState, Pooler, inspect};
+use shared::db::{self, DatabaseSettings, Listener, Pool, Pooling};
+use tokio::time::timeout;
+
+use crate::exit::Exit;
+use crate::terminal::{print, print_json};
+
+/// The oldest version that works, as Postgres numbers versions.
+const OLDEST_VERSION: i32 = 150_000;
+/// The connections of an API and of a worker.
+const API_CONNECTIONS: i64 = 23;
+const WORKER_CONNECTIONS: i64 = 14;
+/// The latency above which the database is too far away: each step of a job waits for some statements.
+const LONG_LATENCY: Duration = Duration::from_millis(5);
+/// The difference of clocks above which something is wrong with one of them.
+const CLOCK_SKEW_SECONDS: f64 = 2.0;
+/// How long a notification may take.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(5);
+const CHANNEL: &str = "skillet_doctor";
+
+/// A property of the database.
+#[derive(Debug, Serialize)]
+struct Finding {
+    status: Status,
+    what: String,
+    /// What to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Good,
+    /// It works, and could be better.
+    Warning,
+    /// It does not work, or loses data.
+    Bad,
+}
+
+impl Finding {
+    fn good(what: impl Into<String>) -> Self {
+        Self::new(Status::Good, what, None)
+    }
+
+    fn warning(what: impl Into<String>, remedy: &str) -> Self {
+        Self::new(Status::Warning, what, Some(remedy.to_owned()))
+    }
+
+    fn bad(what: impl Into<String>, remedy: &str) -> Self {
+        Self::new(Status::Bad, what, Some(remedy.to_owned()))
+    }
+
+    fn new(status: Status, what: impl Into<String>, remedy: Option<String>) -> Self {
+        Self {
+            status,
+            what: what.into(),
+            remedy,
+        }
+    }
+}
+
+/// Checks the database, and prints what it finds.
+pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Result<Exit> {
+    let state = inspect(&database.url).await;
+    let state = state.context("cannot reach the database")?;
+    let mut findings = vec![version(&state), pooler(&state, database)];
+    findings.extend(settings(&state));
+    findings.push(connections(&state));
+    findings.push(latency(&state));
+    findings.push(clock(&state));
+    findings.push(rights(&state));
+    findings.push(extensions(&state));
+    // The version and the pooler decide whether processes of the service can use it at all.
+    if findings[..2].iter().all(|it| it.status != Status::Bad) {
+        findings.extend(in_use(database).await?);
+    }
+    let is_good = findings.iter().all(|it| it.status != Status::Bad);
+    if json {
+        print_json(&json!({"ok": is_good, "findings": findings}))?;
+    } else {
+        for Finding {
+            status,
+            what,
+            remedy,
+        } in &findings
+        {
+            let sign = match status {
+                Status::Good => "✓",
+                Status::Warning => "!",
+                Status::Bad => "✗",
+            };
+            print(&format!("{sign} {what}"))?;
+            if let Some(remedy) = remedy {
+                print(&format!("  {remedy}"))?;
+            }
+        }
+    }
+    Ok(if is_good { Exit::Done } else { Exit::Failed })
+}
+
+fn version(state: &DatabaseState) -> Finding {
+    let what = format!("PostgreSQL {}", state.version);
+    if state.version_number < OLDEST_VERSION {
+        Finding::bad(what, "Upgrade it: Skillet needs PostgreSQL 15 or newer.")
+    } else if state.is_standby {
+        let remedy =
+            "Use the URL of the primary, or one with all hosts: postgres://user@one,two/name.";
+        Finding::bad(format!("{what}, a standby, which only reads"), remedy)
+    } else {
+        Finding::good(what)
+    }
+}
+
+fn pooler(state: &DatabaseState, database: &DatabaseSettings) -> Finding {
+    let Pooler::Transaction { keeps_statements } = state.pooler else {
+        return match (state.pooler, database.pooling) {
+            (Pooler::Absent, Pooling::Session) => Finding::good("no connection pooler"),
+            (_, Pooling::Session) => Finding::good("connection pooler in session mode"),
+            _ => Finding::warning(
+                "no connection pooler in transaction mode",
+                "Set SKILLET_DATABASE_POOLING=session, which needs fewer round trips.",
+            ),
+        };
+    };
+    let what = "connection pooler in transaction mode";
+    let (what, wanted, remedy) = match keeps_statements {
+        Some(true) => (
+            format!("{what}, with prepared statements"),
+            Pooling::Transaction,
+            "Set SKILLET_DATABASE_POOLING=transaction, and SKILLET_DATABASE_DIRECT_URL to the server itself.",
+        ),
+        _ => (
+            format!("{what}, without prepared statements"),
+            Pooling::TransactionUnnamed,
+            "Set SKILLET_DATABASE_POOLING=transaction-unnamed, and SKILLET_DATABASE_DIRECT_URL to the server itself.",
+        ),
+    };
+    if database.pooling == wanted {
+        Finding::good(what)
+    } else if database.pooling == Pooling::TransactionUnnamed {
+        Finding::warning(what, remedy)
+    } else {
+        Finding::bad(what, remedy)
+    }
+}
+
+/// Settings of the server that are not as they should be; one finding if all are.
+fn settings(state: &DatabaseState) -> Vec<Finding> {
+    let setting = |name: &str| state.settings.get(name).map_or("", |value| value);
+    let lost = "A crash of the server loses or damages data.";
+    let bloat = "Tables grow without bound, and queries become slow.";
+    let required = [
+        ("fsync", "on", lost),
+        ("full_page_writes", "on", lost),
+        ("autovacuum", "on", bloat),
+        ("track_counts", "on", bloat),
+        (
+            "default_transaction_read_only",
+            "off",
+            "Nothing can be written.",
+        ),
+        (
+            "default_transaction_isolation",
+            "read committed",
+            "Statements fail that run at the same time.",
+        ),
+    ];
+    let wrong = required
+        .iter()
+        .filter(|(name, value, _)| setting(name) != *value);
+    let mut findings: Vec<_> = wrong
+        .map(|(name, value, why)| {
+            let what = format!("{name} = {}", setting(name));
+            Finding::bad(what, &format!("Set {name} = {value}. {why}"))
+        })
+        .collect();
+    if setting("synchronous_commit") == "off" {
+        findings.push(Finding::bad(
+            "synchronous_commit = off",
+            "Set synchronous_commit = on. A crash of the server loses jobs that were accepted.",
+        ));
+    }
+    if state.standbys > 0 && setting("synchronous_standby_names").is_empty() {
+        findings.push(Finding::warning(
+            "standby servers, none of them synchronous",
+            "Set synchronous_standby_names. The promotion of a standby loses what it has not received.",
+        ));
+    }
+    if setting("wal_level") == "minimal" {
+        findings.push(Finding::warning(
+            "wal_level = minimal",
+            "Set wal_level = replica for standby servers and continuous archiving.",
+        ));
+    }
+    for name in ["idle_session_timeout", "transaction_timeout"] {
+        // A setting that this version lacks is empty.
+        if !matches!(setting(name), "" | "0") {
+            findings.push(Finding::warning(
+                format!("{name} = {}", setting(name)),
+                &format!(
+                    "Set {name} = 0 for the user of Skillet. It ends connections that are in use."
+                ),
+            ));
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::good("durability, autovacuum and timeouts"));
+    }
+    findings
+}
+
+/// The connections that the server admits. Those of a pooler are the pooler's to limit.
+fn connections(state: &DatabaseState) -> Finding {
+    let number = |name: &str| {
+        let value = state
+            .settings
+            .get(name)
+            .and_then(|value| value.parse().ok());
+        value.unwrap_or(0_i64)
+    };
+    let free = number("max_connections") - number("superuser_reserved_connections");
+    let workers = (free - API_CONNECTIONS) / WORKER_CONNECTIONS;
+    let what = format!(
+        "max_connections = {}, {} in use",
+        number("max_connections"),
+        state.sessions
+    );
+    if state.pooler != Pooler::Absent {
+        Finding::good(what)
+    } else if workers < 1 {
+        Finding::bad(
+            what,
+            "Set max_connections = 100: an API uses up to 23 connections and a worker up to 14.",
+        )
+    } else {
+        Finding::good(format!("{what}: enough for an API and workers: {workers}"))
+    }
+}
+
+fn latency(state: &DatabaseState) -> Finding {
+    let millis = state.latency.as_secs_f64() * 1e3;
+    let what = format!("a statement takes {millis:.2} ms");
+    if state.latency > LONG_LATENCY {
+        Finding::warning(
+            what,
+            "Move the workers nearer to the database: each step of a job waits for some statements.",
+        )
+    } else {
+        Finding::good(what)
+    }
+}
+
+fn clock(state: &DatabaseState) -> Finding {
+    let seconds = state.clock_skew.as_seconds_f64();
+    let what = format!("the clocks differ by {:.3} s", seconds.abs());
+    if seconds.abs() > CLOCK_SKEW_SECONDS {
+        Finding::warning(
+            what,
+            "Synchronize the clocks of both machines, for example with chrony.",
+        )
+    } else {
+        Finding::good(what)
+    }
+}
+
+fn rights(state: &DatabaseState) -> Finding {
+    if !state.can_create {
+        let remedy = "Run: grant create on schema public to the user of Skillet.";
+        Finding::bad("this user cannot make tables", remedy)
+    } else if state.foreign_tables > 0 {
+        Finding::warning(
+            format!(
+                "tables of other users in the schema: {}",
+                state.foreign_tables
+            ),
+            "Run all commands of Skillet as the user who ran `skillet migrate`, in a database of its own.",
+        )
+    } else {
+        Finding::good("this user can make tables")
+    }
+}
+
+fn extensions(state: &DatabaseState) -> Finding {
+    Finding::good(match &*state.extensions {
+        "" => "no extensions; none is needed".to_owned(),
+        names => format!("extensions, none of which is needed: {names}"),
+    })
+}
+
+/// The schema and notifications, by the way that the processes of the service use.
+async fn in_use(database: &DatabaseSettings) -> anyhow::Result<[Finding; 2]> {
+    let pool = database.connect("skillet doctor", 2).await?;
+    let schema = match db::is_migrated(&pool).await {
+        Ok(true) => Finding::good("the schema is up to date"),
+        Ok(false) => Finding::warning("the schema is missing or old", "Run `skillet migrate`."),
+        Err(error) => Finding::bad(
+            format!("the schema cannot be read: {error}"),
+            "Use the user who ran `skillet migrate`.",
+        ),
+    };
+    let notifications = if pool.polls() {
+        Finding::warning(
+            "no notifications: processes look for news 4 times a second",
+            "Set SKILLET_DATABASE_DIRECT_URL to the URL of the server itself, and not --database-poll.",
+        )
+    } else if hears(&pool).await? {
+        Finding::good("notifications arrive")
+    } else {
+        Finding::bad(
+            "notifications do not arrive",
+            "Set SKILLET_DATABASE_DIRECT_URL to the URL of the server itself.",
+        )
+    };
+    pool.close().await;
+    Ok([schema, notifications])
+}
+
+/// Whether a notification arrives that is sent through the pool.
+async fn hears(pool: &Pool) -> anyhow::Result<bool> {
+    let mut listener = Listener::open(pool, &[CHANNEL]).await?;
+    db::notify(pool, CHANNEL).await?;
+    let heard = timeout(NOTIFICATION_TIMEOUT, listener.next()).await;
+    Ok(matches!(heard, Ok(Ok(Some(_)))))
+}

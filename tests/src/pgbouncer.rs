@@ -1,0 +1,96 @@
+//! PgBouncer in front of a database.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use reqwest::Url;
+use tempfile::TempDir;
+
+/// How long it may take to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A PgBouncer, stopped when dropped.
+pub struct PgBouncer {
+    process: Child,
+    /// The URL of the database by way of the pooler.
+    pub url: String,
+    _home: TempDir,
+}
+
+impl PgBouncer {
+    /// Starts one before a database whose server listens on a Unix socket, with so many connections to it.
+    pub fn start(database_url: &str, mode: &str, connections: u32) -> anyhow::Result<Self> {
+        let direct = Url::parse(database_url)?;
+        let name = direct.path().trim_start_matches('/').to_owned();
+        let socket = direct.query_pairs().find(|(key, _)| key == "host");
+        let socket = socket.context("the server listens on a Unix socket")?.1;
+        let home = tempfile::tempdir()?;
+        std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o711))?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let settings = format!(
+            "[databases]\n{name} = host={socket} port=5432 dbname={name} user={user}\n\
+             [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\nmax_client_conn = 2000\n\
+             {prepared}",
+            user = direct.username(),
+            prepared = if keeps_statements()? {
+                "max_prepared_statements = 500\n"
+            } else {
+                ""
+            },
+        );
+        let file = home.path().join("pgbouncer.ini");
+        std::fs::write(&file, settings)?;
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644))?;
+        let mut command = Command::new("pgbouncer");
+        if rustix::process::geteuid().is_root() {
+            // It refuses to be root. Only the server's own user and group may enter its directory.
+            let directory = std::fs::metadata(&*socket)?;
+            let server = std::fs::metadata(Path::new(&*socket).join(".s.PGSQL.5432"))?;
+            command.uid(server.uid()).gid(directory.gid());
+        }
+        let process = command.arg("-q").arg(&file).spawn()?;
+        let pooler = Self {
+            process,
+            url: format!("postgres://{}@127.0.0.1:{port}/{name}", direct.username()),
+            _home: home,
+        };
+        let begun_at = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            ensure!(begun_at.elapsed() < PATIENCE, "PgBouncer did not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(pooler)
+    }
+
+    /// The value of SKILLET_DATABASE_POOLING for its transaction mode.
+    pub fn pooling() -> anyhow::Result<&'static str> {
+        Ok(if keeps_statements()? {
+            "transaction"
+        } else {
+            "transaction-unnamed"
+        })
+    }
+}
+
+impl Drop for PgBouncer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Whether the installed version knows prepared statements, as 1.21 and newer do.
+fn keeps_statements() -> anyhow::Result<bool> {
+    let printed = Command::new("pgbouncer").arg("--version").output()?;
+    let printed = String::from_utf8(printed.stdout)?;
+    let version = printed.split_whitespace().nth(1).unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Ok(version >= (1, 21))
+}
