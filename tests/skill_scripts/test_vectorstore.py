@@ -134,7 +134,7 @@ class VectorstoreTest(ScriptTest):
             "        put(f'encoder.layer.{n}.{part}.LayerNorm.bias', 384)\n"
             "places, blobs, at = {}, [], 0\n"
             "for name, shape in shapes.items():\n"
-            "    blob = random.normal(0, 0.1, shape).astype('<f4').tobytes()\n"
+            "    blob = (random.normal(0, 0.1, shape) + name.endswith('Norm.weight')).astype('<f4').tobytes()\n"
             "    places[name] = {'dtype': 'F32', 'shape': list(shape), 'data_offsets': [at, at + len(blob)]}\n"
             "    at += len(blob); blobs.append(blob)\n"
             "head = json.dumps(places).encode()\n"
