@@ -64,13 +64,10 @@ pub(crate) struct Admin {
     pub(crate) tenant: TenantId,
 }
 
-/// A caller whose key has the scope `metrics` or `admin`.
-pub(crate) struct MetricsReader;
-
 /// A caller with any key.
 pub(crate) struct AnyCaller(pub(crate) Presented);
 
-/// Refuses requests without a valid credential, and stores its key for the callers above.
+/// Refuses requests without a valid credential, and stores its key for [`Caller`], [`Admin`] and [`AnyCaller`].
 pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -136,17 +133,6 @@ impl FromRequest for Admin {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let key = key_with(request, Scope::Admin, "admin");
         ready(key.map(|key| Self { tenant: key.tenant }))
-    }
-}
-
-impl FromRequest for MetricsReader {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let key = key_with(request, Scope::Metrics, "metrics");
-        let key = key.or_else(|error| key_with(request, Scope::Admin, "admin").map_err(|_| error));
-        ready(key.map(|_| Self))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/metrics`: with a key on the API, without one on a separate listener.
+//! `/metrics`: with an admin key on the API, without a key on a separate listener.
 
 use std::fmt;
 use std::net::TcpListener;
@@ -19,9 +19,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::MetricsReader;
-use crate::health::{self, Readiness};
-use crate::{connection, head};
+use crate::auth::Admin;
+use crate::{connection, head, health};
 
 /// How old what is said of the queue may be: more who ask cost no more.
 const DEPTH_AGE: Duration = Duration::from_secs(5);
@@ -189,9 +188,9 @@ fn encode_horizon(
     ConstGauge::new(1_i64).encode(named.encode_family(&labels)?)
 }
 
-/// The metrics of the process, for a key with the scope `metrics` or `admin`.
+/// The metrics of the process, for a key with the scope `admin`.
 pub(crate) async fn get_metrics(
-    _: MetricsReader,
+    _: Admin,
     request: HttpRequest,
     scrape: Data<Scrape>,
 ) -> HttpResponse {
@@ -203,22 +202,19 @@ async fn get_metrics_without_key(request: HttpRequest, scrape: Data<Scrape>) -> 
     scrape.answer(&request).await
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz`, and nothing else, until it is told to end.
+/// Serves `/metrics` and `/healthz`, and nothing else, until it is told to end.
 pub async fn serve(
     scrape: Scrape,
-    readiness: Readiness,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> std::io::Result<()> {
-    let (scrape, readiness) = (Data::new(scrape), Data::new(readiness));
+    let scrape = Data::new(scrape);
     let server = HttpServer::new(move || {
         App::new()
             .app_data(scrape.clone())
-            .app_data(readiness.clone())
             .wrap(from_fn(head::answer))
             .route("/metrics", web::get().to(get_metrics_without_key))
             .service(health::healthz)
-            .service(health::get_readiness)
     })
     .workers(1)
     .disable_signals()

@@ -18,8 +18,6 @@ pub enum Scope {
     Jobs,
     /// Keys, tenants and workers, of everyone.
     Admin,
-    /// `/metrics` and `GET /v1/queue`, and nothing else of the service: for scrapers and autoscalers.
-    Metrics,
 }
 
 /// A stored key: all but the key itself, which only its owner has.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use shared::db::{self, Pool};
 use utoipa::ToSchema;
 
-use crate::auth::{Admin, MetricsReader};
+use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
 
 /// The queue of all tenants. Counts stop at 10,000, which means 10,000 or more.
@@ -27,9 +27,6 @@ pub(crate) struct Queue {
     blocked: i64,
     /// Jobs with a worker.
     running: i64,
-    /// Jobs that need a slot of a worker: `ready` and `running` together. Autoscalers divide it by the slots of a
-    /// worker.
-    demand: i64,
     /// Jobs that wait for a person.
     waiting: i64,
     /// Since when the job that waits longest could have started; null if none waits.
@@ -46,7 +43,7 @@ pub(crate) struct Queue {
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue")]
-pub(crate) async fn get_queue(_: MetricsReader, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
+pub(crate) async fn get_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     find(&pool).await.map(Json)
 }
 
@@ -92,7 +89,6 @@ pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
         scheduled,
         blocked,
         running,
-        demand: ready + running,
         waiting,
         oldest,
         paused_skills,

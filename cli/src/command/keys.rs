@@ -56,7 +56,7 @@ pub(crate) struct CreateKeyOptions {
     #[arg(long, default_value = "default", add = complete::tenants())]
     tenant: String,
     /// The scopes of the key
-    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin", "metrics"])]
+    #[arg(long, value_delimiter = ',', default_value = "jobs", value_parser = ["jobs", "admin"])]
     scopes: Vec<String>,
 }
 
