@@ -1,4 +1,4 @@
-"""Characters of a PDF that were drawn as the empty box of their font, or not at all, because it has no sign for them."""
+"""Characters of a PDF that were drawn as the empty box of their font, or not at all: the font has no sign for them."""
 
 import logging
 import re

@@ -84,7 +84,9 @@ class MiniLM:
         found: list[dict[str, Array]] = []
         for number in range(LAYERS):
             start = f"encoder.layer.{number}."
-            found.append({name.removeprefix(start): self.weight(name) for name in self.places if name.startswith(start)})
+            found.append(
+                {name.removeprefix(start): self.weight(name) for name in self.places if name.startswith(start)}
+            )
         return found
 
     def encode(self, text: str) -> list[int]:
