@@ -93,7 +93,8 @@ class MiniLM:
         """The numbers of a text's word pieces."""
         found = [self.tokens[CLS]]
         for word in basic(text):
-            at, pieces = 0, []
+            at = 0
+            pieces: list[int] = []
             while at < len(word) and len(word) <= 100:
                 ends = range(len(word), at, -1)
                 start = "##" if at else ""
