@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::Service;
 
 /// Puts an agent; the status, and the agent as it is answered.
-async fn put(service: &Service, name: &str, body: &Value) -> (StatusCode, Value) {
+pub(crate) async fn put(service: &Service, name: &str, body: &Value) -> (StatusCode, Value) {
     let request = service.request(Method::PUT, &format!("/v1/agents/{name}"));
     let response = request.json(body).send().await.unwrap();
     (response.status(), response.json().await.unwrap())

@@ -102,14 +102,21 @@ class PdfGlyphTest(ScriptTest):
                 found = self.run_script("check_pdf.py", "it.pdf").stdout
                 self.assertEqual("empty boxes were drawn" in found, not is_drawn, (kind, found))
 
-    def test_a_pdf_of_an_office_program_raises_no_false_alarm(self) -> None:
-        need("soffice", "pdftoppm")
-        # LibreOffice 7.4 leaves coloured emoji out.
-        text = DRAWN.replace("🙂 ", "")
+    def printed_from_office(self, text: str) -> str:
         self.python(f"from docx import Document\nd = Document()\nd.add_paragraph({text!r})\nd.save('it.docx')")
         self.ok("to_pdf.py", "it.docx", "it.pdf")
-        found = self.run_script("check_pdf.py", "it.pdf").stdout
-        self.assertNotIn("empty boxes were drawn", found)
+        return self.run_script("check_pdf.py", "it.pdf").stdout
+
+    def test_a_pdf_of_an_office_program_raises_no_false_alarm(self) -> None:
+        need("soffice", "pdftoppm")
+        found = self.printed_from_office(DRAWN.replace("🙂 ", ""))
+        self.assertIn(" 0 errors", found)
+
+    def test_coloured_emoji_that_an_office_program_left_out_are_found(self) -> None:
+        need("soffice", "pdftoppm")
+        found = self.printed_from_office("Nice 🙂 work ✓")
+        self.assertIn("U+1F642 🙂 cannot be seen: LibreOffice leaves coloured emoji out", found)
+        self.assertIn(" 1 errors", found)
 
 
 if __name__ == "__main__":

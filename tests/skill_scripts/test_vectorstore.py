@@ -114,6 +114,44 @@ class VectorstoreTest(ScriptTest):
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=other, env=ENVIRONMENT)
         self.assertRegex(done.stdout, r"^\? milk\?\n\d\.\d\d  in/page.html text: Prices: Bread & milk\n$")
 
+    def test_vectors_of_a_model_on_the_machine_do_not_depend_on_the_texts_beside(self) -> None:
+        # Weights by chance: the real ones are 90 MB.
+        self.python(
+            "import json, numpy\nfrom pathlib import Path\n"
+            "random = numpy.random.default_rng(0)\nshapes = {}\n"
+            "def put(name, *shape): shapes[name] = shape\n"
+            "put('embeddings.word_embeddings.weight', 9, 384); put('embeddings.position_embeddings.weight', 256, 384)\n"
+            "put('embeddings.token_type_embeddings.weight', 2, 384)\n"
+            "put('embeddings.LayerNorm.weight', 384); put('embeddings.LayerNorm.bias', 384)\n"
+            "wide = {'intermediate.dense': (1536, 384), 'output.dense': (384, 1536)}\n"
+            "for n in range(6):\n"
+            "    for part in ('attention.self.query', 'attention.self.key', 'attention.self.value',\n"
+            "                 'attention.output.dense', *wide):\n"
+            "        shape = wide.get(part, (384, 384))\n"
+            "        put(f'encoder.layer.{n}.{part}.weight', *shape); put(f'encoder.layer.{n}.{part}.bias', shape[0])\n"
+            "    for part in ('attention.output', 'output'):\n"
+            "        put(f'encoder.layer.{n}.{part}.LayerNorm.weight', 384)\n"
+            "        put(f'encoder.layer.{n}.{part}.LayerNorm.bias', 384)\n"
+            "places, blobs, at = {}, [], 0\n"
+            "for name, shape in shapes.items():\n"
+            "    blob = (random.normal(0, 0.1, shape) + name.endswith('Norm.weight')).astype('<f4').tobytes()\n"
+            "    places[name] = {'dtype': 'F32', 'shape': list(shape), 'data_offsets': [at, at + len(blob)]}\n"
+            "    at += len(blob); blobs.append(blob)\n"
+            "head = json.dumps(places).encode()\n"
+            "Path('model').mkdir()\n"
+            "Path('model/vocab.txt').write_text('[PAD]\\n[UNK]\\n[CLS]\\n[SEP]\\noven\\nre\\n##pair\\n##ed\\n,')\n"
+            "Path('model/model.safetensors').write_bytes(len(head).to_bytes(8, 'little') + head + b''.join(blobs))\n"
+        )
+        shown = self.python(
+            "import minilm, numpy\nfrom pathlib import Path\nmodel = minilm.MiniLM(Path('model'))\n"
+            "print(model.encode('Repaired, OVÉN xyz'), len(model.encode('oven ' * 300)))\n"
+            "texts = ['oven', 'repaired oven, ' * 20, 'oven repair']\ntogether = model.vectors(texts)\n"
+            "alone = numpy.concatenate([model.vectors([one]) for one in texts])\n"
+            "print(together.shape, numpy.allclose(together, alone, atol=1e-4), numpy.allclose((together ** 2).sum(1), 1))\n"
+            "print(numpy.abs(together[0] - together[1]).max() > 0.001)\n"
+        )
+        self.assertEqual(shown, "[2, 5, 6, 7, 8, 4, 1, 3] 256\n(3, 384) True True\nTrue\n")
+
     def test_hostile_files_are_refused_in_one_line(self) -> None:
         with zipfile.ZipFile(self.folder / "out.zip", "w") as package:
             package.writestr("../../out.txt", "words")

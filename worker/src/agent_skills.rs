@@ -1,6 +1,7 @@
 //! The skills of an agent: their files in the workspace, and what the system prompt says of them. The agent reads a
 //! `SKILL.md` when a task needs it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use shared::db::claim::Claimed;
 use shared::skill::Skill;
 use worker_workspace::Workspace;
 
+use crate::packages::JobPackages;
 use crate::skill;
 use crate::worker_context::WorkerContext;
 
@@ -19,6 +21,8 @@ pub(crate) const SKILLS_FOLDER: &str = "skills";
 #[derive(Default)]
 pub(crate) struct AgentSkills {
     pub(crate) skills: Vec<Arc<Skill>>,
+    /// The names of those that the tenant uploaded.
+    uploaded: BTreeSet<String>,
     /// The names of those that no longer exist.
     pub(crate) gone: Vec<String>,
 }
@@ -37,6 +41,7 @@ impl AgentSkills {
             if let Some(stored) = stored.iter().find(|stored| stored.name == *name) {
                 let skill = skill::load_stored(context, name, &stored.digest).await?;
                 loaded.skills.push(skill);
+                loaded.uploaded.insert(name.clone());
             } else if let Some(skill) = context.catalog.get(name) {
                 loaded.skills.push(skill.clone());
             } else {
@@ -44,6 +49,12 @@ impl AgentSkills {
             }
         }
         Ok(loaded)
+    }
+
+    /// Those that the tenant uploaded.
+    pub(crate) fn uploaded(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        let skills = self.skills.iter();
+        skills.filter(|skill| self.uploaded.contains(&skill.name))
     }
 
     /// Whether there are none.
@@ -70,7 +81,7 @@ impl AgentSkills {
     }
 
     /// The section of the system prompt about them; empty if there are none.
-    pub(crate) async fn section(&self, context: &WorkerContext) -> String {
+    pub(crate) async fn section(&self, context: &WorkerContext, packages: &JobPackages) -> String {
         if self.is_empty() {
             return String::new();
         }
@@ -82,7 +93,10 @@ impl AgentSkills {
                 .chain(&skill.optional)
                 .cloned()
                 .collect();
-            let installed = context.installed(&needs).await;
+            let mut installed = context.installed(&needs).await;
+            if packages.has(skill) {
+                installed.extend(skill.packages().cloned());
+            }
             let missing = needs.iter().filter(|need| !need.is_met(&installed));
             let missing: Vec<_> = missing
                 .map(|need| need.as_text().replace('|', " or "))

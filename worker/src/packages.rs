@@ -62,10 +62,23 @@ enum LayerState {
 /// The packages of a job.
 #[derive(Default)]
 pub(crate) struct JobPackages {
-    /// The layer; `None` if the skill names no packages, or they could not be installed.
-    pub(crate) layer: Option<PathBuf>,
-    /// The reason why they could not be installed, for people.
-    pub(crate) trouble: Option<String>,
+    /// The skills whose packages are installed, each with its layer.
+    pub(crate) layers: Vec<(String, PathBuf)>,
+    /// The skills whose packages could not be installed, each with the reason, for people.
+    pub(crate) troubles: Vec<(String, String)>,
+}
+
+impl JobPackages {
+    /// The folders of the layers.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let layers = self.layers.iter();
+        layers.map(|(_, folder)| folder.clone()).collect()
+    }
+
+    /// Whether the packages that a skill names are installed.
+    pub(crate) fn has(&self, skill: &Skill) -> bool {
+        self.layers.iter().any(|(name, _)| *name == skill.name)
+    }
 }
 
 impl PackageLayers {
@@ -83,11 +96,16 @@ impl PackageLayers {
         })
     }
 
-    /// The packages of an uploaded skill, installed if they are not yet.
-    pub(crate) async fn of(&self, installer: PackageInstaller<'_>, skill: &Skill) -> JobPackages {
+    /// The layer with the packages of an uploaded skill, installed if they are not yet; `None` if it names none. An
+    /// error is for people.
+    pub(crate) async fn of(
+        &self,
+        installer: PackageInstaller<'_>,
+        skill: &Skill,
+    ) -> Result<Option<PathBuf>, String> {
         let files = requirement_files(&skill.files);
         if files.is_empty() {
-            return JobPackages::default();
+            return Ok(None);
         }
         let state = {
             let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,14 +138,8 @@ impl PackageLayers {
             self.report(installer.pool, &skill.digest, trouble).await;
         }
         match &*state {
-            LayerState::Failed { trouble, .. } => JobPackages {
-                layer: None,
-                trouble: Some(trouble.clone()),
-            },
-            _ => JobPackages {
-                layer: Some(layer),
-                trouble: None,
-            },
+            LayerState::Failed { trouble, .. } => Err(trouble.clone()),
+            _ => Ok(Some(layer)),
         }
     }
 
@@ -144,7 +156,8 @@ impl PackageLayers {
         }
     }
 
-    /// Removes layers of versions that no tenant has any more. The version of a running job is never one of them.
+    /// Removes layers of versions that no tenant has any more. The version of a running job is never one of them,
+    /// unless it is that of a skill of an agent which was deleted meanwhile.
     pub(crate) async fn collect_garbage(&self, pool: &db::Pool) -> anyhow::Result<()> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

@@ -162,6 +162,8 @@ fn lacking(
 ) -> Option<String> {
     if skill["available"] != true {
         Some(format!("this machine lacks {}", skill["missing"]))
+    } else if step.needs_browser && lacks_browser(skill) {
+        Some("this machine lacks Chromium".to_owned())
     } else if step.uses_demo_api && !session.is_own() {
         Some("a running service may not call the API of this demo".to_owned())
     } else if step.uses_demo_api && demo_api.is_none() {
@@ -169,6 +171,14 @@ fn lacking(
     } else {
         None
     }
+}
+
+/// Whether no worker has the browser that a skill can do without.
+fn lacks_browser(skill: &Value) -> bool {
+    let missing = skill["missing_optional"].as_array().into_iter().flatten();
+    missing
+        .filter_map(Value::as_str)
+        .any(|need| need.contains("chromium"))
 }
 
 async fn run_step(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pikepdf
 from paper import call, open_pdf, run
-from pdf_glyphs import lost_characters, pages_with_boxes, used_fonts
+from pdf_glyphs import blank_characters, lost_characters, pages_with_boxes, used_fonts
 from PIL import Image, ImageDraw, ImageFont
 
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b|\ufffd|■", re.IGNORECASE)
@@ -33,6 +33,9 @@ def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
             yield kind, f"page {one.page}: the font {one.name} is not embedded"
         if found := lost_characters(one):
             yield "error", f"page {one.page}: {one.name} has no sign for {' '.join(found[:8])}: empty boxes were drawn"
+        if found := blank_characters(one):
+            way = "LibreOffice leaves coloured emoji out, print HTML instead"
+            yield "error", f"page {one.page}: {' '.join(found[:8])} cannot be seen: {way}"
 
 
 def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:

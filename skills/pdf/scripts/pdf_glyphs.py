@@ -1,9 +1,9 @@
-"""Characters of a PDF that were drawn as the empty box of their font, because the font has no sign for them."""
+"""Characters of a PDF that were drawn as the empty box of their font, or not at all: the font has no sign for them."""
 
 import logging
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -12,6 +12,7 @@ import pikepdf
 from fontTools.ttLib import TTFont, TTLibError
 
 MAX_FORM_DEPTH = 4
+BRAILLE_BLANK = "\u2800"
 
 
 @dataclass
@@ -34,6 +35,9 @@ class UsedFont:
     @property
     def inner(self) -> Any:
         return self.font["/DescendantFonts"][0] if self.is_composite else self.font
+
+
+Search = Callable[[UsedFont, TTFont, dict[int, str]], Iterator[int]]
 
 
 def unicode_map(stream: bytes) -> dict[int, str]:
@@ -93,10 +97,15 @@ def pages_with_boxes(pdf: pikepdf.Pdf) -> Iterator[int]:
             yield number
 
 
+def glyph_names(read: TTFont) -> dict[int, str]:
+    """The glyph of each code, of all tables of an embedded font."""
+    tables = [table for table in getattr(read.get("cmap"), "tables", []) if table.format in (0, 4, 6)]
+    return {code: name for table in tables for code, name in table.cmap.items()}
+
+
 def simple_boxes(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Iterator[int]:
     """The codes of a font of one byte a character that are drawn like its sign for what it lacks."""
-    tables = [table for table in getattr(read.get("cmap"), "tables", []) if table.format in (0, 4, 6)]
-    names = {code: name for table in tables for code, name in table.cmap.items()}
+    names = glyph_names(read)
     lacking = read["glyf"][read.getGlyphOrder()[0]]
     for code in meanings.keys() & one.used:
         name = names.get(code, names.get(0xF000 + code))
@@ -104,6 +113,30 @@ def simple_boxes(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Itera
             continue
         if name is None or name == ".notdef" or (lacking.numberOfContours and read["glyf"][name] == lacking):
             yield code
+
+
+def blanks(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Iterator[int]:
+    """The codes of symbols without any outline: LibreOffice embeds coloured emoji without their colours."""
+    names = glyph_names(read)
+    for code in meanings.keys() & one.used:
+        name = names.get(code, names.get(0xF000 + code))
+        is_symbol = unicodedata.category(meanings[code][:1] or " ") == "So" and meanings[code] != BRAILLE_BLANK
+        if is_symbol and name is not None and read["glyf"][name].numberOfContours == 0:
+            yield code
+
+
+def of_truetype(one: UsedFont, meanings: dict[int, str], search: Search) -> list[int]:
+    """What a search finds in the program of an embedded TrueType font of one byte a character."""
+    program = one.font.get("/FontDescriptor", {}).get("/FontFile2")
+    if one.is_composite or program is None or not meanings:
+        return []
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
+    try:
+        with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
+            return list(search(one, read, meanings)) if "glyf" in read else []
+    except (TTLibError, KeyError, AssertionError, IndexError, ValueError):
+        # A viewer may still read what is damaged.
+        return []
 
 
 def lost_codes(one: UsedFont, meanings: dict[int, str]) -> list[int]:
@@ -118,21 +151,24 @@ def lost_codes(one: UsedFont, meanings: dict[int, str]) -> list[int]:
             return [code for code in one.used if code == 0]
         table = glyphs.read_bytes()
         return [code for code in one.used if table[2 * code : 2 * code + 2] in (b"\0\0", b"")]
-    program = one.font.get("/FontDescriptor", {}).get("/FontFile2")
-    if program is None or not meanings:
-        return []
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
-    try:
-        with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
-            return list(simple_boxes(one, read, meanings)) if "glyf" in read else []
-    except (TTLibError, KeyError, AssertionError, IndexError, ValueError):
-        # A viewer may still read what is damaged.
-        return []
+    return of_truetype(one, meanings, simple_boxes)
+
+
+def meanings_of(one: UsedFont) -> dict[int, str]:
+    """What the codes of a font mean, as far as it says so."""
+    return unicode_map(one.font["/ToUnicode"].read_bytes()) if "/ToUnicode" in one.font else {}
+
+
+def blank_characters(one: UsedFont) -> list[str]:
+    """The symbols that are not drawn at all, with their numbers."""
+    meanings = meanings_of(one)
+    found = {meanings[code] for code in of_truetype(one, meanings, blanks)}
+    return [f"U+{ord(text[0]):04X} {text}" for text in sorted(found)]
 
 
 def lost_characters(one: UsedFont) -> list[str]:
     """What is drawn as empty boxes: characters with their numbers, or how many are not known."""
-    meanings = unicode_map(one.font["/ToUnicode"].read_bytes()) if "/ToUnicode" in one.font else {}
+    meanings = meanings_of(one)
     lost = [meanings.get(code, "") for code in lost_codes(one, meanings)]
     # What has no sign, as a line break or a joiner, is not missed.
     signs = {text for text in lost if text and not all(unicodedata.category(one)[0] in "CZ" for one in text)}

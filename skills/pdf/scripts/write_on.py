@@ -123,7 +123,8 @@ def main() -> None:
     drawings = []
     for _, box, entry in places:
         text = "✗" if entry.get("tick") else str(entry.get("text", ""))
-        size = float(entry.get("size", 0)) or (0 if entry.get("tick") else 10.5)
+        # A cross fills its box.
+        size = float(entry.get("size", 0)) or (box[3] - box[1] if entry.get("tick") else 10.5)
         align = 1 if entry.get("tick") else ALIGN.get(str(entry.get("align", "left")), 0)
         drawings.append(Drawing(text, box[2] - box[0], box[3] - box[1], size, align, bool(entry.get("multiline"))))
     for number in {number for number, _, _ in places}:

@@ -13,6 +13,8 @@ from pptx.util import Inches, Pt
 from template import BOTTOM, LEFT, RIGHT, TOP
 
 Box = tuple[float, float, float, float]
+# Letters that stay on one line below the figures.
+ONE_LINE = 100
 
 
 def add_panel(slide: Slide, name: str, box: Box, fill: MSO_THEME_COLOR) -> Any:
@@ -59,7 +61,8 @@ def add_figures(slide: Slide, figures: Sequence[tuple[str, str, str]], text: Seq
         raise ValueError("two to four figures fit side by side")
     gap, count = 0.3, len(figures)
     width = (RIGHT - LEFT - gap * (count - 1)) / count
-    height = 2.5 if text else BOTTOM - TOP - 0.6
+    is_one_line = len(text) == 1 and len(text[0]) <= ONE_LINE
+    height = (3.4 if is_one_line else 2.5) if text else BOTTOM - TOP - 0.6
     for index, (value, label, remark) in enumerate(figures):
         box = (LEFT + index * (width + gap), TOP + 0.05, width, height)
         card = add_panel(slide, f"Figure {index + 1}", box, MSO_THEME_COLOR.BACKGROUND_2)

@@ -46,9 +46,11 @@ NUMBER = Place("sldNum", 12, "Slide number", (RIGHT - 1.2, 6.98, 1.2, 0.3), 11, 
 COLUMN = (RIGHT - LEFT - 0.5) / 2
 
 
-def body(index: int, x: float, width: float, top: float = TOP, bottom: float = BOTTOM, size: float = 20) -> Place:
+def body(
+    index: int, x: float, width: float, top: float = TOP, bottom: float = BOTTOM, size: float = 20, anchor: str = "t"
+) -> Place:
     """A body with bullets."""
-    return Place("body", index, f"Text {index}", (x, top, width, bottom - top), size, bullets=True)
+    return Place("body", index, f"Text {index}", (x, top, width, bottom - top), size, bullets=True, anchor=anchor)
 
 
 def thing(index: int, x: float, width: float, top: float = TOP, bottom: float = BOTTOM) -> Place:
@@ -91,7 +93,11 @@ LAYOUTS: list[tuple[str, str | None, list[Place]]] = [
     ),
     ("Text", None, [TITLE, body(1, LEFT, 10.9, size=22), SOURCE, FOOTER, NUMBER]),
     ("Chart", None, [TITLE, thing(1, LEFT, RIGHT - LEFT), SOURCE, FOOTER, NUMBER]),
-    ("Chart and text", None, [TITLE, thing(1, LEFT, 7.6), body(2, 8.75, RIGHT - 8.75), SOURCE, FOOTER, NUMBER]),
+    (
+        "Chart and text",
+        None,
+        [TITLE, thing(1, LEFT, 7.6), body(2, 8.75, RIGHT - 8.75, anchor="ctr"), SOURCE, FOOTER, NUMBER],
+    ),
     (
         "Two columns",
         None,

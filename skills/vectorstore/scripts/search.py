@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import minilm
 import numpy
 from collection import Array, Collection
 from passages import Problem, run
@@ -19,7 +20,13 @@ from words import content, wordnet
 
 
 def vectors(found: Collection, questions: list[str]) -> list[Array]:
-    """The vectors of a question's wordings, if the index has such vectors and the service is there."""
+    """The vectors of a question's wordings, if the index has such vectors and their model is there."""
+    if found.model == minilm.NAME:
+        files = minilm.folder()
+        if files is not None:
+            return list(minilm.MiniLM(files).vectors(questions))
+        print(f"search: without vectors: the Python package {minilm.PACKAGE} is not installed here", file=sys.stderr)
+        return []
     program = Path(__file__).resolve().parents[1] / "bin/embed"
     if found.vectors is None or "EMBEDDINGS_URL" not in os.environ or not program.is_file():
         return []

@@ -72,6 +72,29 @@ async fn records_are_read_from_an_api_and_a_missing_one_is_an_answer_too() {
 }
 
 #[tokio::test]
+async fn records_are_handed_over_as_a_file() {
+    let service = service_that_reaches_it().await;
+    let told = told(
+        &service,
+        "file",
+        json!(["https://api.example"]),
+        &[
+            (
+                "file_write",
+                json!({"path": "orders.csv", "content": "id,total\n7,1250\n"}),
+            ),
+            ("set_output", json!({"path": "orders.csv"})),
+        ],
+    )
+    .await;
+    assert_eq!(
+        [&told[0]["outcome"], &told[1]["outcome"]],
+        ["ok", "ok"],
+        "{told:#?}"
+    );
+}
+
+#[tokio::test]
 async fn it_has_no_shell_and_asks_no_other_host() {
     let origin = Origin::start();
     origin.write("orders.json", "never asked for");
@@ -118,7 +141,10 @@ async fn it_has_no_shell_and_asks_no_other_host() {
         .iter()
         .map(|tool| &tool["name"])
         .collect();
-    assert_eq!(tools, ["http_request", "file_read"]);
+    assert_eq!(
+        tools,
+        ["http_request", "file_read", "file_write", "set_output"]
+    );
     let system = requests[0]["system"].to_string();
     assert!(!system.contains("Commands run in"), "{system}");
 }

@@ -8,7 +8,7 @@ use crate::support::{Service, bash};
 #[tokio::test]
 async fn a_report_has_its_figures_on_pages_that_are_not_blank() {
     let service = Service::start().await;
-    if !can_run(&service, "pdf", &[]).await {
+    if !can_run(&service, "pdf", &["chromium"]).await {
         return;
     }
     let prompt = include_str!("../../../cli/src/demo/pdf.md");
@@ -16,12 +16,27 @@ async fn a_report_has_its_figures_on_pages_that_are_not_blank() {
     assert_eq!(made.outputs(), [("bakery-report.pdf", "application/pdf")]);
     let info = made.ask("pdfinfo", &["bakery-report.pdf"]);
     assert!(
-        info.contains("Pages:           2") && info.contains("(A4)"),
+        info.contains("Pages:           2")
+            && info.contains("(A4)")
+            && info.contains("Tagged:          yes"),
         "{info}"
     );
     let text = made.ask("pdftotext", &["-layout", "bakery-report.pdf", "-"]);
     for word in ["Sales grew by 13.3 % in 2025", "161,006 €", "303,084"] {
         assert!(text.contains(word), "{word} in {text}");
+    }
+    // Headings, table and chart are known to screen readers.
+    let structure = made.ask(
+        "qpdf",
+        &[
+            "--qdf",
+            "--object-streams=disable",
+            "bakery-report.pdf",
+            "-",
+        ],
+    );
+    for part in ["/S /H1", "/S /TH", "/S /Figure", "/Alt (Stacked columns"] {
+        assert!(structure.contains(part), "{part}");
     }
     let pages = made.pages("bakery-report.pdf");
     assert_eq!(pages.len(), 2);

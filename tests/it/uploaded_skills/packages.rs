@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::archive::Tar;
 use super::{post, upload};
+use crate::agents::put;
 use crate::egress::ANY;
 use crate::support::log::data;
 use crate::support::{Service, bash, has_program};
@@ -21,12 +22,18 @@ const USE: &str = "python3 -c 'import iniconfig; print(iniconfig.__file__)'\n\
                    touch \"${PYTHONPATH%%:*}/mine\" 2>&1 | grep -o 'Read-only file system'";
 
 fn skill(files: &[(&str, &str)]) -> Vec<u8> {
-    let text = "---\nname: packed\ndescription: Needs packages.\nallowed-tools: shell.exec\n---\nUse them.\n";
+    named_skill("packed", files)
+}
+
+fn named_skill(name: &str, files: &[(&str, &str)]) -> Vec<u8> {
+    let text = format!(
+        "---\nname: {name}\ndescription: Needs packages.\nallowed-tools: shell.exec\n---\nUse them.\n"
+    );
     let mut archive = Tar::default()
-        .folder("packed/")
-        .file("packed/SKILL.md", text);
+        .folder(&format!("{name}/"))
+        .file(&format!("{name}/SKILL.md"), text);
     for (path, content) in files {
-        archive = archive.file(&format!("packed/{path}"), *content);
+        archive = archive.file(&format!("{name}/{path}"), *content);
     }
     archive.gzip()
 }
@@ -87,6 +94,44 @@ async fn packages_are_installed_once_and_cannot_be_changed_by_jobs() {
 }
 
 #[tokio::test]
+async fn packages_of_all_skills_of_an_agent_are_installed() {
+    if !has_program("pip3") || !has_program("npm") {
+        return;
+    }
+    let mut service = Service::with_environment(&INSTALL).await;
+    service.add_worker(&[]).await;
+    for archive in [
+        named_skill("one", &[("requirements.txt", PYTHON)]),
+        named_skill("two", &[("package.json", NODE)]),
+        named_skill("broken", &[("requirements.txt", "iniconfig==0.0.99\n")]),
+    ] {
+        let (status, _) = upload(&service, archive).await;
+        assert!(status.is_success());
+    }
+    let agent = json!({"soul": "You work.", "skills": ["shell", "two", "broken", "one"]});
+    put(&service, "worker", &agent).await;
+    let job = json!({
+        "agent": "worker",
+        "model": "script/bash",
+        "prompt": bash("python3 -c 'import iniconfig; print(iniconfig.__name__)'\nnode -p 'require(\"ms\")(\"2 days\")'"),
+    });
+    let ended = service.run(&job).await;
+    assert_eq!(
+        ended["text"],
+        "iniconfig\n172800000",
+        "{ended:#}\n{}",
+        service.logs()
+    );
+    let events = service.events(ended["id"].as_str().unwrap()).await;
+    let warnings = data(&events, "log");
+    let words = "the packages of the skill `broken` could not be installed: ";
+    assert!(
+        warnings.len() == 1 && warnings[0]["message"].as_str().unwrap().starts_with(words),
+        "{warnings:#?}"
+    );
+}
+
+#[tokio::test]
 async fn a_failed_installation_is_told_in_the_job_and_by_the_skill() {
     if !has_program("pip3") {
         return;
@@ -98,7 +143,7 @@ async fn a_failed_installation_is_told_in_the_job_and_by_the_skill() {
     assert!(status.is_success());
     let (ran, warnings) = run(&service, "echo done").await;
     assert_eq!(ran["stdout"], "done\n");
-    let words = "the packages of the skill could not be installed";
+    let words = "the packages of the skill `packed` could not be installed";
     assert!(
         warnings.len() == 1 && warnings[0].starts_with(words),
         "{warnings:?}"

@@ -43,7 +43,7 @@ use super::identity::is_host_root;
 use super::seccomp::{self, Sockets};
 use super::spec::{LauncherReport, Setup, SetupFailed, SetupStep};
 use filesystem::Layout;
-pub(super) use filesystem::{PACKAGES, shows};
+pub(super) use filesystem::{packages_place, shows};
 use limit_watchdog::LimitWatchdog;
 use process_set::ProcessSet;
 use supervise::Supervisor;

@@ -21,8 +21,8 @@ const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct JobDirectory {
     path: PathBuf,
     identity: Option<Identity>,
-    /// Packages of the job's skill, which its commands see and cannot change.
-    packages: Option<PathBuf>,
+    /// Packages of the job's skills, which its commands see and cannot change.
+    packages: Vec<PathBuf>,
     opened: OnceLock<JobDirectories>,
     creating: Mutex<()>,
     sandboxes: JobSandboxes,
@@ -40,22 +40,23 @@ impl JobDirectory {
         Self {
             path,
             identity,
-            packages: None,
+            packages: Vec::new(),
             opened: OnceLock::new(),
             creating: Mutex::default(),
             sandboxes: JobSandboxes::default(),
         }
     }
 
-    /// The same, with packages that commands see: a folder of this machine with `python` and `node`.
-    pub fn with_packages(mut self, packages: Option<PathBuf>) -> Self {
+    /// The same, with packages that commands see: folders of this machine, each with `python` and `node`. What is in
+    /// an earlier one is found first.
+    pub fn with_packages(mut self, packages: Vec<PathBuf>) -> Self {
         self.packages = packages;
         self
     }
 
-    /// The packages of the job's skill.
-    pub(crate) fn packages(&self) -> Option<&PathBuf> {
-        self.packages.as_ref()
+    /// The packages of the job's skills.
+    pub(crate) fn packages(&self) -> &[PathBuf] {
+        &self.packages
     }
 
     /// The path on this machine.

@@ -198,9 +198,9 @@ impl Sandbox {
     ) -> Result<RunningCommand, LaunchError> {
         let begun_at = Instant::now();
         let mut read_only = self.read_only.clone();
-        let mut packages = directory.packages().cloned();
+        let mut packages = directory.packages().to_vec();
         if self.isolation != Isolation::Namespaced {
-            read_only.extend(packages.take());
+            read_only.append(&mut packages);
         }
         let setup = Setup {
             isolation: self.isolation,
@@ -276,16 +276,22 @@ impl Sandbox {
             None => PATH.to_owned(),
         };
         let mut own = own;
-        if let Some(layer) = directory.packages() {
+        let mut python = Vec::new();
+        let mut node = Vec::new();
+        for (number, layer) in directory.packages().iter().enumerate() {
             let layer = match self.isolation {
-                Isolation::Namespaced => Path::new(init::PACKAGES),
-                _ => layer,
+                Isolation::Namespaced => init::packages_place(number),
+                _ => layer.clone(),
             };
             let layer = layer.display();
             path += &format!(":{layer}/python/bin:{layer}/node/node_modules/.bin");
-            let node = format!("{layer}/node/node_modules:{NODE_PATH}");
-            own.push(("PYTHONPATH".to_owned(), format!("{layer}/python")));
-            own.push(("NODE_PATH".to_owned(), node));
+            python.push(format!("{layer}/python"));
+            node.push(format!("{layer}/node/node_modules"));
+        }
+        if !python.is_empty() {
+            node.push(NODE_PATH.to_owned());
+            own.push(("PYTHONPATH".to_owned(), python.join(":")));
+            own.push(("NODE_PATH".to_owned(), node.join(":")));
         }
         let places = [
             ("PATH", path),

@@ -18,8 +18,8 @@ pub(crate) struct Setup {
     pub(crate) cgroups: Vec<PathBuf>,
     /// Directories of the host that the command sees beside the usual ones, and cannot change.
     pub(crate) read_only: Vec<PathBuf>,
-    /// Packages of the job's skill, which are shown at a place of their own.
-    pub(crate) packages: Option<PathBuf>,
+    /// Packages of the job's skills, each of which is shown at a place of its own.
+    pub(crate) packages: Vec<PathBuf>,
     /// Addresses inside on which to listen for the worker.
     pub(crate) listeners: Vec<SocketAddr>,
     /// More lines for /etc/hosts.

@@ -58,20 +58,20 @@ pub(super) async fn prepare(
     }
     let models = OpenModels::open(context, claimed)?;
     let egress = open_egress(context, claimed, profile, &secrets)?;
-    let packages = install_packages(context, claimed, profile).await;
-    let workspace = create_workspace(context, claimed, packages.layer.clone())?;
     let skills = AgentSkills::load(context, claimed);
     let skills = skills.await.map_err(AttemptError::Internal)?;
+    let packages = install_packages(context, claimed, profile, &skills).await;
+    let workspace = create_workspace(context, claimed, packages.folders())?;
     let inputs = stage(context, claimed, profile, &skills, &workspace).await?;
     let history = read_history(context, claimed).await;
     let history = history.map_err(AttemptError::Internal)?;
     let files = JobFiles::prepare(context, claimed, log, &workspace, &history).await?;
     let reachable = egress.as_ref().map(Egress::allowed);
     let mut system = prompt::system(profile, reachable.as_deref(), &files.at_first);
-    system.push_str(&skills.section(context).await);
+    system.push_str(&skills.section(context, &packages).await);
     if let Some(skill) = profile.skill().filter(|_| profile.has_shell()) {
         let mut installed = context.installed(&skill.optional).await;
-        if packages.layer.is_some() {
+        if packages.has(skill) {
             installed.extend(skill.packages().cloned());
         }
         system.push_str(&prompt::programs_section(skill, &installed));
@@ -104,10 +104,10 @@ pub(super) async fn prepare(
     entries.extend(missing.map(|what| warning_line(&format!("a model is left out: {what}"))));
     let gone = skills.gone.iter();
     entries.extend(gone.map(|name| warning_line(&format!("the skill `{name}` no longer exists"))));
-    if let Some(trouble) = &packages.trouble {
-        let text = format!("the packages of the skill could not be installed: {trouble}");
-        entries.push(warning_line(&log.redact(&text)));
-    }
+    entries.extend(packages.troubles.iter().map(|(name, trouble)| {
+        let text = format!("the packages of the skill `{name}` could not be installed: {trouble}");
+        warning_line(&log.redact(&text))
+    }));
     let secrets_to_send = profile.sent_secrets();
     let definitions = &context.tool_definitions;
     let mut tools = Toolbox::new(&profile.tools, &profile.hooks, secrets_to_send, definitions)
@@ -182,25 +182,33 @@ fn open_egress(
     })
 }
 
-/// The packages that an uploaded skill names, if the operator lets them be installed and its jobs run commands.
+/// The packages that uploaded skills of the job name, if the operator lets them be installed and the job runs commands.
 async fn install_packages(
     context: &WorkerContext,
     claimed: &Claimed,
     profile: &JobProfile,
+    agent_skills: &AgentSkills,
 ) -> JobPackages {
-    let is_uploaded = claimed.job.skill_version.is_some();
-    match (&context.packages, profile.skill()) {
-        (Some(layers), Some(skill)) if is_uploaded && profile.has_shell() => {
-            Box::pin(layers.of(context.package_installer(), skill)).await
+    let mut packages = JobPackages::default();
+    let Some(layers) = context.packages.as_ref().filter(|_| profile.has_shell()) else {
+        return packages;
+    };
+    let own = profile.skill();
+    let own = own.filter(|_| claimed.job.skill_version.is_some());
+    for skill in own.into_iter().chain(agent_skills.uploaded()) {
+        let name = skill.name.clone();
+        match Box::pin(layers.of(context.package_installer(), skill)).await {
+            Ok(layer) => packages.layers.extend(layer.map(|layer| (name, layer))),
+            Err(trouble) => packages.troubles.push((name, trouble)),
         }
-        _ => JobPackages::default(),
     }
+    packages
 }
 
 fn create_workspace(
     context: &WorkerContext,
     claimed: &Claimed,
-    packages: Option<PathBuf>,
+    packages: Vec<PathBuf>,
 ) -> Result<Arc<Workspace>, AttemptError> {
     let name = format!("{}-{}", claimed.job.id, claimed.lease.number);
     let identity = context.sandbox.identity().map_err(AttemptError::Internal)?;

@@ -38,8 +38,9 @@ impl Workspace {
         }
     }
 
-    /// The same, with packages that commands see: a folder of this machine with `python` and `node`.
-    pub fn with_packages(self, packages: Option<PathBuf>) -> Self {
+    /// The same, with packages that commands see: folders of this machine, each with `python` and `node`. What is in
+    /// an earlier one is found first.
+    pub fn with_packages(self, packages: Vec<PathBuf>) -> Self {
         Self {
             directory: self.directory.with_packages(packages),
         }

@@ -11,6 +11,8 @@ pub(super) struct DemoStep {
     pub(super) outputs: usize,
     /// Whether it asks the bakery's API, whose address stands where the prompt says `BAKERY`.
     pub(super) uses_demo_api: bool,
+    /// Whether it prints a page with the browser, which its skill can do without.
+    pub(super) needs_browser: bool,
 }
 
 /// What the bakery sold, a month a line.
@@ -34,6 +36,7 @@ pub(super) const FIRST: [DemoStep; 3] = [
         takes_files: true,
         outputs: 0,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "image",
@@ -42,6 +45,7 @@ pub(super) const FIRST: [DemoStep; 3] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "html",
@@ -50,6 +54,7 @@ pub(super) const FIRST: [DemoStep; 3] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
 ];
 
@@ -62,6 +67,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "pdf",
@@ -70,6 +76,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: true,
     },
     DemoStep {
         skill: "docx",
@@ -78,6 +85,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "spreadsheet",
@@ -86,6 +94,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "pptx",
@@ -94,6 +103,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "document",
@@ -102,6 +112,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 2,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "ffmpeg",
@@ -110,6 +121,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: false,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "media",
@@ -118,6 +130,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 2,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "filesystem",
@@ -126,6 +139,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "git",
@@ -134,6 +148,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 2,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "vectorstore",
@@ -142,6 +157,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "ytdlp",
@@ -150,6 +166,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "browser",
@@ -158,6 +175,7 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: true,
         outputs: 1,
         uses_demo_api: false,
+        needs_browser: false,
     },
     DemoStep {
         skill: "httpapi",
@@ -166,5 +184,6 @@ pub(super) const ALL: [DemoStep; 14] = [
         takes_files: false,
         outputs: 0,
         uses_demo_api: true,
+        needs_browser: false,
     },
 ];

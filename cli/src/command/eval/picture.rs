@@ -15,8 +15,8 @@ pub(super) fn is_needed(content_type: &str, name: &str) -> bool {
     !shown.iter().any(|start| content_type.starts_with(start)) && kinds.contains(&&*extension)
 }
 
-/// A prompt for `script/bash` that draws the files, each as `picture-0.png` and so on. That of a file
-/// that cannot be drawn says so.
+/// A prompt for `script/bash` that draws the files, each as `picture-0.png` and so on. The picture of
+/// a file that cannot be drawn says so.
 pub(super) fn prompt(names: &[&str]) -> String {
     let calls: String = names
         .iter()

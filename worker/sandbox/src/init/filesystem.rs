@@ -21,8 +21,13 @@ use crate::spec::{Setup, SetupFailed, SetupStep};
 /// The name of the command's user inside.
 pub(super) const USER: u32 = 1000;
 
-/// The place of the packages of a job's skill.
-pub(crate) const PACKAGES: &str = "/opt/packages";
+/// The folder of the packages of a job's skills.
+const PACKAGES: &str = "/opt/packages";
+
+/// The place of the packages with that number, from 0.
+pub(crate) fn packages_place(number: usize) -> PathBuf {
+    Path::new(PACKAGES).join(number.to_string())
+}
 
 /// The directory where the new root is built. Every system has it, and we cover it in our own namespace only.
 const NEW_ROOT: &str = "/tmp";
@@ -189,7 +194,8 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private)?;
     // Opened now: the new root may cover it.
-    let packages = setup.packages.as_ref().map(File::open).transpose()?;
+    let packages = setup.packages.iter().map(File::open);
+    let packages = packages.collect::<io::Result<Vec<_>>>()?;
     let options = cstr!("size=1m,nr_inodes=1k,mode=755");
     mount("tmpfs", NEW_ROOT, "tmpfs", HIDDEN, Some(options))?;
     for directory in &layout.directories {
@@ -205,8 +211,8 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
         mount_bind_recursive(path, target)?;
     }
     setup.read_only.iter().try_for_each(show)?;
-    if let Some(packages) = packages {
-        let target = under_root(PACKAGES);
+    for (number, packages) in packages.iter().enumerate() {
+        let target = under_root(packages_place(number));
         DirBuilder::new()
             .recursive(true)
             .mode(0o755)

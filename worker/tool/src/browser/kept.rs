@@ -21,10 +21,7 @@ pub struct KeptBrowser {
 }
 
 /// A browser between two calls.
-pub(super) struct KeptProcess {
-    process: Arc<Mutex<Option<BrowserProcess>>>,
-    _ending: AbortOnDropHandle<()>,
-}
+pub(super) struct KeptProcess(Expiring<BrowserProcess>);
 
 /// A browser that runs. It dies when this is dropped.
 pub(super) struct BrowserProcess {
@@ -36,21 +33,73 @@ pub(super) struct BrowserProcess {
 impl KeptProcess {
     /// Keeps a browser until it is taken, or has been idle for too long.
     pub(super) fn keep(process: BrowserProcess) -> Self {
-        let process = Arc::new(Mutex::new(Some(process)));
-        let kept = process.clone();
+        Self(Expiring::new(process))
+    }
+
+    /// The browser, if it has not ended.
+    pub(super) async fn take(self) -> Option<BrowserProcess> {
+        let process = self.0.take().await;
+        process.filter(|process| process.program.exit_report.borrow().is_none())
+    }
+}
+
+/// A value that is dropped after [`IDLE`], unless it is taken before.
+struct Expiring<T> {
+    value: Arc<Mutex<Option<T>>>,
+    _ending: AbortOnDropHandle<()>,
+}
+
+impl<T: Send + 'static> Expiring<T> {
+    fn new(value: T) -> Self {
+        let value = Arc::new(Mutex::new(Some(value)));
+        let kept = value.clone();
         let ending = tokio::spawn(async move {
             tokio::time::sleep(IDLE).await;
             drop(kept.lock().await.take());
         });
         Self {
-            process,
+            value,
             _ending: AbortOnDropHandle::new(ending),
         }
     }
 
-    /// The browser, if it has not ended.
-    pub(super) async fn take(self) -> Option<BrowserProcess> {
-        let process = self.process.lock().await.take();
-        process.filter(|process| process.program.exit_report.borrow().is_none())
+    async fn take(self) -> Option<T> {
+        self.value.lock().await.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value, and what holds it weakly.
+    fn value() -> (Arc<()>, std::sync::Weak<()>) {
+        let value = Arc::new(());
+        let weak = Arc::downgrade(&value);
+        (value, weak)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_idle_for_too_long_is_dropped_and_no_sooner() {
+        let (value, weak) = value();
+        let kept = Expiring::new(value);
+        tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
+        assert!(weak.upgrade().is_some());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(
+            weak.upgrade().is_none(),
+            "it ends though nobody asks for it"
+        );
+        assert!(kept.take().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_taken_in_time_stays() {
+        let (value, weak) = value();
+        let kept = Expiring::new(value);
+        tokio::time::sleep(IDLE / 2).await;
+        let taken = kept.take().await;
+        tokio::time::sleep(IDLE).await;
+        assert!(taken.is_some() && weak.upgrade().is_some());
     }
 }

@@ -45,7 +45,7 @@ pub(super) async fn warning(
         return Ok(None);
     }
     Ok(Some(format!(
-        "Warning: readers see empty boxes instead of these characters, because no font here has them:\n{lost}\n\
+        "Warning: readers see empty boxes, or nothing, instead of these characters, because no font draws them:\n{lost}\n\
          Replace them, or use a font that has them, and call set_output again."
     )))
 }
