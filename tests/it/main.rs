@@ -26,7 +26,6 @@ mod docs;
 mod egress;
 mod eval;
 mod event_weeks;
-mod failover;
 mod fair_share;
 mod feed;
 mod http;
