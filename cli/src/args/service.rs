@@ -50,8 +50,8 @@ pub(crate) struct DatabaseWay {
         hide_env_values = true
     )]
     pub(crate) database_direct_url: Option<String>,
-    /// Look for new work and events 4 times a second, instead of listening for notifications. Always so with a pooler in
-    /// transaction mode without --database-direct-url
+    /// Look for new work and events 4 times a second, instead of listening for notifications. Always so with a pooler
+    /// in transaction mode without --database-direct-url
     #[arg(long = "database-poll", env = "SKILLET_DATABASE_POLL")]
     pub(crate) database_poll: bool,
 }

@@ -12,8 +12,8 @@ use sqlx::{AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, Pos
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::pooling::Pooling;
 use super::session_settings::Scripts;
-use super::settings::Pooling;
 use super::unnamed::Unnamed;
 
 /// How long a connection may take to become usable again when it is returned in the middle of a statement or a

@@ -7,8 +7,8 @@ use sqlx::{Connection as _, PgConnection};
 use super::ACQUIRE_TIMEOUT;
 use super::connection::{Connection, within};
 use super::pool::Pool;
+use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};
-use super::settings::Route;
 
 /// Each statement is planned once, and so that the plan stays good whatever becomes of the tables: one that is empty
 /// today is read whole by the plans of today, and holds a million rows tomorrow.
@@ -30,7 +30,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A pool asks the server whether a connection is alive each time that it lends one and takes it back, which costs as
 /// much as a small statement.
 pub struct DedicatedConnection {
-    route: Route,
+    route: DatabaseRoute,
     scripts: Scripts,
     connection: Option<Connection>,
 }
@@ -61,7 +61,7 @@ impl DedicatedConnection {
     }
 }
 
-async fn open(route: &Route, scripts: &Scripts) -> sqlx::Result<Connection> {
+async fn open(route: &DatabaseRoute, scripts: &Scripts) -> sqlx::Result<Connection> {
     let options = route.hosts.primary().await?;
     let mut connection = PgConnection::connect_with(&options).await?;
     scripts.prepare(&mut connection).await?;

@@ -19,11 +19,11 @@ const TARGET: &str = "target_session_attrs";
 
 /// The servers of a URL.
 #[derive(Clone)]
-pub(super) struct Hosts {
+pub(super) struct DatabaseHosts {
     all: Arc<[PgConnectOptions]>,
 }
 
-impl fmt::Debug for Hosts {
+impl fmt::Debug for DatabaseHosts {
     /// Without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts = self.all.iter().map(PgConnectOptions::get_host);
@@ -31,7 +31,7 @@ impl fmt::Debug for Hosts {
     }
 }
 
-impl Hosts {
+impl DatabaseHosts {
     /// Parses a URL with one host, or with several: `postgres://user@one,two:5433/name`. `name` is that of the
     /// connections.
     pub(super) fn parse(url: &str, name: &str) -> sqlx::Result<Self> {

@@ -1,4 +1,4 @@
-//! What `skillet doctor` reads of a database.
+//! The facts of a database that `skillet doctor` reads.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
 use super::connection::within;
-use super::hosts::{self, Hosts};
+use super::hosts::{self, DatabaseHosts};
 use super::session;
 
 /// The timeout of a question to a pooler that may have no other session to give.
@@ -79,7 +79,7 @@ pub enum Pooler {
 
 /// Reads the state of the database at a URL.
 pub async fn inspect(url: &str) -> sqlx::Result<DatabaseState> {
-    let hosts = Hosts::parse(url, "skillet doctor")?;
+    let hosts = DatabaseHosts::parse(url, "skillet doctor")?;
     let options = hosts.primary().await?;
     let pooler = find_pooler(&options).await?;
     let mut connection = PgConnection::connect_with(&options).await?;

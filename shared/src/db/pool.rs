@@ -13,8 +13,8 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::connection::Connection;
+use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};
-use super::settings::Route;
 use super::transaction::Transaction;
 use super::{ACQUIRE_TIMEOUT, hosts, is_outage};
 
@@ -38,7 +38,7 @@ const SEARCH_PAUSE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct Pool {
     connections: PgPool,
-    route: Route,
+    route: DatabaseRoute,
     scripts: Scripts,
     /// Held by the one who searches for the primary.
     search: Arc<Mutex<()>>,
@@ -46,7 +46,7 @@ pub struct Pool {
 
 impl Pool {
     /// Opens the first connection.
-    pub(super) async fn open(route: Route, max_connections: u32) -> sqlx::Result<Self> {
+    pub(super) async fn open(route: DatabaseRoute, max_connections: u32) -> sqlx::Result<Self> {
         let scripts = SETTINGS.scripts(route.pooling);
         let (prepared, are_several) = (scripts.clone(), route.hosts.are_several());
         // Waiting for a connection is no warning of its own.
@@ -149,7 +149,7 @@ impl Pool {
     }
 
     /// The servers of this pool.
-    pub(super) fn route(&self) -> &Route {
+    pub(super) fn route(&self) -> &DatabaseRoute {
         &self.route
     }
 }

@@ -4,7 +4,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
 use super::connection::within;
-use super::hosts::Hosts;
+use super::hosts::DatabaseHosts;
 use super::{ACQUIRE_TIMEOUT, through_outage};
 
 /// Connections that are compared with the first.
@@ -34,7 +34,7 @@ pub enum ConnectError {
 
 /// Checks that the database can be used, where sessions may be shared or not.
 pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectError> {
-    let hosts = Hosts::parse(url, "skillet").map_err(ConnectError::Unreachable)?;
+    let hosts = DatabaseHosts::parse(url, "skillet").map_err(ConnectError::Unreachable)?;
     let checked = through_outage(async || {
         let checking = async {
             let primary = hosts.primary().await?;

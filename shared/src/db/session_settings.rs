@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::settings::Pooling;
+use super::pooling::Pooling;
 use super::unnamed;
 
 /// Settings of connections, such as `jit = off`.

@@ -1,36 +1,11 @@
-//! How processes reach the database: directly, through a connection pooler, or with standby servers.
+//! The way to the database: direct, through a connection pooler, or with standby servers.
 
-use std::str::FromStr;
-
-use super::hosts::Hosts;
+use super::hosts::DatabaseHosts;
 use super::pool::Pool;
+use super::pooling::Pooling;
+use super::route::DatabaseRoute;
 use super::session::{self, ConnectError};
 use super::through_outage;
-
-/// What a connection keeps from one transaction to the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pooling {
-    /// A session of the server: its settings, prepared statements and notifications.
-    #[default]
-    Session,
-    /// Prepared statements only: a pooler in transaction mode that knows them, such as PgBouncer 1.21 or newer.
-    Transaction,
-    /// Nothing: a pooler in transaction mode that mixes prepared statements up, such as PgBouncer before 1.21.
-    TransactionUnnamed,
-}
-
-impl FromStr for Pooling {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "session" => Ok(Self::Session),
-            "transaction" => Ok(Self::Transaction),
-            "transaction-unnamed" => Ok(Self::TransactionUnnamed),
-            _ => Err("expected `session`, `transaction` or `transaction-unnamed`"),
-        }
-    }
-}
 
 /// The database and the way to it.
 #[derive(Clone)]
@@ -43,15 +18,6 @@ pub struct DatabaseSettings {
     pub direct_url: Option<String>,
     /// Whether to look for news periodically, without notifications.
     pub polls: bool,
-}
-
-/// The servers of a pool.
-#[derive(Clone, Debug)]
-pub(super) struct Route {
-    pub(super) hosts: Hosts,
-    pub(super) pooling: Pooling,
-    direct: Option<Hosts>,
-    polls: bool,
 }
 
 impl DatabaseSettings {
@@ -68,10 +34,12 @@ impl DatabaseSettings {
     /// Opens a pool. `name` shows in `pg_stat_activity`. Waits for a server that is restarting.
     pub async fn connect(&self, name: &str, max_connections: u32) -> sqlx::Result<Pool> {
         let direct = self.direct_url.as_deref();
-        let route = Route {
-            hosts: Hosts::parse(&self.url, name)?,
+        let route = DatabaseRoute {
+            hosts: DatabaseHosts::parse(&self.url, name)?,
             pooling: self.pooling,
-            direct: direct.map(|url| Hosts::parse(url, name)).transpose()?,
+            direct: direct
+                .map(|url| DatabaseHosts::parse(url, name))
+                .transpose()?,
             polls: self.polls,
         };
         through_outage(|| Pool::open(route.clone(), max_connections)).await
@@ -84,18 +52,5 @@ impl DatabaseSettings {
             Some(url) => session::check(url, false).await,
             None => Ok(()),
         }
-    }
-}
-
-impl Route {
-    /// The servers on which a connection keeps its session.
-    pub(super) fn session_hosts(&self) -> Option<&Hosts> {
-        let own = (self.pooling == Pooling::Session).then_some(&self.hosts);
-        self.direct.as_ref().or(own)
-    }
-
-    /// The servers that notify; `None` if news are polled.
-    pub(super) fn notifying_hosts(&self) -> Option<&Hosts> {
-        self.session_hosts().filter(|_| !self.polls)
     }
 }

@@ -109,7 +109,7 @@ pub(crate) async fn get_asset_content(
 
 /// The URL of the content in the bucket, if the service presigns downloads.
 ///
-/// Pages get the content from here: their policies allow this origin only. The bucket knows the content by another ETag,
+/// Pages get the content from here: their policies allow this origin only. The bucket has another ETag for the content,
 /// so it cannot judge `If-Range`, and a URL for GET does not admit HEAD.
 async fn presign(
     assets: &AssetStore,

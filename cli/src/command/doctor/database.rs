@@ -28,7 +28,7 @@ const CHANNEL: &str = "skillet_doctor";
 /// A property of the database.
 #[derive(Debug, Serialize)]
 struct Finding {
-    status: Status,
+    status: FindingStatus,
     what: String,
     /// What to change.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum FindingStatus {
     Good,
     /// It works, and could be better.
     Warning,
@@ -47,18 +47,18 @@ enum Status {
 
 impl Finding {
     fn good(what: impl Into<String>) -> Self {
-        Self::new(Status::Good, what, None)
+        Self::new(FindingStatus::Good, what, None)
     }
 
     fn warning(what: impl Into<String>, remedy: &str) -> Self {
-        Self::new(Status::Warning, what, Some(remedy.to_owned()))
+        Self::new(FindingStatus::Warning, what, Some(remedy.to_owned()))
     }
 
     fn bad(what: impl Into<String>, remedy: &str) -> Self {
-        Self::new(Status::Bad, what, Some(remedy.to_owned()))
+        Self::new(FindingStatus::Bad, what, Some(remedy.to_owned()))
     }
 
-    fn new(status: Status, what: impl Into<String>, remedy: Option<String>) -> Self {
+    fn new(status: FindingStatus, what: impl Into<String>, remedy: Option<String>) -> Self {
         Self {
             status,
             what: what.into(),
@@ -79,10 +79,13 @@ pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Re
     findings.push(rights(&state));
     findings.push(extensions(&state));
     // The version and the pooler decide whether processes of the service can use it at all.
-    if findings[..2].iter().all(|it| it.status != Status::Bad) {
+    if findings[..2]
+        .iter()
+        .all(|it| it.status != FindingStatus::Bad)
+    {
         findings.extend(in_use(database).await?);
     }
-    let is_good = findings.iter().all(|it| it.status != Status::Bad);
+    let is_good = findings.iter().all(|it| it.status != FindingStatus::Bad);
     if json {
         print_json(&json!({"ok": is_good, "findings": findings}))?;
     } else {
@@ -93,9 +96,9 @@ pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Re
         } in &findings
         {
             let sign = match status {
-                Status::Good => "✓",
-                Status::Warning => "!",
-                Status::Bad => "✗",
+                FindingStatus::Good => "✓",
+                FindingStatus::Warning => "!",
+                FindingStatus::Bad => "✗",
             };
             print(&format!("{sign} {what}"))?;
             if let Some(remedy) = remedy {
