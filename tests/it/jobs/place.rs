@@ -58,7 +58,7 @@ async fn a_job_of_tomorrow_waits_although_a_worker_is_idle() {
     assert_eq!(
         depth,
         json!({
-            "paused": false, "ready": 0, "scheduled": 1, "blocked": 0, "running": 0, "waiting": 0, "oldest": null,
+            "paused": false, "ready": 0, "scheduled": 1, "blocked": 0, "running": 0, "demand": 0, "waiting": 0, "oldest": null,
             "paused_skills": [], "at_capacity": 0,
         })
     );
