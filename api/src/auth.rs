@@ -69,7 +69,7 @@ pub(crate) struct Admin {
 pub(crate) struct MetricsReader;
 
 /// A caller whose key has the scope `jobs` or `admin`.
-pub(crate) struct AnyCaller(pub(crate) Presented);
+pub(crate) struct JobsOrAdmin(pub(crate) Presented);
 
 /// Refuses requests without a valid credential, and stores its key for the extractors of this module.
 pub(crate) async fn authenticate(
@@ -121,9 +121,12 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
     }
 }
 
-/// Whether a key may do more than read metrics, such as begin a session of a browser.
-pub(crate) fn has_more_than_metrics(key: &Presented) -> bool {
-    key.scopes.iter().any(|scope| *scope != Scope::Metrics)
+/// The key, unless all that it may do is to read metrics.
+pub(crate) fn jobs_or_admin(key: Presented) -> Result<Presented, ApiError> {
+    if key.scopes.iter().all(|scope| *scope == Scope::Metrics) {
+        return Err(ApiError::Forbidden("jobs"));
+    }
+    Ok(key)
 }
 
 impl FromRequest for Caller {
@@ -156,16 +159,11 @@ impl FromRequest for MetricsReader {
     }
 }
 
-impl FromRequest for AnyCaller {
+impl FromRequest for JobsOrAdmin {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(
-            key_of(request).and_then(|key| match has_more_than_metrics(&key) {
-                true => Ok(Self(key)),
-                false => Err(ApiError::Forbidden("jobs")),
-            }),
-        )
+        ready(key_of(request).and_then(jobs_or_admin).map(Self))
     }
 }

@@ -146,6 +146,7 @@ impl Hub {
         Ok(())
     }
 
+    /// Marks followed jobs with new events: those of a notification, or all if it names none.
     fn mark(&self, jobs: &str) {
         if jobs.is_empty() {
             return self.mark_all();

@@ -46,7 +46,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let (_, pool) = bench.server.database("core", 16).await?;
     let queue = Queue::open(pool.clone()).await?;
     let (mut ours, mut limits, mut logged) = (Vec::new(), Vec::new(), Vec::new());
-    // In turns, so that both meet the same noise.
+    // In turns, so that all meet the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         queue.fill(jobs).await?;
         limit::prepare(&pool, Least::Queue).await?;

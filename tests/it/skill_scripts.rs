@@ -26,6 +26,12 @@ async fn run(module: &str, programs: &[&str]) {
     assert!(!printed.contains("Ran 0 tests"), "{module}: {printed}");
 }
 
+/// Of the tools `browse` and `crawl`.
+#[tokio::test]
+async fn browser() {
+    run("test_browser", &["python3"]).await;
+}
+
 #[tokio::test]
 async fn docx() {
     run("test_docx", &OFFICE).await;

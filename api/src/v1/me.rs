@@ -12,7 +12,7 @@ use shared::money::Usd;
 use shared::submit_limit::SubmitLimits;
 use utoipa::ToSchema;
 
-use crate::auth::AnyCaller;
+use crate::auth::JobsOrAdmin;
 use crate::problem::{ApiError, Problem};
 
 /// The key of a request, its tenant, and what the tenant may use.
@@ -58,8 +58,8 @@ struct BudgetLeft {
     (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/me")]
-pub(crate) async fn get_me(caller: AnyCaller, pool: Data<Pool>) -> Result<Json<Me>, ApiError> {
-    let AnyCaller(key) = caller;
+pub(crate) async fn get_me(caller: JobsOrAdmin, pool: Data<Pool>) -> Result<Json<Me>, ApiError> {
+    let JobsOrAdmin(key) = caller;
     let absent = || ApiError::NotFound("tenant");
     let tenant = db::tenant::get(&**pool, key.tenant).await?;
     let submission_limits = db::submit_limit::get(&**pool, key.tenant).await?;

@@ -12,7 +12,7 @@ use shared::id::KeyId;
 use shared::key::random_token;
 use utoipa::ToSchema;
 
-use crate::auth::{AnyCaller, cookie_name, has_more_than_metrics, session_cookie};
+use crate::auth::{JobsOrAdmin, cookie_name, jobs_or_admin, session_cookie};
 use crate::body::Json;
 use crate::origin::Origins;
 use crate::problem::{ApiError, FieldError, Problem};
@@ -35,9 +35,7 @@ impl CreateSession {
             (Some(key), None) => {
                 let key = db::key::get_by_secret(pool, key.trim()).await?;
                 let key = key.ok_or(ApiError::UnknownKey)?;
-                has_more_than_metrics(&key)
-                    .then_some(key.id)
-                    .ok_or(ApiError::Forbidden("jobs"))
+                Ok(jobs_or_admin(key)?.id)
             }
             (None, Some(code)) => {
                 let key = db::browser_session::take_code(pool, code.trim()).await?;
@@ -104,7 +102,7 @@ pub(crate) async fn create_session(
 ))]
 #[post("/session/codes")]
 pub(crate) async fn create_session_code(
-    AnyCaller(key): AnyCaller,
+    JobsOrAdmin(key): JobsOrAdmin,
     pool: Data<Pool>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -128,7 +126,7 @@ pub(crate) async fn create_session_code(
 ))]
 #[delete("/session")]
 pub(crate) async fn delete_session(
-    _: AnyCaller,
+    _: JobsOrAdmin,
     pool: Data<Pool>,
     origins: Data<Origins>,
     request: HttpRequest,

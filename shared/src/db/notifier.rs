@@ -80,9 +80,9 @@ impl Notifier {
 }
 
 async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotifications>) {
-    let mut next_at = Instant::now();
+    let mut due_at = Instant::now();
     while let Some(mut due) = queue.recv().await {
-        sleep_until(next_at).await;
+        sleep_until(due_at).await;
         while let Ok(more) = queue.try_recv() {
             due.add(more);
         }
@@ -94,14 +94,14 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
             );
             sleep(RETRY_PAUSE).await;
         }
-        next_at = next_at_after(next_at, Instant::now());
+        due_at = next_at(due_at, Instant::now());
     }
 }
 
-/// When the notification after this one may be sent.
-fn next_at_after(sent_at: Instant, now: Instant) -> Instant {
+/// When the next notification may be sent, after one that was due at `due_at` and has been sent.
+fn next_at(due_at: Instant, now: Instant) -> Instant {
     let earliest = now.checked_sub(MAX_CREDIT).unwrap_or(now);
-    sent_at.max(earliest) + PAUSE
+    due_at.max(earliest) + PAUSE
 }
 
 async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
@@ -144,4 +144,27 @@ async fn execute(
     .fetch_all(db)
     .await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_quiet_notifies_at_once_and_then_100_times_a_second() {
+        let quiet_until = Instant::now() + Duration::from_secs(60);
+        let mut due_at = quiet_until - Duration::from_secs(30);
+        let mut at_once = 0;
+        while due_at <= quiet_until {
+            due_at = next_at(due_at, quiet_until);
+            at_once += 1;
+        }
+        assert_eq!(at_once, 11);
+        let mut now = due_at;
+        for _ in 0..100 {
+            now = due_at;
+            due_at = next_at(due_at, now);
+        }
+        assert_eq!(now - quiet_until, PAUSE * 100);
+    }
 }

@@ -31,7 +31,7 @@ const SETTINGS: SessionSettings = SessionSettings(&[
     "idle_in_transaction_session_timeout = '5min'",
     "tcp_keepalives_idle = 30",
 ]);
-/// The pause between two searches for the primary while no connection is to be had.
+/// The pause between two searches for the primary while no connection is available.
 const SEARCH_PAUSE: Duration = Duration::from_millis(500);
 
 /// A set of connections, each lent to one user at a time. Every statement has a deadline.

@@ -1,4 +1,4 @@
-//! `skillet doctor --database`: what a database lacks, and what to change.
+//! `skillet doctor --database`: the shortcomings of a database, and what to change.
 
 use std::time::Duration;
 
@@ -114,9 +114,8 @@ fn version(state: &DatabaseState) -> Finding {
     if state.version_number < OLDEST_VERSION {
         Finding::bad(what, "Upgrade it: Skillet needs PostgreSQL 15 or newer.")
     } else if state.is_standby {
-        let remedy =
-            "Use the URL of the primary, or one with all hosts: postgres://user@one,two/name.";
-        Finding::bad(format!("{what}, a standby, which only reads"), remedy)
+        let what = format!("{what}, a standby, which only reads");
+        Finding::bad(what, "Use the URL of the primary.")
     } else {
         Finding::good(what)
     }
@@ -239,10 +238,11 @@ fn connections(state: &DatabaseState) -> Finding {
     if state.pooler != Pooler::Absent {
         Finding::good(what)
     } else if workers < 1 {
-        Finding::bad(
-            what,
-            "Set max_connections = 100: an API uses up to 23 connections and a worker up to 14.",
-        )
+        let remedy = format!(
+            "Set max_connections = 100: an API uses up to {API_CONNECTIONS} connections and a worker up to \
+             {WORKER_CONNECTIONS}."
+        );
+        Finding::bad(what, &remedy)
     } else {
         Finding::good(format!("{what}: enough for an API and workers: {workers}"))
     }
