@@ -294,3 +294,36 @@ async fn what_another_wrote_in_its_place_is_not_taken_for_an_append_whose_answer
     assert_eq!(written(&other[0]).await, 1);
     assert_eq!(service.events(&job).await.len(), 2);
 }
+
+#[tokio::test]
+async fn an_event_is_not_older_than_the_one_before_it() {
+    let service = Service::without_worker().await;
+    let job = service.create_shell("true").await;
+    let claimed = claim(&service).await;
+    let append = |base| {
+        let line = LogLine {
+            level: LogLevel::Warning,
+            message: "a line".to_owned(),
+        };
+        Append {
+            lease: claimed.lease,
+            base,
+            events: vec![EventData::Log(line)],
+            next: RunTransition::Continue,
+        }
+    };
+    // Begun before the other event is written, as one that waits for the row of the job.
+    let mut late = service.pool.begin().await.unwrap();
+    sqlx::query("select now()")
+        .execute(&mut *late)
+        .await
+        .unwrap();
+    db::log::append(&service.pool, &[append(1)]).await.unwrap();
+    let written = db::log::append(&mut *late, &[append(2)]).await.unwrap();
+    assert_eq!(written.valid, [claimed.lease]);
+    late.commit().await.unwrap();
+    let events = service.events(&job).await;
+    let times: Vec<_> = events.iter().map(|it| it["at"].as_str().unwrap()).collect();
+    assert_eq!(times.len(), 3);
+    assert!(times.is_sorted(), "{times:?}");
+}

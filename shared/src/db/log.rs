@@ -189,10 +189,12 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
         valid as (
             select
                 number, job_id, lease, base, attempt, tenant_id, fed,
-                case state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end as status
+                case state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end as status,
+                -- Not the transaction's time: it may have begun before an event that it waited for.
+                clock_timestamp() as written_at
             from continued
             union all
-            select number, job_id, lease, base, attempt, tenant_id, fed, outcome::text from ended
+            select number, job_id, lease, base, attempt, tenant_id, fed, outcome::text, clock_timestamp() from ended
         ),
         announced as (
             update asset set visible = true
@@ -214,19 +216,19 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
         ),
         inserted as (
             insert into job_event (job_id, seq, type, at, attempt, data)
-            select valid.job_id, valid.base + event.position, event.type, now(), valid.attempt, event.data
+            select valid.job_id, valid.base + event.position, event.type, valid.written_at, valid.attempt, event.data
             from unnest($10::bigint[], $11::int[], $12::text[], $13::json[]) as event (append, position, type, data)
             join valid on valid.number = event.append
         ),
         inserted_deltas as (
             insert into job_delta (job_id, seq, type, at, attempt, data)
-            select valid.job_id, valid.base + event.position, event.type, now(), valid.attempt, event.data
+            select valid.job_id, valid.base + event.position, event.type, valid.written_at, valid.attempt, event.data
             from unnest($27::bigint[], $28::int[], $29::text[], $30::json[]) as event (append, position, type, data)
             join valid on valid.number = event.append
         ),
         fed as (
             insert into feed (tenant_id, job_id, seq, type, at, status)
-            select valid.tenant_id, valid.job_id, valid.base + milestone.position, milestone.type, now(), valid.status
+            select valid.tenant_id, valid.job_id, valid.base + milestone.position, milestone.type, valid.written_at, valid.status
             from unnest($24::bigint[], $25::int[], $26::text[]) as milestone (append, position, type)
             join valid on valid.number = milestone.append and valid.fed
             returning 1

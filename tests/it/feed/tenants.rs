@@ -23,7 +23,9 @@ async fn a_tenant_gets_only_events_of_its_own_jobs() {
     ] {
         let events = until_ends(stream, 1).await;
         let events: Vec<_> = events.iter().map(|raw| parse(raw)).collect();
-        service.key = key.unwrap_or(service.key);
+        if let Some(key) = key {
+            service.key = key;
+        }
         assert_eq!(by_job(&events), milestones(&service, &[job]).await);
         let (_, page) = service.get("/v1/events").await;
         assert_eq!(page["data"].as_array(), Some(&events));

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{LazyLock, Mutex};
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
@@ -35,20 +35,40 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
 
 static TEMPLATE: OnceCell<()> = OnceCell::const_new();
 static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Databases of tests that have ended. All of a run would fill 8 GB.
+static RELEASED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 const TEMPLATE_NAME: &str = "skillet_template";
 
 /// A new database with our schema; returns its URL.
 pub(crate) async fn create() -> String {
     TEMPLATE.get_or_init(make_template).await;
-    let name = format!("skillet_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let name = name_of(COUNT.fetch_add(1, Ordering::Relaxed));
     let mut server = connect().await;
+    let released = std::mem::take(&mut *RELEASED.lock().unwrap());
+    let drop = released
+        .into_iter()
+        .map(|name| format!("drop database {name} with (force)"));
     let create = format!("create database {name} template {TEMPLATE_NAME}");
-    sqlx::query(AssertSqlSafe(create))
-        .execute(&mut server)
-        .await
-        .unwrap();
+    for statement in drop.chain([create]) {
+        sqlx::query(AssertSqlSafe(statement))
+            .execute(&mut server)
+            .await
+            .unwrap();
+    }
     url_of(&name)
+}
+
+/// Lets the next [`create`] drop the database with that URL, if it is from there.
+pub(crate) fn release(url: &str) {
+    let is_ours = |number: &u32| url_of(&name_of(*number)) == url;
+    if let Some(number) = (0..COUNT.load(Ordering::Relaxed)).find(is_ours) {
+        RELEASED.lock().unwrap().push(name_of(number));
+    }
+}
+
+fn name_of(number: u32) -> String {
+    format!("skillet_{number}")
 }
 
 async fn make_template() {

@@ -218,6 +218,12 @@ impl Service {
     }
 }
 
+impl Drop for Service {
+    fn drop(&mut self) {
+        database::release(&self.database_url);
+    }
+}
+
 /// A prompt of `script/bash` with one command.
 pub(crate) fn bash(command: &str) -> String {
     format!("```bash\n{command}\n```")

@@ -24,6 +24,11 @@ impl Stream {
 
     /// The next event as it stands on the wire; `None` when the stream ends, in whatever way.
     pub(crate) async fn next_raw(&mut self) -> Option<String> {
+        let next = timeout(PATIENCE, self.receive_event());
+        next.await.expect("the stream has no more events")
+    }
+
+    async fn receive_event(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.rest.split_once("\n\n") {
                 let event = event.to_owned();
@@ -33,10 +38,7 @@ impl Stream {
                 }
                 return Some(event);
             }
-            let chunk = timeout(PATIENCE, self.response.chunk())
-                .await
-                .expect("the stream is silent");
-            let chunk = chunk.ok().flatten()?;
+            let chunk = self.response.chunk().await.ok().flatten()?;
             self.rest.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
