@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use shared::db::claim::{Claim, Claimed, UnreadableJob};
+use shared::db::log::Lease;
 use shared::db::worker::NewWorker;
 use shared::db::{self, DedicatedConnection};
 use shared::id::WorkerId;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +32,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
 /// The time that they have after that to write their last entries.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
-/// The most time of one round of the reaper before the next claim. The rest is done a second later.
+/// The most time of one round of maintenance. The rest is done a second later.
 const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout of a report to the database that the worker can do without.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,6 +91,7 @@ pub(crate) async fn run(
             dead,
             shutdown: &shutdown,
             attempts: JoinSet::new(),
+            reaper: JoinSet::new(),
             may_be_ready: true,
             had_room: true,
         };
@@ -124,6 +127,8 @@ struct Registration<'a> {
     shutdown: &'a Shutdown,
     /// Running attempts. Each returns whether its end may let another job of its tenant start.
     attempts: JoinSet<bool>,
+    /// The round of the reaper that is running. It returns whether there is a job to claim.
+    reaper: JoinSet<bool>,
     /// Whether there may be jobs that the last claim did not see or had no slot for.
     may_be_ready: bool,
     had_room: bool,
@@ -156,6 +161,7 @@ impl Registration<'_> {
                     self.may_be_ready = true;
                 }
                 Some(ended) = self.attempts.join_next() => self.note(ended),
+                Some(is_ready) = self.reaper.join_next() => self.may_be_ready |= is_ready.unwrap_or_default(),
                 () = self.work.notified(), if !is_full => self.may_be_ready = true,
             }
         }
@@ -280,34 +286,33 @@ impl Registration<'_> {
         Ok(())
     }
 
-    /// Charges tenants, updates running jobs and runs the reaper. A worker that ends does not wait for it.
-    async fn maintain(&self) {
-        let done = async {
-            self.charge().await?;
-            let held = db::run::list_held(&self.context.pool, self.worker).await?;
-            held.iter().for_each(|run| self.running.update(run));
-            // Claimed by a statement whose answer was lost, or left by an attempt that panicked.
-            let held = held.iter().map(|run| run.lease);
-            let lost = held.filter(|lease| !self.running.knows(*lease));
-            let lost: Vec<_> = lost.map(|lease| lease.job).collect();
-            if reaper::run(self.context, self.worker, &lost).await? {
-                db::run::notify_work(&self.context.pool).await?;
-            }
-            Ok::<_, db::Error>(())
+    /// Charges tenants, updates running jobs, and starts the reaper unless it is running. Claims do not wait for it.
+    async fn maintain(&mut self) {
+        let lost = timeout(MAINTENANCE_TIMEOUT, self.update_running());
+        let lost = tokio::select! {
+            () = self.dead.cancelled() => return,
+            () = self.shutdown.drain.cancelled() => return,
+            lost = lost => log_failure(lost),
         };
-        let done = timeout(MAINTENANCE_TIMEOUT, done);
-        tokio::select! {
-            () = self.dead.cancelled() => {}
-            () = self.shutdown.drain.cancelled() => {}
-            done = done => match done {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "maintenance failed");
-                }
-                Err(_) => tracing::warn!("maintenance took too long"),
-            },
+        if let Some(lost) = lost
+            && self.reaper.is_empty()
+        {
+            let (context, worker) = (self.context.clone(), self.worker);
+            self.reaper.spawn(async move {
+                let round = timeout(MAINTENANCE_TIMEOUT, reap(&context, worker, &lost));
+                log_failure(round.await).unwrap_or_default()
+            });
         }
+    }
+
+    /// Charges tenants, updates running jobs, and returns leases of this worker that no attempt knows: claimed by a
+    /// statement whose answer was lost, or left by an attempt that panicked.
+    async fn update_running(&self) -> db::Result<Vec<Lease>> {
+        self.charge().await?;
+        let held = db::run::list_held(&self.context.pool, self.worker).await?;
+        held.iter().for_each(|run| self.running.update(run));
+        let held = held.iter().map(|run| run.lease);
+        Ok(held.filter(|lease| !self.running.knows(*lease)).collect())
     }
 
     /// Waits until jobs reach a boundary, then stops them.
@@ -328,6 +333,31 @@ impl Registration<'_> {
                 jobs = self.attempts.len(),
                 "left jobs behind; others take them over"
             );
+        }
+    }
+}
+
+/// One round of the reaper. Returns whether there is a job to claim, which other workers are notified of.
+async fn reap(context: &WorkerContext, worker: WorkerId, lost: &[Lease]) -> db::Result<bool> {
+    let is_ready = reaper::run(context, worker, lost).await?;
+    if is_ready {
+        db::run::notify_work(&context.pool).await?;
+    }
+    Ok(is_ready)
+}
+
+/// The result of maintenance, unless it failed, which is logged.
+fn log_failure<T>(done: Result<db::Result<T>, Elapsed>) -> Option<T> {
+    match done {
+        Ok(Ok(done)) => Some(done),
+        Ok(Err(error)) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "maintenance failed");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("maintenance took too long");
+            None
         }
     }
 }

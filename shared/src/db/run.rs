@@ -148,20 +148,22 @@ pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Optio
 pub async fn lock_orphans(
     db: &mut Connection,
     worker: WorkerId,
-    lost: &[JobId],
+    lost: &[Lease],
     limit: i64,
 ) -> sqlx::Result<Vec<LockedRun>> {
-    let lost: Vec<_> = lost.iter().map(|job| job.0).collect();
+    let (lost, leases): (Vec<_>, Vec<_>) = lost.iter().map(|it| (it.job.0, it.number)).unzip();
     let rows = sqlx::query!(
         r#"select run.job_id, run.tenant_id, run.lease, run.last_seq, run.cancel_requested, run.crashes,
                now() as "now!"
            from worker
            join run on run.worker_id = worker.id and run.state = 'running'
-           where worker.stopped_at is not null or (worker.id = $1 and run.job_id = any($2))
-           limit $3
+           where worker.stopped_at is not null
+               or (worker.id = $1 and (run.job_id, run.lease) in (select * from unnest($2::uuid[], $3::bigint[])))
+           limit $4
            for update of run skip locked"#,
         worker.0,
         &lost,
+        &leases,
         limit,
     )
     .fetch_all(db)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use shared::db;
-use shared::db::log::{Append, RunTransition};
+use shared::db::log::{Append, Lease, RunTransition};
 use shared::db::run::LockedRun;
 use shared::event::{EventData, JobRetrying, RetryCause};
 use shared::id::{JobId, TenantId, WorkerId};
@@ -30,7 +30,7 @@ const MAX_CRASHES: i16 = 3;
 pub(crate) async fn run(
     context: &WorkerContext,
     worker: WorkerId,
-    lost: &[JobId],
+    lost: &[Lease],
 ) -> db::Result<bool> {
     let pool = &context.pool;
     let promoted = db::claim::promote(pool).await?
@@ -81,7 +81,7 @@ async fn cancel_missed_job(
 async fn take_over_orphans(
     context: &WorkerContext,
     worker: WorkerId,
-    lost: &[JobId],
+    lost: &[Lease],
 ) -> db::Result<usize> {
     let mut transaction = context.pool.begin().await?;
     let orphans = db::run::lock_orphans(&mut transaction, worker, lost, ORPHANS_AT_ONCE).await?;
