@@ -92,6 +92,11 @@ impl ReplicatedPostgres {
         }
     }
 
+    /// Kills the standby. Commits on the primary then wait for good.
+    pub fn lose_standby(&self) -> anyhow::Result<()> {
+        self.standby.signal_all(Signal::KILL)
+    }
+
     /// Promotes the standby, which waits for no other server from then on. Returns when it accepts writes.
     pub fn promote(&self) -> anyhow::Result<()> {
         self.installation.run(
