@@ -176,7 +176,7 @@ pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     let own = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(ACQUIRE_TIMEOUT)
-        .connect_lazy_with(hosts.primary().await?);
+        .connect_lazy_with(hosts.find_primary().await?.options().clone());
     let migrated = sqlx::migrate!("../migrations").run(&own).await;
     own.close().await;
     migrated

@@ -26,6 +26,7 @@ mod docs;
 mod egress;
 mod eval;
 mod event_weeks;
+mod failover;
 mod fair_share;
 mod feed;
 mod http;

@@ -12,6 +12,7 @@ use sqlx::{AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, Pos
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::hosts::Primary;
 use super::pooling::Pooling;
 use super::session_settings::Scripts;
 use super::unnamed::Unnamed;
@@ -20,14 +21,20 @@ use super::unnamed::Unnamed;
 /// transaction.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The server does not write, as a standby: `read_only_sql_transaction`.
+const ONLY_READS: &str = "25006";
+
 /// A connection on which no statement waits longer than its deadline.
 ///
 /// The server ends slow statements by itself (`statement_timeout`). The deadline is for a server that does not answer
 /// at all, because its host or the network between is gone: TCP alone would notice that after many minutes or never.
-/// After the deadline nothing is known about the statement, and the connection is not used again.
+/// Where the URL names several servers, the wait also ends when another one is the primary. After that or after the
+/// deadline nothing is known about the statement, and the connection is not used again.
 #[derive(Debug)]
 pub struct Connection {
     raw: Raw,
+    /// The server of this connection.
+    primary: Primary,
     scripts: Scripts,
     answer_timeout: Duration,
     /// Set while a transaction is open.
@@ -48,23 +55,31 @@ enum Raw {
 impl Connection {
     pub(super) fn dedicated(
         connection: PgConnection,
+        primary: Primary,
         scripts: Scripts,
         answer_timeout: Duration,
     ) -> Self {
-        Self::new(Raw::Dedicated(connection), scripts, answer_timeout)
+        Self::new(Raw::Dedicated(connection), primary, scripts, answer_timeout)
     }
 
     pub(super) fn pooled(
         connection: PoolConnection<Postgres>,
+        primary: Primary,
         scripts: Scripts,
         answer_timeout: Duration,
     ) -> Self {
-        Self::new(Raw::Pooled(Some(connection)), scripts, answer_timeout)
+        Self::new(
+            Raw::Pooled(Some(connection)),
+            primary,
+            scripts,
+            answer_timeout,
+        )
     }
 
-    fn new(raw: Raw, scripts: Scripts, answer_timeout: Duration) -> Self {
+    fn new(raw: Raw, primary: Primary, scripts: Scripts, answer_timeout: Duration) -> Self {
         Self {
             raw,
+            primary,
             scripts,
             answer_timeout,
             in_transaction: false,
@@ -111,9 +126,9 @@ impl Connection {
         outcome.and_then(|rows| ended.map(|()| rows))
     }
 
-    /// Whether a statement got no answer, so that no other can be sent.
+    /// Whether the connection is of no more use: a statement got no answer, or the server is not the primary.
     pub(super) fn is_broken(&self) -> bool {
-        self.is_broken
+        self.is_broken || self.primary.is_replaced()
     }
 }
 
@@ -129,16 +144,29 @@ impl Raw {
 /// Awaits a part of a statement's answer.
 async fn answer<T>(
     is_broken: &mut bool,
+    primary: &Primary,
     deadline: Instant,
     waiting: impl Future<Output = sqlx::Result<T>>,
 ) -> sqlx::Result<T> {
     if *is_broken {
         return Err(no_answer());
     }
-    let answer = timeout_at(deadline, waiting).await;
-    let answer = answer.unwrap_or_else(|_| Err(no_answer()));
-    *is_broken |= matches!(answer, Err(sqlx::Error::Io(_)));
+    let answer = tokio::select! {
+        biased;
+        answer = timeout_at(deadline, waiting) => answer.unwrap_or_else(|_| Err(no_answer())),
+        () = primary.replaced_in_wait() => Err(no_answer()),
+    };
+    *is_broken |= answer.as_ref().is_err_and(is_end);
     answer
+}
+
+/// Whether no other statement can be sent after the error, or none that writes.
+fn is_end(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().as_deref() == Some(ONLY_READS),
+        _ => false,
+    }
 }
 
 fn no_answer() -> sqlx::Error {
@@ -179,10 +207,11 @@ impl<'c> Executor<'c> for &'c mut Connection {
             Pooling::TransactionUnnamed => self.raw.get().fetch_many(Unnamed(query)),
             _ => self.raw.get().fetch_many(query),
         };
+        let primary = &self.primary;
         stream::try_unfold((rows, &mut self.is_broken), move |state| async move {
             let (mut rows, is_broken) = state;
             let next = async { rows.next().await.transpose() };
-            let row = answer(is_broken, deadline, next).await?;
+            let row = answer(is_broken, primary, deadline, next).await?;
             Ok(row.map(|row| (row, (rows, is_broken))))
         })
         .boxed()
@@ -204,7 +233,7 @@ impl<'c> Executor<'c> for &'c mut Connection {
             Pooling::TransactionUnnamed => self.raw.get().fetch_optional(Unnamed(query)),
             _ => self.raw.get().fetch_optional(query),
         };
-        Box::pin(answer(&mut self.is_broken, deadline, row))
+        Box::pin(answer(&mut self.is_broken, &self.primary, deadline, row))
     }
 
     fn prepare_with<'e>(
@@ -217,7 +246,12 @@ impl<'c> Executor<'c> for &'c mut Connection {
     {
         let deadline = Instant::now() + self.answer_timeout;
         let prepared = self.raw.get().prepare_with(sql, parameters);
-        Box::pin(answer(&mut self.is_broken, deadline, prepared))
+        Box::pin(answer(
+            &mut self.is_broken,
+            &self.primary,
+            deadline,
+            prepared,
+        ))
     }
 
     fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, sqlx::Result<Describe<Postgres>>>
@@ -226,7 +260,12 @@ impl<'c> Executor<'c> for &'c mut Connection {
     {
         let deadline = Instant::now() + self.answer_timeout;
         let description = self.raw.get().describe(sql);
-        Box::pin(answer(&mut self.is_broken, deadline, description))
+        Box::pin(answer(
+            &mut self.is_broken,
+            &self.primary,
+            deadline,
+            description,
+        ))
     }
 }
 
@@ -234,6 +273,7 @@ impl Drop for Connection {
     /// Returns a connection to its pool. The pool waits for the server before it has the connection back, without a
     /// limit; here it has one, after which the connection is closed and the pool may open another.
     fn drop(&mut self) {
+        let is_broken = self.is_broken();
         let Raw::Pooled(connection) = &mut self.raw else {
             return;
         };
@@ -241,7 +281,7 @@ impl Drop for Connection {
             return;
         };
         match Handle::try_current() {
-            Ok(runtime) if !self.is_broken => {
+            Ok(runtime) if !is_broken => {
                 if self.in_transaction {
                     runtime.spawn(undo(connection));
                 } else {

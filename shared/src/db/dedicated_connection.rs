@@ -62,11 +62,12 @@ impl DedicatedConnection {
 }
 
 async fn open(route: &DatabaseRoute, scripts: &Scripts) -> sqlx::Result<Connection> {
-    let options = route.hosts.primary().await?;
-    let mut connection = PgConnection::connect_with(&options).await?;
+    let primary = route.hosts.find_primary().await?;
+    let mut connection = PgConnection::connect_with(primary.options()).await?;
     scripts.prepare(&mut connection).await?;
     Ok(Connection::dedicated(
         connection,
+        primary,
         scripts.clone(),
         ANSWER_TIMEOUT,
     ))

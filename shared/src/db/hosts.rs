@@ -1,6 +1,7 @@
 //! The servers of a database: one, or a primary with its standbys.
 
 use std::fmt;
+use std::future::pending;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +9,36 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::connect_options;
 use super::connection::within;
 
 /// The timeout of the question whether a server is the primary.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the last primary is preferred: if two servers accept writes, a process stays with one of them.
+const PREFERENCE: Duration = Duration::from_millis(300);
+/// The pause between two searches for another primary while the last one does not answer.
+const SEARCH_PAUSE: Duration = Duration::from_millis(500);
 /// The parameter with which other programs say that they want the primary.
 const TARGET: &str = "target_session_attrs";
 
-/// The servers of a URL.
+/// The servers of a URL. Clones share what is known of them.
 #[derive(Clone)]
 pub(super) struct DatabaseHosts {
     all: Arc<[PgConnectOptions]>,
+    /// The position of the last primary.
+    last: Arc<watch::Sender<usize>>,
+    /// Held by the one that searches because of a slow answer.
+    search: Arc<Mutex<()>>,
+}
+
+/// The server that accepted writes when it was last asked.
+#[derive(Clone, Debug)]
+pub(super) struct Primary {
+    hosts: DatabaseHosts,
+    position: usize,
 }
 
 impl fmt::Debug for DatabaseHosts {
@@ -37,45 +55,130 @@ impl DatabaseHosts {
     pub(super) fn parse(url: &str, name: &str) -> sqlx::Result<Self> {
         let urls = split(url).map_err(|problem| sqlx::Error::Configuration(problem.into()))?;
         let all: sqlx::Result<_> = urls.iter().map(|url| connect_options(url, name)).collect();
-        Ok(Self { all: all? })
+        Ok(Self {
+            all: all?,
+            last: Arc::new(watch::Sender::new(0)),
+            search: Arc::default(),
+        })
     }
 
     pub(super) fn are_several(&self) -> bool {
         self.all.len() > 1
     }
 
-    /// The server that accepts writes. A single server is not asked.
-    pub(super) async fn primary(&self) -> sqlx::Result<PgConnectOptions> {
-        if let [only] = &*self.all {
-            return Ok(only.clone());
+    /// All servers, each at its position.
+    pub(super) fn options(&self) -> &[PgConnectOptions] {
+        &self.all
+    }
+
+    /// The primary as far as it is known. At first it is the first server.
+    pub(super) fn last_primary(&self) -> Primary {
+        let position = *self.last.borrow();
+        self.primary_at(position)
+    }
+
+    /// Asks all servers which of them accepts writes. A single server is not asked.
+    pub(super) async fn find_primary(&self) -> sqlx::Result<Primary> {
+        if !self.are_several() {
+            return Ok(self.last_primary());
         }
-        let asked = self.all.iter().map(async |options| {
-            let answer = within(ANSWER_TIMEOUT, accepts_writes(options)).await;
-            (options, answer)
-        });
+        let last = *self.last.borrow();
+        let others_from = Instant::now() + PREFERENCE;
+        let asked = self
+            .all
+            .iter()
+            .enumerate()
+            .map(async |(position, options)| {
+                let answer = within(ANSWER_TIMEOUT, accepts_writes(options)).await;
+                if position != last {
+                    sleep_until(others_from).await;
+                }
+                (position, answer)
+            });
         let mut asked: FuturesUnordered<_> = asked.collect();
         let mut problem = no_primary();
-        while let Some((options, answer)) = asked.next().await {
+        while let Some((position, answer)) = asked.next().await {
             match answer {
-                Ok(true) => return Ok(options.clone()),
+                Ok(true) => return Ok(self.set_primary(position)),
                 Ok(false) => {}
                 Err(error) => problem = error,
             }
         }
         Err(problem)
     }
+
+    fn set_primary(&self, position: usize) -> Primary {
+        let primary = self.primary_at(position);
+        let is_other = |last: &mut usize| std::mem::replace(last, position) != position;
+        if self.last.send_if_modified(is_other) {
+            tracing::info!(
+                host = primary.options().get_host(),
+                "another server accepts writes"
+            );
+        }
+        primary
+    }
+
+    fn primary_at(&self, position: usize) -> Primary {
+        let hosts = self.clone();
+        Primary { hosts, position }
+    }
+}
+
+impl Primary {
+    pub(super) fn position(&self) -> usize {
+        self.position
+    }
+
+    pub(super) fn options(&self) -> &PgConnectOptions {
+        &self.hosts.all[self.position]
+    }
+
+    /// Whether another server is known to be the primary.
+    pub(super) fn is_replaced(&self) -> bool {
+        *self.hosts.last.borrow() != self.position
+    }
+
+    /// Returns when another server is known to be the primary.
+    pub(super) async fn replaced(&self) {
+        let mut last = self.hosts.last.subscribe();
+        let is_other = |last: &usize| *last != self.position;
+        // The sender is in `hosts`, so this is no error.
+        let _ = last.wait_for(is_other).await;
+    }
+
+    /// The same for one who waits for an answer of this server: searches for another primary if the wait is long.
+    pub(super) async fn replaced_in_wait(&self) {
+        if !self.hosts.are_several() {
+            return pending().await;
+        }
+        let searching = async {
+            loop {
+                sleep(SEARCH_PAUSE).await;
+                // Another search serves this one, too.
+                if let Ok(_search) = self.hosts.search.try_lock() {
+                    // Without a primary there is nothing else to wait for.
+                    let _ = self.hosts.find_primary().await;
+                }
+            }
+        };
+        tokio::select! {
+            () = self.replaced() => {}
+            never = searching => match never {},
+        }
+    }
 }
 
 async fn accepts_writes(options: &PgConnectOptions) -> sqlx::Result<bool> {
     let mut connection = PgConnection::connect_with(options).await?;
-    let is_standby = is_standby(&mut connection).await?;
+    let only_reads = only_reads(&mut connection).await?;
     connection.close().await?;
-    Ok(!is_standby)
+    Ok(!only_reads)
 }
 
-/// Whether the server only reads.
-pub(super) async fn is_standby(connection: &mut PgConnection) -> sqlx::Result<bool> {
-    let row = sqlx::raw_sql("select pg_is_in_recovery()")
+/// Whether the server only reads, as a standby does, or a former primary that was set to it.
+pub(super) async fn only_reads(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    let row = sqlx::raw_sql("select current_setting('transaction_read_only')::bool")
         .fetch_one(connection)
         .await?;
     row.try_get(0)

@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
 use super::connection::within;
-use super::hosts::{self, DatabaseHosts};
+use super::hosts::DatabaseHosts;
 use super::session;
 
 /// The timeout of a question to a pooler that may have no other session to give.
@@ -27,6 +27,7 @@ const STATE: &str = "select current_setting('server_version') as version,
                             current_setting('server_version_num')::int as number,
                             (select count(*) from pg_stat_activity where backend_type = 'client backend') as sessions,
                             (select count(*) from pg_stat_replication) as standbys,
+                            pg_is_in_recovery() as is_standby,
                             (select coalesce(string_agg(extname, ', ' order by extname), '') from pg_extension
                              where extname <> 'plpgsql') as extensions,
                             has_schema_privilege(current_schema(), 'create') as creates,
@@ -80,21 +81,21 @@ pub enum Pooler {
 /// Reads the state of the database at a URL.
 pub async fn inspect(url: &str) -> sqlx::Result<DatabaseState> {
     let hosts = DatabaseHosts::parse(url, "skillet doctor")?;
-    let options = hosts.primary().await?;
-    let pooler = find_pooler(&options).await?;
-    let mut connection = PgConnection::connect_with(&options).await?;
+    let primary = hosts.find_primary().await?;
+    let options = primary.options();
+    let pooler = find_pooler(options).await?;
+    let mut connection = PgConnection::connect_with(options).await?;
     let mut settings = BTreeMap::new();
     for row in sqlx::raw_sql(SETTINGS).fetch_all(&mut connection).await? {
         settings.insert(row.try_get("name")?, row.try_get("value")?);
     }
     let state = sqlx::raw_sql(STATE).fetch_one(&mut connection).await?;
-    let is_standby = hosts::is_standby(&mut connection).await?;
     let (latency, clock_skew) = measure(&mut connection).await?;
     connection.close().await?;
     Ok(DatabaseState {
         version: state.try_get("version")?,
         version_number: state.try_get("number")?,
-        is_standby,
+        is_standby: state.try_get("is_standby")?,
         settings,
         pooler,
         latency,

@@ -7,6 +7,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::ACQUIRE_TIMEOUT;
 use super::connection::within;
+use super::hosts::Primary;
 use super::pool::Pool;
 
 /// How long it may be quiet before the connection is checked. Nobody notices otherwise that nothing can come any more.
@@ -22,7 +23,10 @@ pub struct Listener {
 }
 
 enum Source {
-    Server(PgListener),
+    Server {
+        listener: PgListener,
+        primary: Primary,
+    },
     Clock {
         channels: Vec<String>,
         /// The channels of this tick that have not been reported.
@@ -55,18 +59,19 @@ impl Listener {
         let source = match pool.route().notifying_hosts() {
             // A dropped listener waits for its server, and keeps its connection until then: not one that others need.
             Some(hosts) => {
+                let primary = hosts.find_primary().await?;
                 let own = PgPoolOptions::new()
                     .max_connections(1)
                     .max_lifetime(None)
                     .idle_timeout(None)
                     .acquire_timeout(ACQUIRE_TIMEOUT)
-                    .connect_lazy_with(hosts.primary().await?);
+                    .connect_lazy_with(primary.options().clone());
                 let mut listener = PgListener::connect_with(&own).await?;
                 listener.ignore_pool_close_event(true);
                 listener.eager_reconnect(false);
                 let channels = channels.iter().copied();
                 within(ANSWER_TIMEOUT, listener.listen_all(channels)).await?;
-                Source::Server(listener)
+                Source::Server { listener, primary }
             }
             None => {
                 let mut ticks = interval(POLL_INTERVAL);
@@ -84,7 +89,10 @@ impl Listener {
     /// The next notification; `None` when the connection is lost, and with it what is said until another is open.
     pub async fn next(&mut self) -> sqlx::Result<Option<Notification>> {
         match &mut self.source {
-            Source::Server(listener) => heard(listener).await,
+            Source::Server { listener, primary } => tokio::select! {
+                heard = heard(listener) => heard,
+                () = primary.replaced() => Ok(None),
+            },
             Source::Clock {
                 channels,
                 left,

@@ -9,10 +9,9 @@ use log::LevelFilter;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection as _, Describe, Either, Execute, Executor, PgPool, Postgres, SqlStr};
-use tokio::sync::Mutex;
-use tokio::time::sleep;
 
-use super::connection::Connection;
+use super::connection::{Connection, within};
+use super::hosts::Primary;
 use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};
 use super::transaction::Transaction;
@@ -31,96 +30,73 @@ const SETTINGS: SessionSettings = SessionSettings(&[
     "idle_in_transaction_session_timeout = '5min'",
     "tcp_keepalives_idle = 30",
 ]);
-/// The pause between two searches for the primary while no connection is available.
-const SEARCH_PAUSE: Duration = Duration::from_millis(500);
-
 /// A set of connections, each lent to one user at a time. Every statement has a deadline.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    connections: PgPool,
+    /// The connections to each server. Those of the primary are used.
+    connections: Arc<[PgPool]>,
     route: DatabaseRoute,
     scripts: Scripts,
-    /// Held by the one who searches for the primary.
-    search: Arc<Mutex<()>>,
 }
 
 impl Pool {
     /// Opens the first connection.
     pub(super) async fn open(route: DatabaseRoute, max_connections: u32) -> sqlx::Result<Self> {
         let scripts = SETTINGS.scripts(route.pooling);
-        let (prepared, are_several) = (scripts.clone(), route.hosts.are_several());
-        // Waiting for a connection is no warning of its own.
-        let connections = PgPoolOptions::new()
-            .acquire_slow_level(LevelFilter::Info)
-            .max_connections(max_connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for > TRUSTED_FOR {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .after_connect(move |connection, _| {
-                let scripts = prepared.clone();
-                Box::pin(async move {
-                    // The primary may have become another since it was found.
-                    if are_several && hosts::is_standby(connection).await? {
-                        return Err(hosts::no_primary());
-                    }
-                    scripts.prepare(connection).await
-                })
-            })
-            .connect_with(route.hosts.primary().await?)
-            .await?;
+        let settings = settings(&route, &scripts, max_connections);
+        let servers = route.hosts.options().iter();
+        let connections = servers.map(|server| settings.clone().connect_lazy_with(server.clone()));
+        let connections: Arc<[_]> = connections.collect();
+        let primary = route.hosts.find_primary().await?;
+        drop(connections[primary.position()].acquire().await?);
         Ok(Self {
             connections,
             route,
             scripts,
-            search: Arc::default(),
         })
     }
 
     /// Borrows a connection.
     pub async fn acquire(&self) -> sqlx::Result<Connection> {
-        let connection = if self.route.hosts.are_several() {
-            self.acquire_from_primary().await?
+        let acquiring = within(ACQUIRE_TIMEOUT, self.acquire_from_primary());
+        let (connection, primary) = if self.route.hosts.are_several() {
+            acquiring.await?
         } else {
-            self.connections.acquire().await?
+            let primary = self.route.hosts.last_primary();
+            (self.of(&primary).acquire().await?, primary)
         };
         let scripts = self.scripts.clone();
-        Ok(Connection::pooled(connection, scripts, ANSWER_TIMEOUT))
+        Ok(Connection::pooled(
+            connection,
+            primary,
+            scripts,
+            ANSWER_TIMEOUT,
+        ))
     }
 
-    /// Borrows a connection, and searches for the primary while there is none.
-    async fn acquire_from_primary(&self) -> sqlx::Result<PoolConnection<Postgres>> {
-        let searching = async {
-            loop {
-                sleep(SEARCH_PAUSE).await;
-                self.find_primary().await;
+    /// Borrows a connection to the server that is the primary by then.
+    async fn acquire_from_primary(&self) -> sqlx::Result<(PoolConnection<Postgres>, Primary)> {
+        loop {
+            let primary = self.route.hosts.last_primary();
+            let error = tokio::select! {
+                acquired = self.of(&primary).acquire() => match acquired {
+                    Ok(connection) => return Ok((connection, primary)),
+                    Err(error) => error,
+                },
+                () = primary.replaced_in_wait() => continue,
+            };
+            if !is_outage(&error) {
+                return Err(error);
             }
-        };
-        let acquired = tokio::select! {
-            acquired = self.connections.acquire() => acquired,
-            never = searching => match never {},
-        };
-        match acquired {
-            Err(error) if is_outage(&error) => {
-                self.find_primary().await;
-                self.connections.acquire().await
+            let found = self.route.hosts.find_primary().await?;
+            if found.position() == primary.position() {
+                return Err(error);
             }
-            acquired => acquired,
         }
     }
 
-    /// Directs new connections to the primary, if there is one now.
-    async fn find_primary(&self) {
-        let _search = self.search.lock().await;
-        if let Ok(primary) = self.route.hosts.primary().await {
-            self.connections.set_connect_options(primary);
-        }
+    fn of(&self, primary: &Primary) -> &PgPool {
+        &self.connections[primary.position()]
     }
 
     /// Begins a transaction. Dropping it undoes it.
@@ -130,17 +106,19 @@ impl Pool {
 
     /// Closes all connections, when they have been returned.
     pub async fn close(&self) {
-        self.connections.close().await;
+        for connections in &*self.connections {
+            connections.close().await;
+        }
     }
 
-    /// Open connections.
+    /// Open connections to the primary.
     pub fn size(&self) -> u32 {
-        self.connections.size()
+        self.of(&self.route.hosts.last_primary()).size()
     }
 
-    /// Idle connections.
+    /// Idle connections to the primary.
     pub fn num_idle(&self) -> usize {
-        self.connections.num_idle()
+        self.of(&self.route.hosts.last_primary()).num_idle()
     }
 
     /// Whether news are polled, without notifications.
@@ -152,6 +130,34 @@ impl Pool {
     pub(super) fn route(&self) -> &DatabaseRoute {
         &self.route
     }
+}
+
+fn settings(route: &DatabaseRoute, scripts: &Scripts, max_connections: u32) -> PgPoolOptions {
+    let (scripts, are_several) = (scripts.clone(), route.hosts.are_several());
+    // Waiting for a connection is no warning of its own.
+    PgPoolOptions::new()
+        .acquire_slow_level(LevelFilter::Info)
+        .max_connections(max_connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > TRUSTED_FOR {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(move |connection, _| {
+            let scripts = scripts.clone();
+            Box::pin(async move {
+                // The primary may have become another since it was found.
+                if are_several && hosts::only_reads(connection).await? {
+                    return Err(hosts::no_primary());
+                }
+                scripts.prepare(connection).await
+            })
+        })
 }
 
 impl<'p> Executor<'p> for &'_ Pool {

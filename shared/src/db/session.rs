@@ -37,12 +37,13 @@ pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectE
     let hosts = DatabaseHosts::parse(url, "skillet").map_err(ConnectError::Unreachable)?;
     let checked = through_outage(async || {
         let checking = async {
-            let primary = hosts.primary().await?;
+            let primary = hosts.find_primary().await?;
+            let options = primary.options();
             if may_be_shared {
-                PgConnection::connect_with(&primary).await?.close().await?;
+                PgConnection::connect_with(options).await?.close().await?;
                 return Ok(false);
             }
-            has_shared_sessions(&primary).await
+            has_shared_sessions(options).await
         };
         match within(ACQUIRE_TIMEOUT, checking).await {
             Ok(false) => Ok(Ok(())),

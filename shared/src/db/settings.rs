@@ -31,6 +31,11 @@ impl DatabaseSettings {
         }
     }
 
+    /// Whether the URL names several servers.
+    pub fn names_several_hosts(&self) -> bool {
+        DatabaseHosts::parse(&self.url, "skillet").is_ok_and(|hosts| hosts.are_several())
+    }
+
     /// Opens a pool. `name` shows in `pg_stat_activity`. Waits for a server that is restarting.
     pub async fn connect(&self, name: &str, max_connections: u32) -> sqlx::Result<Pool> {
         let direct = self.direct_url.as_deref();

@@ -4,9 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 use tests::pgbouncer::PgBouncer;
+use tests::replication::ReplicatedPostgres;
 
 use super::start;
-use crate::support::{PROGRAM, Service, has_program};
+use crate::support::{PROGRAM, Service, has_program, until};
 
 /// The exit status and the findings.
 fn doctor(url: &str, variables: &[(&str, &str)]) -> (Option<i32>, Vec<Value>) {
@@ -99,6 +100,37 @@ async fn a_database_that_cannot_be_reached_or_written_is_named() {
     let (status, remedy) = finding(&findings, "this user cannot make tables");
     assert_eq!(status, "bad");
     assert!(remedy.contains("grant create on schema public"), "{remedy}");
+}
+
+#[tokio::test]
+async fn standby_servers_are_recognized_and_missed() {
+    let postgres = ReplicatedPostgres::start().await.unwrap();
+    let primary_url = postgres.primary_url("postgres");
+    let (_, findings) = doctor(&primary_url, &[]);
+    let (status, remedy) = finding(
+        &findings,
+        "standby servers, and one host in the database URL",
+    );
+    assert_eq!(status, "warning");
+    assert!(remedy.contains("postgres://user@one,two/name"), "{remedy}");
+    let (_, findings) = doctor(&postgres.url("postgres"), &[]);
+    assert_eq!(finding(&findings, "synchronous standby servers").0, "good");
+    assert_eq!(finding(&findings, "notifications arrive").0, "good");
+
+    postgres.lose_standby().unwrap();
+    let is_missing = |it: &Value| {
+        it["what"]
+            .as_str()
+            .unwrap()
+            .contains("no standby server is connected")
+    };
+    until(async || doctor(&primary_url, &[]).1.iter().any(is_missing)).await;
+    let (code, findings) = doctor(&primary_url, &[]);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        finding(&findings, "no standby server is connected").0,
+        "bad"
+    );
 }
 
 #[tokio::test]

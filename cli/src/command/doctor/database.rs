@@ -71,15 +71,19 @@ impl Finding {
 pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Result<Exit> {
     let state = inspect(&database.url).await;
     let state = state.context("cannot reach the database")?;
-    let mut findings = vec![version(&state), pooler(&state, database)];
+    let mut findings = vec![
+        version(&state),
+        pooler(&state, database),
+        standbys(&state, database),
+    ];
     findings.extend(settings(&state));
     findings.push(connections(&state));
     findings.push(latency(&state));
     findings.push(clock(&state));
     findings.push(rights(&state));
     findings.push(extensions(&state));
-    // The version and the pooler decide whether processes of the service can use it at all.
-    if findings[..2]
+    // These decide whether processes of the service can use it at all.
+    if findings[..3]
         .iter()
         .all(|it| it.status != FindingStatus::Bad)
     {
@@ -154,6 +158,30 @@ fn pooler(state: &DatabaseState, database: &DatabaseSettings) -> Finding {
     }
 }
 
+fn standbys(state: &DatabaseState, database: &DatabaseSettings) -> Finding {
+    let names = state.settings.get("synchronous_standby_names");
+    let is_synchronous = names.is_some_and(|names| !names.is_empty());
+    match (state.standbys, is_synchronous) {
+        (0, false) => Finding::good("no standby servers"),
+        (0, true) => Finding::bad(
+            "synchronous_standby_names is set, and no standby server is connected",
+            "Start the standby server, or set synchronous_standby_names = ''. Commits wait for the standby.",
+        ),
+        (_, false) => Finding::warning(
+            "standby servers, none of them synchronous",
+            "Set synchronous_standby_names. The promotion of a standby loses what it has not received.",
+        ),
+        (_, true) if state.pooler == Pooler::Absent && !database.names_several_hosts() => {
+            Finding::warning(
+                "standby servers, and one host in the database URL",
+                "Name all servers in the URL, such as postgres://user@one,two/name, so that processes find the one that \
+                 was promoted, unless this host name moves to it.",
+            )
+        }
+        (_, true) => Finding::good("synchronous standby servers"),
+    }
+}
+
 /// Settings of the server that are not as they should be; one finding if all are.
 fn settings(state: &DatabaseState) -> Vec<Finding> {
     let setting = |name: &str| state.settings.get(name).map_or("", |value| value);
@@ -188,12 +216,6 @@ fn settings(state: &DatabaseState) -> Vec<Finding> {
         findings.push(Finding::bad(
             "synchronous_commit = off",
             "Set synchronous_commit = on. A crash of the server loses jobs that were accepted.",
-        ));
-    }
-    if state.standbys > 0 && setting("synchronous_standby_names").is_empty() {
-        findings.push(Finding::warning(
-            "standby servers, none of them synchronous",
-            "Set synchronous_standby_names. The promotion of a standby loses what it has not received.",
         ));
     }
     if setting("wal_level") == "minimal" {

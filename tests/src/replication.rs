@@ -1,0 +1,271 @@
+//! A Postgres server with a synchronous standby.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use sqlx::{Connection, PgConnection};
+use tempfile::TempDir;
+
+/// How long a step may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+const PAUSE: Duration = Duration::from_millis(20);
+/// The user of the database.
+const USER: &str = "skillet";
+
+/// A primary, and a standby that has everything that the primary has committed. Both end when this is dropped.
+pub struct ReplicatedPostgres {
+    primary: Server,
+    standby: Server,
+    installation: Installation,
+    home: TempDir,
+}
+
+/// A way in which the primary is lost.
+#[derive(Clone, Copy, Debug)]
+pub enum Loss {
+    /// Its processes are killed: connections to it are closed.
+    Killed,
+    /// Its processes are stopped: connections to it stay open, and nothing answers. It never goes on.
+    Silent,
+    /// It is set to read only. Connections to it stay open.
+    ReadOnly,
+}
+
+impl ReplicatedPostgres {
+    /// Starts both, and waits until the standby is synchronous.
+    pub async fn start() -> anyhow::Result<Self> {
+        let installation = Installation::find()?;
+        let home = tempfile::tempdir()?;
+        installation.give(home.path())?;
+        let (one, two) = (home.path().join("one"), home.path().join("two"));
+        installation.run(
+            Command::new(installation.program("initdb"))
+                .args(["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"])
+                .args(["--username", USER, "--pgdata"])
+                .arg(&one),
+        )?;
+        let primary = Server::start(&installation, &one, "*")?;
+        primary.answers().await?;
+        let source = format!("host=127.0.0.1 port={} user={USER}", primary.port);
+        installation.run(
+            Command::new(installation.program("pg_basebackup"))
+                .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+                .args(["--dbname", &source, "--pgdata"])
+                .arg(&two),
+        )?;
+        let standby = Server::start(&installation, &two, "")?;
+        standby.answers().await?;
+        let replicated = Self {
+            primary,
+            standby,
+            installation,
+            home,
+        };
+        replicated.is_synchronous().await?;
+        Ok(replicated)
+    }
+
+    /// The URL of a database, with both servers.
+    pub fn url(&self, database: &str) -> String {
+        let (one, two) = (self.primary.port, self.standby.port);
+        format!("postgres://{USER}@127.0.0.1:{one},127.0.0.1:{two}/{database}")
+    }
+
+    /// The URL of a database on the first primary alone.
+    pub fn primary_url(&self, database: &str) -> String {
+        self.primary.url(database)
+    }
+
+    /// Takes the primary away.
+    pub async fn lose_primary(&self, loss: Loss) -> anyhow::Result<()> {
+        match loss {
+            Loss::Killed => self.primary.signal_all(Signal::KILL),
+            Loss::Silent => self.primary.signal_all(Signal::STOP),
+            Loss::ReadOnly => self.primary.set_read_only().await,
+        }
+    }
+
+    /// Kills the standby. Commits on the primary then wait for good.
+    pub fn lose_standby(&self) -> anyhow::Result<()> {
+        self.standby.signal_all(Signal::KILL)
+    }
+
+    /// Promotes the standby, which waits for no other server from then on. Returns when it accepts writes.
+    pub fn promote(&self) -> anyhow::Result<()> {
+        self.installation.run(
+            Command::new(self.installation.program("pg_ctl"))
+                .args(["promote", "--wait", "--pgdata"])
+                .arg(self.home.path().join("two")),
+        )
+    }
+
+    async fn is_synchronous(&self) -> anyhow::Result<()> {
+        let mut primary = PgConnection::connect(&self.primary.url("postgres")).await?;
+        let begun_at = Instant::now();
+        let count = "select count(*) from pg_stat_replication where sync_state = 'sync'";
+        loop {
+            let standbys: i64 = sqlx::query_scalar(count).fetch_one(&mut primary).await?;
+            if standbys == 1 {
+                return Ok(());
+            }
+            ensure!(begun_at.elapsed() < PATIENCE, "no standby is synchronous");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The programs of Postgres and the user who runs them: they refuse to be run by root.
+struct Installation {
+    directory: PathBuf,
+    user: Option<u32>,
+}
+
+impl Installation {
+    fn find() -> anyhow::Result<Self> {
+        let explicit = std::env::var_os("SKILLET_PG_BIN").map(PathBuf::from);
+        let has_all = |directory: &PathBuf| {
+            ["initdb", "pg_basebackup", "pg_ctl", "postgres"]
+                .iter()
+                .all(|name| directory.join(name).is_file())
+        };
+        let directory = explicit
+            .into_iter()
+            .chain(cli::postgres::installed())
+            .find(has_all)
+            .context("the programs of Postgres are not installed")?;
+        let is_root = rustix::process::geteuid().is_root();
+        let user = is_root.then(unprivileged_user).transpose()?;
+        Ok(Self { directory, user })
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn give(&self, path: &Path) -> anyhow::Result<()> {
+        Ok(chown(path, self.user, None)?)
+    }
+
+    fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        if let Some(user) = self.user {
+            command.uid(user);
+        }
+        command
+            .current_dir("/")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+    }
+
+    fn run(&self, command: &mut Command) -> anyhow::Result<()> {
+        let output = self.prepare(command).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{command:?}: {said}");
+        Ok(())
+    }
+}
+
+fn unprivileged_user() -> anyhow::Result<u32> {
+    for name in ["postgres", "nobody"] {
+        let id = Command::new("id").args(["-u", name]).output()?;
+        if let Ok(user) = String::from_utf8(id.stdout)?.trim().parse() {
+            return Ok(user);
+        }
+    }
+    anyhow::bail!("there is no unprivileged user")
+}
+
+/// A server, killed when dropped.
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server whose commits wait for these standbys.
+    fn start(
+        installation: &Installation,
+        data: &Path,
+        synchronous_standbys: &str,
+    ) -> anyhow::Result<Self> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let settings = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            "unix_socket_directories=".to_owned(),
+            format!("synchronous_standby_names={synchronous_standbys}"),
+            "max_connections=200".to_owned(),
+            // Processes are killed, and the machine is not.
+            "fsync=off".to_owned(),
+            "jit=off".to_owned(),
+        ];
+        let mut command = Command::new(installation.program("postgres"));
+        for setting in settings {
+            command.args(["-c", &setting]);
+        }
+        let log = fs::File::create(data.with_extension("log"))?;
+        let process = installation
+            .prepare(command.arg("-D").arg(data).stderr(log))
+            .spawn()?;
+        Ok(Self { process, port })
+    }
+
+    fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    async fn answers(&self) -> anyhow::Result<()> {
+        let begun_at = Instant::now();
+        loop {
+            match PgConnection::connect(&self.url("postgres")).await {
+                Ok(connection) => return Ok(connection.close().await?),
+                Err(error) => ensure!(begun_at.elapsed() < PATIENCE, "{error}"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn set_read_only(&self) -> anyhow::Result<()> {
+        let mut connection = PgConnection::connect(&self.url("postgres")).await?;
+        for statement in [
+            "alter system set default_transaction_read_only = on",
+            "select pg_reload_conf()",
+        ] {
+            sqlx::raw_sql(statement).execute(&mut connection).await?;
+        }
+        Ok(connection.close().await?)
+    }
+
+    /// Sends a signal to the server and then to its children: it starts no more of them.
+    fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
+        let server = Pid::from_child(&self.process);
+        let children = children(server)?;
+        kill_process(server, signal)?;
+        for child in children {
+            // It may have ended.
+            let _ = kill_process(child, signal);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.signal_all(Signal::KILL);
+        let _ = self.process.wait();
+    }
+}
+
+fn children(parent: Pid) -> anyhow::Result<Vec<Pid>> {
+    let path = format!("/proc/{0}/task/{0}/children", parent.as_raw_pid());
+    let listed = fs::read_to_string(path)?;
+    let numbers = listed.split_whitespace().map(str::parse);
+    let numbers: Result<Vec<_>, _> = numbers.collect();
+    Ok(numbers?.into_iter().filter_map(Pid::from_raw).collect())
+}
