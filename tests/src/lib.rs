@@ -1,5 +1,5 @@
 //! Foundations of the tests: processes, a scripted model server, a server of the Bot API, a receiver of webhooks,
-//! PgBouncer, and chaos runs.
+//! PgBouncer, an S3 server, and chaos runs.
 
 pub mod bot_server;
 pub mod chaos;
@@ -8,3 +8,4 @@ pub mod new_job;
 pub mod pgbouncer;
 pub mod process;
 pub mod receiver;
+pub mod s3;
