@@ -596,6 +596,17 @@ CREATE FUNCTION note_provider_failure(account text, failures_to_open integer, se
     where provider_account.id = judged.id
 $$;
 
+CREATE FUNCTION refuse_deleted_blob() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if exists (select from blob_deletion where sha256 = new.sha256) then
+        raise exception 'the blob % is being deleted', encode(new.sha256, 'hex')
+            using errcode = 'lock_not_available', constraint = 'blob_deletion';
+    end if;
+    return new;
+end $$;
+
 CREATE FUNCTION runnable_kinds(tenant uuid, skills text[], programs text[], has_network boolean) RETURNS run_kind[]
     LANGUAGE plpgsql STABLE
     AS $$
@@ -742,6 +753,13 @@ CREATE TABLE asset (
     CONSTRAINT asset_size_check CHECK ((size >= 0))
 )
 WITH (autovacuum_vacuum_scale_factor='0.02');
+
+CREATE TABLE blob_deletion (
+    sha256 bytea NOT NULL,
+    id uuid NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT blob_deletion_sha256_check CHECK ((octet_length(sha256) = 32))
+);
 
 CREATE TABLE budget_reservation (
     id uuid NOT NULL,
@@ -1299,6 +1317,9 @@ ALTER TABLE ONLY approval
 ALTER TABLE ONLY asset
     ADD CONSTRAINT asset_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY blob_deletion
+    ADD CONSTRAINT blob_deletion_pkey PRIMARY KEY (sha256);
+
 ALTER TABLE ONLY budget_reservation
     ADD CONSTRAINT budget_reservation_pkey PRIMARY KEY (id);
 
@@ -1453,6 +1474,8 @@ CREATE INDEX asset_unseen ON asset USING btree (created_at) WHERE (NOT visible);
 
 CREATE INDEX asset_upload ON asset USING btree (used_at) WHERE (visible AND (job_id IS NULL));
 
+CREATE INDEX blob_deletion_expires_at ON blob_deletion USING btree (expires_at);
+
 CREATE INDEX budget_reservation_tenant ON budget_reservation USING btree (tenant_id);
 
 CREATE UNIQUE INDEX conversation_external_id ON conversation USING btree (tenant_id, external_id) WHERE (external_id IS NOT NULL);
@@ -1566,6 +1589,10 @@ ALTER INDEX feed_txid ATTACH PARTITION feed_other_txid_idx;
 ALTER INDEX job_delta_job ATTACH PARTITION job_delta_other_job_id_seq_idx;
 
 ALTER INDEX job_event_pkey ATTACH PARTITION job_event_other_pkey;
+
+CREATE TRIGGER refuse_deleted_blob BEFORE INSERT ON asset FOR EACH ROW EXECUTE FUNCTION refuse_deleted_blob();
+
+CREATE TRIGGER refuse_deleted_blob BEFORE INSERT ON preview_file FOR EACH ROW EXECUTE FUNCTION refuse_deleted_blob();
 
 CREATE TRIGGER run_added AFTER INSERT ON run REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION mark_filled_lanes_ready();
 

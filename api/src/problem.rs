@@ -197,11 +197,12 @@ impl From<db::Error> for ApiError {
     }
 }
 
-impl From<db::asset::StoreAssetError> for ApiError {
-    fn from(error: db::asset::StoreAssetError) -> Self {
+impl From<db::blob::BlobError> for ApiError {
+    fn from(error: db::blob::BlobError) -> Self {
         match error {
-            db::asset::StoreAssetError::Database(error) => error.into(),
-            db::asset::StoreAssetError::Store(error) => error.into(),
+            db::blob::BlobError::Database(error) => error.into(),
+            db::blob::BlobError::Store(error) => error.into(),
+            error @ db::blob::BlobError::DeletionTimeout => Self::Unavailable(error.into()),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
-use tests::chaos::{Options, Setup, Summary, WrongClock, roll, run};
+use clap::{Args, ValueEnum};
+use tests::chaos::{Deployment, Options, Setup, Summary, roll, run};
 
 use crate::figure::percentile;
 
@@ -21,6 +21,9 @@ pub(crate) struct Arguments {
     /// Services at once: most of a run is waiting
     #[arg(long, default_value_t = 4)]
     worlds: usize,
+    /// What the services are deployed with; the seed of a run decides if not given
+    #[arg(long, value_name = "WHAT")]
+    with: Option<DeployedWith>,
     /// Instead, replace the worker of one long job this many times
     #[arg(long, value_name = "RESTARTS")]
     rolling: Option<usize>,
@@ -29,13 +32,31 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// What all services of the runs are deployed with.
+#[derive(Clone, Copy, ValueEnum)]
+enum DeployedWith {
+    /// A folder for files, and a direct way to the database
+    Nothing,
+    /// An S3 bucket for files, which is stopped and cut off
+    Bucket,
+    /// PgBouncer in transaction mode, which is killed and started again
+    Pooler,
+    /// Both of them
+    Both,
+}
+
+impl From<DeployedWith> for Deployment {
+    fn from(with: DeployedWith) -> Self {
+        Self {
+            bucket: matches!(with, DeployedWith::Bucket | DeployedWith::Both),
+            pooler: matches!(with, DeployedWith::Pooler | DeployedWith::Both),
+        }
+    }
+}
+
 /// Runs the chaos tests and prints their results; an error if anything is lost.
 pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
-    let setup = Setup {
-        program: std::env::current_exe()?,
-        silence: None,
-        wrong_clock: WrongClock::find(),
-    };
+    let setup = Setup::of(std::env::current_exe()?);
     if let Some(restarts) = arguments.rolling {
         return rolling(setup, restarts).await;
     }
@@ -46,11 +67,18 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     if setup.wrong_clock.is_none() {
         eprintln!("all clocks are right: this machine has no libfaketime");
     }
+    if setup.s3_python.is_none() {
+        eprintln!("all files are in folders: this machine has no Python with moto[server]");
+    }
+    if !setup.has_pooler {
+        eprintln!("all ways to the database are direct: this machine has no pgbouncer");
+    }
     let options = Options {
         setup,
         seed,
         runs: arguments.runs,
         worlds: arguments.worlds.max(1),
+        deployment: arguments.with.map(Deployment::from),
     };
     let begun_at = Instant::now();
     let mut told = 0;

@@ -33,11 +33,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
 }
 
 async fn sample(interruption: Interruption, count: usize) -> anyhow::Result<Vec<f64>> {
-    let setup = Setup {
-        program: std::env::current_exe()?,
-        silence: None,
-        wrong_clock: None,
-    };
+    let setup = Setup::of(std::env::current_exe()?);
     let times = interrupt(setup, interruption, count).await?;
     Ok(times.iter().map(Duration::as_secs_f64).collect())
 }

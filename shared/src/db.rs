@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approval;
 pub mod asset;
+pub mod blob;
 pub mod browser_session;
 pub mod budget;
 pub mod cancel;

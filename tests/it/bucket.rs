@@ -1,5 +1,6 @@
 //! Assets in an S3 bucket, behind a gate that needs a thread of its own.
 
+mod deletion;
 mod large;
 mod presigned;
 

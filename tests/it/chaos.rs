@@ -1,29 +1,31 @@
 //! A short run of `bench chaos`.
 
-use tests::chaos::{Options, Setup, WrongClock, roll, run};
+use tests::chaos::{Options, Setup, roll, run};
 
-use crate::support::{PROGRAM, is_all_required};
+use crate::support::{PROGRAM, has_program, is_all_required, python_with_s3};
 
-fn setup() -> Setup {
-    let wrong_clock = WrongClock::find();
+async fn setup() -> Setup {
+    let setup = Setup {
+        s3_python: python_with_s3().await,
+        has_pooler: has_program("pgbouncer"),
+        ..Setup::of(PROGRAM.into())
+    };
     assert!(
-        wrong_clock.is_some() || !is_all_required(),
+        setup.wrong_clock.is_some() || !is_all_required(),
         "this test needs libfaketime, and SKILLET_TEST_REQUIRE=all"
     );
-    Setup {
-        program: PROGRAM.into(),
-        silence: None,
-        wrong_clock,
-    }
+    setup
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
     let options = Options {
-        setup: setup(),
+        setup: setup().await,
         seed: 233,
         runs: 10,
         worlds: 2,
+        // All but the plain one, and then that.
+        deployment: None,
     };
     let summary = run(&options, |_| {}).await.unwrap();
     assert_eq!(summary.violations, [""; 0]);
@@ -40,6 +42,12 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
     if options.setup.wrong_clock.is_some() {
         faults.push("clocks three weeks ahead");
     }
+    if options.setup.s3_python.is_some() {
+        faults.extend(["buckets stopped for a while", "buckets cut off"]);
+    }
+    if options.setup.has_pooler {
+        faults.push("poolers killed");
+    }
     for fault in faults {
         assert!(summary.faults.contains_key(fault), "{fault}: {summary:?}");
     }
@@ -49,7 +57,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_job_survives_rolling_restarts_and_no_attempt_is_burnt() {
-    let rolled = roll(setup(), 60, 6).await.unwrap();
+    let rolled = roll(setup().await, 60, 6).await.unwrap();
     assert_eq!(rolled.violations, [""; 0]);
     assert_eq!(rolled.handed_back.len(), 6);
 }

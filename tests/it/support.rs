@@ -20,7 +20,7 @@ use std::time::Duration;
 pub(crate) use database::create as create_database;
 pub(crate) use gate::{WAIT_AT_GATE, open_gates};
 pub(crate) use process::{PROGRAM, Process};
-pub(crate) use s3::S3;
+pub(crate) use s3::{S3, python_with_s3};
 pub(crate) use script::run_script;
 pub(crate) use service::{Service, bash, create_key, put_runner, scripted, send, until};
 pub(crate) use stream::{Stream, follow_through, parse};

@@ -8,6 +8,7 @@ mod client;
 mod clock;
 mod collect;
 mod delivery;
+mod deployment;
 mod fault;
 mod feed;
 mod haste;
@@ -15,6 +16,8 @@ mod history;
 mod interrupt;
 mod rolling;
 mod schedule;
+mod setup;
+mod upload;
 mod workload;
 mod world;
 
@@ -25,7 +28,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use chrono::Utc;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -35,13 +38,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 pub use check::{Violation, check};
 use client::{Client, send_surely};
 pub use clock::WrongClock;
+pub use deployment::Deployment;
 pub use fault::Fault;
 pub use history::{Asked, Delivered, Download, History, JobHistory, Replay};
 pub use interrupt::{Interruption, interrupt};
 pub use rolling::{Rolled, roll};
 pub use schedule::Schedule;
 use schedule::{APIS, Kind, WORKERS};
-pub use world::{Access, Setup, World};
+pub use setup::Setup;
+use upload::Uploader;
+pub use world::{Access, World};
 
 /// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
 const SILENCE: u16 = 2;
@@ -61,6 +67,8 @@ pub struct Options {
     pub runs: u64,
     /// How many services run at once, one after the other in each.
     pub worlds: usize,
+    /// What the services are deployed with; `None` if the seed decides.
+    pub deployment: Option<Deployment>,
 }
 
 /// What came of runs.
@@ -157,22 +165,24 @@ async fn play_all(
     next: &AtomicU64,
     sender: &mpsc::Sender<anyhow::Result<Played>>,
 ) -> anyhow::Result<()> {
-    let mut world = None;
+    let mut world: Option<World> = None;
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number >= options.runs {
             return Ok(());
         }
-        let schedule = Schedule::of(options.seed + number);
+        let seed = options.seed + number;
+        let deployment = options.deployment.unwrap_or_else(|| Deployment::of(seed));
+        let deployment = deployment.on_this_machine(&options.setup);
+        let schedule = Schedule::of(seed).with_deployment(deployment);
         let schedule = match options.setup.wrong_clock {
             Some(_) => schedule,
             None => schedule.with_right_clocks(),
         };
         let mut own = match world.take() {
-            Some(world) => world,
-            None => begin(&options.setup).await?,
+            Some(world) if world.deployment == deployment => world,
+            _ => begin(&options.setup, deployment).await?,
         };
-        let seed = schedule.seed;
         let played = play(&mut own, schedule).await;
         let played = played.with_context(|| format!("the run of seed {seed}"))?;
         // What a broken run left behind is none of the next one's.
@@ -183,12 +193,12 @@ async fn play_all(
     }
 }
 
-async fn begin(setup: &Setup) -> anyhow::Result<World> {
+async fn begin(setup: &Setup, deployment: Deployment) -> anyhow::Result<World> {
     let setup = Setup {
         silence: Some(SILENCE),
         ..setup.clone()
     };
-    let mut world = World::start(setup).await?;
+    let mut world = World::start(setup, deployment).await?;
     for _ in 1..APIS {
         world.add_api().await?;
     }
@@ -216,7 +226,12 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         })
         .collect();
     let (begun_at, wall_begun_at) = (Instant::now(), Utc::now());
-    let living = try_join_all(clients.iter().map(|client| client.live(begun_at)));
+    let uploaders = Uploader::all(world, &run);
+    let living = async {
+        let uploading = join_all(uploaders.iter().map(|it| it.live(begun_at)));
+        let living = try_join_all(clients.iter().map(|client| client.live(begun_at)));
+        tokio::join!(uploading, living).1
+    };
     let mut inflicted = Vec::new();
     let trouble = async {
         for (at, fault) in &schedule.faults {
@@ -228,18 +243,15 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         }
         world.heal().await
     };
-    let lived = timeout(PATIENCE, async { tokio::join!(living, trouble) }).await;
-    let is_over = match lived {
-        Ok((living, troubled)) => {
-            troubled?;
-            living?;
-            true
-        }
-        Err(_) => false,
-    };
+    let lived = timeout(PATIENCE, async { tokio::try_join!(living, trouble) }).await;
+    let is_over = lived.is_ok();
+    if let Ok(lived) = lived {
+        lived?;
+    }
     world.reset().await?;
     let mut history = collect::collect(world, &run, &clients).await?;
     history.span = (wall_begun_at, Utc::now());
+    history.lost_files = uploaders.iter().flat_map(Uploader::lost).collect();
     let losses = inflicted.iter().filter(|fault| fault.may_lose_a_worker());
     history.losses = losses.count();
     if !is_over {
@@ -285,7 +297,7 @@ fn describe(
     history: &History,
     violations: &[Violation],
 ) -> String {
-    let mut report = format!("{schedule}\n");
+    let mut report = format!("{:?}, {schedule}\n", world.deployment);
     for Violation { key, what } in violations {
         report += &format!(
             "VIOLATION {}: {what}\n",

@@ -1,5 +1,6 @@
 //! Foundations of the tests: processes, a scripted model server, a server of the Bot API, a receiver of webhooks,
 //! PgBouncer, a replicated database, and chaos runs.
+//! PgBouncer, an S3 server, and chaos runs.
 
 pub mod bot_server;
 pub mod chaos;
@@ -9,3 +10,4 @@ pub mod pgbouncer;
 pub mod process;
 pub mod receiver;
 pub mod replication;
+pub mod s3;

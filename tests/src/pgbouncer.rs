@@ -3,7 +3,7 @@
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A PgBouncer, stopped when dropped.
 pub struct PgBouncer {
-    process: Child,
+    /// `None` after it was killed.
+    process: Option<Child>,
+    port: u16,
+    settings: PathBuf,
+    /// The directory of the server's socket.
+    socket: PathBuf,
     /// The URL of the database by way of the pooler.
     pub url: String,
     _home: TempDir,
@@ -47,25 +52,47 @@ impl PgBouncer {
         let file = home.path().join("pgbouncer.ini");
         std::fs::write(&file, settings)?;
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644))?;
-        let mut command = Command::new("pgbouncer");
-        if rustix::process::geteuid().is_root() {
-            // It refuses to be root. Only the server's own user and group may enter its directory.
-            let directory = std::fs::metadata(&*socket)?;
-            let server = std::fs::metadata(Path::new(&*socket).join(".s.PGSQL.5432"))?;
-            command.uid(server.uid()).gid(directory.gid());
-        }
-        let process = command.arg("-q").arg(&file).spawn()?;
-        let pooler = Self {
-            process,
+        let mut pooler = Self {
+            process: None,
+            port,
+            settings: file,
+            socket: PathBuf::from(&*socket),
             url: format!("postgres://{}@127.0.0.1:{port}/{name}", direct.username()),
             _home: home,
         };
+        pooler.start_again()?;
+        Ok(pooler)
+    }
+
+    /// Starts it where it was, and returns when it listens; says whether it was away.
+    pub fn start_again(&mut self) -> anyhow::Result<bool> {
+        if self.process.is_some() {
+            return Ok(false);
+        }
+        let mut command = Command::new("pgbouncer");
+        if rustix::process::geteuid().is_root() {
+            // It refuses to be root. Only the server's own user and group may enter its directory.
+            let directory = std::fs::metadata(&self.socket)?;
+            let server = std::fs::metadata(self.socket.join(".s.PGSQL.5432"))?;
+            command.uid(server.uid()).gid(directory.gid());
+        }
+        self.process = Some(command.arg("-q").arg(&self.settings).spawn()?);
         let begun_at = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             ensure!(begun_at.elapsed() < PATIENCE, "PgBouncer did not start");
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(pooler)
+        Ok(true)
+    }
+
+    /// Ends it as a crash would; says whether it was there.
+    pub fn kill(&mut self) -> anyhow::Result<bool> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(false);
+        };
+        process.kill()?;
+        process.wait()?;
+        Ok(true)
     }
 
     /// The value of SKILLET_DATABASE_POOLING for its transaction mode.
@@ -80,9 +107,15 @@ impl PgBouncer {
 
 impl Drop for PgBouncer {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        // It may have ended by itself.
+        let _ = self.kill();
     }
+}
+
+/// Whether it is installed.
+pub(crate) fn is_installed() -> bool {
+    let version = Command::new("pgbouncer").arg("--version").output();
+    version.is_ok_and(|output| output.status.success())
 }
 
 /// Whether the installed version knows prepared statements, as 1.21 and newer do.

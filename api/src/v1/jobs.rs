@@ -50,6 +50,7 @@ use shared::stored::UnreadableRow;
 use crate::auth::Caller;
 use crate::etag;
 use crate::problem::{ApiError, ErrorCode, Problem};
+use crate::v1::assets::release_blobs;
 
 /// Returns a job as it stands. A queued one says why it is not running.
 ///
@@ -117,9 +118,7 @@ pub(crate) async fn delete_job(
     let blobs = db::job::delete(&mut transaction, &[*job]).await?;
     db::event::delete(&mut *transaction, *job).await?;
     transaction.commit().await?;
-    for sha256 in blobs {
-        db::asset::release_blob(&pool, &assets, &sha256).await?;
-    }
+    release_blobs(&pool, &assets, blobs).await;
     if let Some(skill) = ended.own_skill {
         db::skill::release(&pool, &assets, Some((caller.tenant, &skill))).await?;
     }

@@ -23,6 +23,19 @@ impl StoreError {
         !self.is_not_found()
     }
 
+    /// Whether the store answered that this is not allowed, so that nothing has changed there.
+    pub fn is_denied(&self) -> bool {
+        use object_store::Error::{Generic, PermissionDenied, Unauthenticated};
+        match self {
+            Self::Object(PermissionDenied { .. } | Unauthenticated { .. }) => true,
+            // Of one object of those that were deleted together.
+            Self::Object(error @ Generic { .. }) => {
+                innermost(error).contains("(code: AccessDenied)")
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the store works and has no object of that name.
     pub fn is_not_found(&self) -> bool {
         match self {

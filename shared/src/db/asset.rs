@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
+use super::blob::{self, BlobError};
 use super::{Connection, Pool};
-use crate::asset::{Asset, AssetStore, SealedUpload, StoreError};
+use crate::asset::{Asset, AssetStore, SealedUpload};
 use crate::id::{AssetId, JobId, TenantId};
 
 /// An asset about to be stored.
@@ -20,32 +21,24 @@ pub struct NewAsset<'a> {
     pub content_type: &'a str,
 }
 
-/// The database or the asset store failed.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreAssetError {
-    /// The database failed.
-    #[error("the database failed")]
-    Database(#[from] sqlx::Error),
-    /// The store failed.
-    #[error("the bytes cannot be stored")]
-    Store(#[from] StoreError),
-}
-
 /// Stores bytes with an invisible row. The caller makes it visible, lets the log announce it, or discards it. Otherwise
 /// maintenance deletes it after an hour, unless it is an output of a running job.
 ///
-/// The row is committed first, under a lock that the deletion of blobs takes, too. So the bytes are not deleted while
-/// they are written, which happens without the lock and without a connection. The bytes of a visible asset always
+/// The row is committed first, and not while a blob of the same content is being deleted. So the bytes are not deleted
+/// while they are written, which happens without a lock and without a connection. The bytes of a visible asset always
 /// exist.
 pub async fn store(
     db: &Pool,
     assets: &AssetStore,
     sealed: SealedUpload,
     new: NewAsset<'_>,
-) -> Result<Asset, StoreAssetError> {
-    let asset = insert(db, &sealed.sha256, sealed.size, &new).await?;
+) -> Result<Asset, BlobError> {
+    let (sha256, size) = (sealed.sha256.clone(), sealed.size);
+    let inserting = || insert(db, &sha256, size, &new);
+    let asset = blob::when_free(db, assets, &sha256, inserting).await?;
     if let Err(error) = sealed.place().await {
-        if let Err(error) = discard(db, assets, &[asset.id]).await {
+        // What the failed store has of the bytes is left to maintenance: to delete them now would fail, too.
+        if let Err(error) = delete_invisible(db, &[asset.id.0]).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "a row without bytes is left for an hour");
         }
@@ -104,22 +97,21 @@ pub async fn show(db: impl PgExecutor<'_>, ids: &[AssetId]) -> sqlx::Result<()> 
 }
 
 /// Deletes invisible assets, and their bytes unless something else refers to them.
-pub async fn discard(
-    db: &Pool,
-    assets: &AssetStore,
-    ids: &[AssetId],
-) -> Result<(), StoreAssetError> {
+pub async fn discard(db: &Pool, assets: &AssetStore, ids: &[AssetId]) -> Result<(), BlobError> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    let blobs = sqlx::query_scalar!(
-        r#"delete from asset where id = any($1) and not visible returning encode(sha256, 'hex') as "sha256!""#,
-        &ids,
-    )
-    .fetch_all(db)
-    .await?;
-    for sha256 in blobs {
-        release_blob(db, assets, &sha256).await?;
+    for sha256 in delete_invisible(db, &ids).await? {
+        blob::release(db, assets, &sha256).await?;
     }
     Ok(())
+}
+
+async fn delete_invisible(db: impl PgExecutor<'_>, ids: &[Uuid]) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        r#"delete from asset where id = any($1) and not visible returning encode(sha256, 'hex') as "sha256!""#,
+        ids,
+    )
+    .fetch_all(db)
+    .await
 }
 
 /// The tenant's assets among `ids`, in no order.
@@ -313,49 +305,6 @@ pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<
     )
     .fetch_all(db)
     .await
-}
-
-/// Returns the hashes to which no asset, preview or skill refers.
-pub async fn list_unknown(db: impl PgExecutor<'_>, hashes: &[String]) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar!(
-        r#"select hash as "hash!"
-           from unnest($1::text[]) as hash
-           where not exists (select from asset where sha256 = decode(hash, 'hex'))
-             and not exists (select from preview_file where sha256 = decode(hash, 'hex'))
-             and not exists (select from skill_version where digest = decode(hash, 'hex'))"#,
-        hashes,
-    )
-    .fetch_all(db)
-    .await
-}
-
-/// Removes the bytes if no asset, preview or skill needs them any more. Called after the rows' deletion is committed:
-/// a crash in between leaves bytes without a row, never a row without bytes.
-pub async fn release_blob(
-    db: &Pool,
-    assets: &AssetStore,
-    sha256: &str,
-) -> Result<(), StoreAssetError> {
-    let mut transaction = db.begin().await?;
-    sqlx::query!(
-        "select pg_advisory_xact_lock(hashtextextended($1, 0))",
-        sha256
-    )
-    .execute(&mut *transaction)
-    .await?;
-    let needed = sqlx::query_scalar!(
-        r#"select exists (select from asset where sha256 = decode($1, 'hex'))
-               or exists (select from preview_file where sha256 = decode($1, 'hex'))
-               or exists (select from skill_version where digest = decode($1, 'hex')) as "exists!""#,
-        sha256,
-    )
-    .fetch_one(&mut *transaction)
-    .await?;
-    if !needed {
-        assets.delete(sha256).await?;
-    }
-    transaction.commit().await?;
-    Ok(())
 }
 
 struct StoredAssetRow {

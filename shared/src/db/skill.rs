@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-use super::asset::{StoreAssetError, release_blob};
+use super::blob::{self, BlobError};
 use super::job::Needs;
 use super::{Connection, Pool};
 use crate::asset::AssetStore;
@@ -243,7 +243,7 @@ pub async fn release(
     db: &Pool,
     assets: &AssetStore,
     skill: Option<(TenantId, &str)>,
-) -> Result<(), StoreAssetError> {
+) -> Result<(), BlobError> {
     let (tenant, name) = skill.unzip();
     let gone = sqlx::query_scalar!(
         r#"delete from skill_version as version
@@ -269,7 +269,7 @@ pub async fn release(
         gone => gone?,
     };
     for digest in gone {
-        release_blob(db, assets, &digest).await?;
+        blob::release(db, assets, &digest).await?;
     }
     Ok(())
 }

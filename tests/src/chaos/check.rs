@@ -78,6 +78,7 @@ pub fn check(history: &History) -> Vec<Violation> {
     }
     let mut faults = history.model_violations.clone();
     faults.extend(history.process_violations.clone());
+    faults.extend(history.lost_files.clone());
     faults.extend(history.unverified.clone());
     cap::no_tenant_exceeds_its_cap(history, &mut faults);
     cap::conversations_run_one_job_at_a_time(history, &mut faults);

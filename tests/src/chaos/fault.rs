@@ -38,6 +38,18 @@ pub enum Fault {
     ReceiversDown(Outage),
     /// The receivers of webhooks accept everything again.
     ReceiversUp,
+    /// SIGSTOP to the server of the bucket.
+    StopBucket,
+    /// SIGCONT to the server of the bucket.
+    ContinueBucket,
+    /// Connections to the bucket end at once.
+    CloseBucket,
+    /// The bucket is within reach again.
+    OpenBucket,
+    /// SIGKILL to the connection pooler.
+    KillPooler,
+    /// The connection pooler begins again where it was.
+    StartPooler,
 }
 
 /// What receivers of webhooks do that accept nothing.
@@ -126,6 +138,12 @@ impl Fault {
             Self::Release => "updates of all workers",
             Self::ReceiversDown(_) => "outages of webhook receivers",
             Self::ReceiversUp => "ends of such outages",
+            Self::StopBucket => "buckets stopped for a while",
+            Self::ContinueBucket => "buckets continued",
+            Self::CloseBucket => "buckets cut off",
+            Self::OpenBucket => "buckets within reach again",
+            Self::KillPooler => "poolers killed",
+            Self::StartPooler => "poolers started",
         }
     }
 
@@ -137,7 +155,8 @@ impl Fault {
             | Self::Cut { .. }
             | Self::Hang(_)
             | Self::HangForGood(_)
-            | Self::RestartPostgres => true,
+            | Self::RestartPostgres
+            | Self::KillPooler => true,
             Self::Continue(_)
             | Self::Drain(_)
             | Self::Start(_)
@@ -147,7 +166,12 @@ impl Fault {
             | Self::ClockAhead(_)
             | Self::Release
             | Self::ReceiversDown(_)
-            | Self::ReceiversUp => false,
+            | Self::ReceiversUp
+            | Self::StopBucket
+            | Self::ContinueBucket
+            | Self::CloseBucket
+            | Self::OpenBucket
+            | Self::StartPooler => false,
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct History {
     pub model_violations: Vec<String>,
     /// What the processes did that none should do.
     pub process_violations: Vec<String>,
+    /// Uploads that were accepted and could not be read.
+    pub lost_files: Vec<String>,
     /// What came to receivers and is not signed.
     pub unverified: Vec<String>,
 }

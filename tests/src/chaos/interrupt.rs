@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::client::send_surely;
+use super::deployment::Deployment;
 use super::fault::Fault;
 use super::{Setup, World};
 use crate::model_server::Reply;
@@ -34,7 +35,7 @@ pub async fn interrupt(
     interruption: Interruption,
     count: usize,
 ) -> anyhow::Result<Vec<Duration>> {
-    let mut world = World::start(setup).await?;
+    let mut world = World::start(setup, Deployment::default()).await?;
     world.start_worker(0);
     world.until_workers(1).await?;
     let mut times = Vec::new();

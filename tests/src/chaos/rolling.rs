@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::{Client, send_surely};
+use super::deployment::Deployment;
 use super::fault::Fault;
 use super::schedule::{Kind, Planned};
 use super::{Setup, World, check, collect, workload};
@@ -32,7 +33,7 @@ pub struct Rolled {
 
 /// Runs a job of so many turns, and meanwhile replaces the worker that has it so many times.
 pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result<Rolled> {
-    let mut world = World::start(setup).await?;
+    let mut world = World::start(setup, Deployment::default()).await?;
     world.start_worker(0);
     world.until_workers(1).await?;
     let client = Client {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::deployment::Deployment;
 use super::fault::{Connection, Fault, Outage, Purpose};
 use super::haste::HASTE;
 
@@ -25,6 +26,8 @@ const TROUBLE_MS: u64 = 1_500;
 const MAX_HANG_MS: u64 = 12_000;
 /// The length of an outage of the receivers: an hour, as fast as it passes for deliveries.
 const OUTAGE: Duration = Duration::from_millis(3_600_000 / HASTE as u64);
+/// The longest outage of a bucket or a pooler. From shorter to longer than a worker may be silent.
+const MAX_AWAY_MS: u64 = 4_000;
 /// Between workers that are replaced one after the other.
 const REPLACE_PAUSE: Duration = Duration::from_millis(300);
 
@@ -102,6 +105,34 @@ impl Schedule {
         let is_wrong = |fault: &Fault| matches!(fault, Fault::ClockAhead(_));
         self.faults.retain(|(_, fault)| !is_wrong(fault));
         self
+    }
+
+    /// The same with faults of what the service is deployed with. The others stay, and all jobs.
+    pub(crate) fn with_deployment(mut self, deployment: Deployment) -> Self {
+        let random = &mut StdRng::seed_from_u64(self.seed);
+        if deployment.bucket {
+            for _ in 0..random.random_range(1..=2) {
+                let (begin, end) = match random.random() {
+                    true => (Fault::StopBucket, Fault::ContinueBucket),
+                    false => (Fault::CloseBucket, Fault::OpenBucket),
+                };
+                self.add_absence(random, begin, end);
+            }
+        }
+        if deployment.pooler {
+            for _ in 0..random.random_range(1..=2) {
+                self.add_absence(random, Fault::KillPooler, Fault::StartPooler);
+            }
+        }
+        self.faults.sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// Adds the beginning and the end of an absence.
+    fn add_absence(&mut self, random: &mut StdRng, begin: Fault, end: Fault) {
+        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let back_at = at + Duration::from_millis(random.random_range(0..MAX_AWAY_MS));
+        self.add([(at, begin), (back_at, end)]);
     }
 
     /// Adds something that goes wrong, and what brings things in order again.
@@ -297,6 +328,29 @@ mod tests {
                 let mut drained = faults.iter().filter(|(_, it)| *it == Fault::Drain(worker));
                 assert!(drained.any(|(at, _)| at >= released_at));
             }
+        }
+    }
+
+    #[test]
+    fn a_deployment_adds_faults_of_its_own_that_end() {
+        let all = Deployment {
+            bucket: true,
+            pooler: true,
+        };
+        for seed in 0..100 {
+            let plain = Schedule::of(seed);
+            assert_eq!(
+                plain.clone().with_deployment(Deployment::default()).faults,
+                plain.faults
+            );
+            let faults = plain.clone().with_deployment(all).faults;
+            let count = |wanted| faults.iter().filter(|(_, fault)| *fault == wanted).count();
+            let (stopped, closed) = (count(Fault::StopBucket), count(Fault::CloseBucket));
+            assert!(stopped + closed > 0 && count(Fault::KillPooler) > 0);
+            assert_eq!(stopped, count(Fault::ContinueBucket));
+            assert_eq!(closed, count(Fault::OpenBucket));
+            assert_eq!(count(Fault::KillPooler), count(Fault::StartPooler));
+            assert!(plain.faults.iter().all(|fault| faults.contains(fault)));
         }
     }
 

@@ -1,12 +1,13 @@
 //! A service for a run, with the faults that can be injected into it.
 
 mod api;
+mod backing;
 mod database;
+mod log_lines;
 mod tenant;
 mod version;
 mod worker;
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -17,12 +18,14 @@ use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::api::Api;
+use self::backing::Backing;
 use self::database::Database;
 use self::worker::Worker;
-use super::clock::WrongClock;
+use super::deployment::Deployment;
 use super::fault::{Fault, Outage};
 use super::haste::hasten;
 use super::schedule::{TENANTS, WORKERS};
+use super::setup::Setup;
 use crate::model_server::ModelServer;
 use crate::receiver::Behavior;
 
@@ -33,17 +36,6 @@ pub(crate) use self::version::{NEXT_VERSION, Version};
 const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a worker that was told to leave may take: it lets commands end.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(40);
-
-/// How the parts of a service are started.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The program, which is Skillet's whatever it is called.
-    pub program: PathBuf,
-    /// Seconds for which a worker may be silent; `None` for the default.
-    pub silence: Option<u16>,
-    /// What makes a host's clock wrong; `None` if all clocks are right.
-    pub wrong_clock: Option<WrongClock>,
-}
 
 /// Where an API is and what opens it.
 #[derive(Clone)]
@@ -84,6 +76,8 @@ pub struct World {
     violations_seen: usize,
     last_run: Option<String>,
     environment: Vec<(String, String)>,
+    pub(super) deployment: Deployment,
+    backing: Backing,
     database: Database,
     // Last, so that it outlives those who work in it.
     home: TempDir,
@@ -91,7 +85,7 @@ pub struct World {
 
 impl World {
     /// Starts all parts but the workers, with one API.
-    pub async fn start(setup: Setup) -> anyhow::Result<Self> {
+    pub async fn start(setup: Setup, deployment: Deployment) -> anyhow::Result<Self> {
         // Another may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let home = tempfile::tempdir()?;
@@ -103,14 +97,13 @@ impl World {
         db::migrate(&pool).await?;
         version::write_for_next(&pool).await?;
         let model = ModelServer::start();
-        let assets = home.path().join("assets").display().to_string();
-        let mut environment = vec![
-            ("DATABASE_URL".to_owned(), database.url().to_owned()),
-            ("SKILLET_ASSETS".to_owned(), assets),
+        let backing = Backing::start(&setup, deployment, database.url(), home.path());
+        let (backing, mut environment) = backing.await?;
+        environment.extend([
             ("ANTHROPIC_BASE_URL".to_owned(), model.base_url()),
             ("SKILLET_MASTER_KEY".to_owned(), generate_master_key()),
             ("SKILLET_WEBHOOK_ALLOW".to_owned(), "127.0.0.0/8".to_owned()),
-        ];
+        ]);
         if let Some(silence) = setup.silence {
             environment.push(("SKILLET_WORKER_SILENCE".to_owned(), silence.to_string()));
         }
@@ -132,6 +125,8 @@ impl World {
             violations_seen: 0,
             last_run: None,
             environment,
+            deployment,
+            backing,
             database,
             home,
         };
@@ -179,6 +174,8 @@ impl World {
         if self.version == Version::Next {
             let url = self.database.url_of_next_version().to_owned();
             environment.push(("DATABASE_URL".to_owned(), url));
+            // There is no pooler on the way of its own.
+            environment.push(("SKILLET_DATABASE_POOLING".to_owned(), "session".to_owned()));
         }
         let home = self.home.path().join(format!("worker-{place}"));
         let worker = Worker::start(&self.setup.program, environment, &home);
@@ -251,10 +248,18 @@ impl World {
                 self.set_receivers(&Behavior::ACCEPT);
                 true
             }
+            Fault::StopBucket => self.backing.stop_bucket(),
+            Fault::ContinueBucket => self.backing.continue_bucket(),
+            Fault::CloseBucket => self.backing.close_bucket().await,
+            Fault::OpenBucket => self.backing.open_bucket(),
+            Fault::KillPooler => self.backing.kill_pooler()?,
+            Fault::StartPooler => self.backing.start_pooler()?,
         })
     }
 
     async fn start_api(&mut self, api: usize) -> anyhow::Result<bool> {
+        // It listens when it has reached its database and its bucket, and this waits for it.
+        self.backing.heal()?;
         let api = &mut self.apis[api];
         api.start(&self.setup.program, &self.environment).await
     }
@@ -262,6 +267,7 @@ impl World {
     /// Brings everything in order but connections that hang for good: all parts are there, and nobody is stopped.
     pub async fn heal(&mut self) -> anyhow::Result<()> {
         self.set_receivers(&Behavior::ACCEPT);
+        self.backing.heal()?;
         for number in 0..self.apis.len() {
             if let Some(status) = self.apis[number].ended() {
                 let fault = format!("API {number} ended by itself: {status}");
@@ -362,27 +368,5 @@ impl World {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())
-    }
-
-    /// The lines of the logs of processes that are called like that, which have one of these words.
-    pub(crate) fn log_lines(&self, called: &str, words: &[&str]) -> String {
-        let files = std::fs::read_dir(self.home.path());
-        let mut found = String::new();
-        for path in files
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|file| file.path())
-        {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if !name.starts_with(called) || !name.ends_with(".log") {
-                continue;
-            }
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            let has_word = |line: &&str| words.iter().any(|word| line.contains(word));
-            let lines = text.lines().filter(has_word);
-            lines.for_each(|line| found += &format!("{name}: {line}\n"));
-        }
-        found
     }
 }

@@ -16,7 +16,7 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore, first: u8) -> anyhow::
         .await?;
     let stored = assets.list_blobs(first, UPLOAD_PATIENCE).await?;
     for hashes in stored.chunks(ROWS_AT_ONCE as usize) {
-        let unknown = db::asset::list_unknown(pool, hashes).await?;
+        let unknown = db::blob::list_unknown(pool, hashes).await?;
         release(pool, assets, unknown).await?;
     }
     Ok(())

@@ -22,6 +22,7 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
     run_step("queue_history", db::queue_history::delete_old(pool)).await;
     run_step("workers", db::worker::delete_stopped(pool)).await;
     run_step("unseen_assets", delete_unseen(pool, assets)).await;
+    run_step("blob_deletions", repeat_deletions(pool, assets)).await;
     // Left by a worker that died, or that met a job, while it removed them.
     run_step("skills", db::skill::release(pool, assets, None)).await;
     run_step("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
@@ -73,6 +74,12 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Deletes blobs whose deletion was begun by a process that died, or failed because the store was away.
+async fn repeat_deletions(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
+    let blobs = db::blob::list_undeleted(pool, ROWS_AT_ONCE).await?;
+    release(pool, assets, blobs).await
 }
 
 /// Removes saved workspaces that are not needed any more: those of a worker that died right after a job's end, and

@@ -6,7 +6,7 @@ use shared::db::{self, Pool};
 
 /// Rows that are removed in one transaction.
 pub(super) const ROWS_AT_ONCE: i64 = 500;
-/// Blobs that are removed at once, each with a connection.
+/// Blobs that are deleted at once.
 const BLOBS_AT_ONCE: usize = 2;
 
 /// Runs one step, and logs its error.
@@ -27,7 +27,7 @@ pub(super) async fn release(
     blobs: Vec<String>,
 ) -> anyhow::Result<()> {
     let released = stream::iter(blobs)
-        .map(|sha256| async move { db::asset::release_blob(pool, assets, &sha256).await })
+        .map(|sha256| async move { db::blob::release(pool, assets, &sha256).await })
         .buffer_unordered(BLOBS_AT_ONCE);
     Ok(released.try_collect().await?)
 }

@@ -104,7 +104,7 @@ pub async fn list_taken_again(
 }
 
 /// Deletes locked jobs with everything that belongs to them except their logs. Returns the hashes of their files, for
-/// `db::asset::release_blob` after the commit.
+/// `db::blob::release` after the commit.
 pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
     // Their usage outlives them.
     usage::count_jobs(db, jobs).await?;

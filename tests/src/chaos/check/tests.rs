@@ -357,11 +357,13 @@ fn more_jobs_at_once_than_may_run_are_found() {
 }
 
 #[test]
-fn what_the_model_and_the_processes_say_is_passed_on() {
+fn what_the_model_the_processes_and_uploads_say_is_passed_on() {
     let history = History {
         model_violations: vec!["the model".to_owned()],
         process_violations: vec!["a process".to_owned()],
+        lost_files: vec!["a file".to_owned()],
         ..History::default()
     };
-    assert_eq!(faults_of_run(&history), ["the model", "a process"]);
+    let passed_on = ["the model", "a process", "a file"];
+    assert_eq!(faults_of_run(&history), passed_on);
 }
