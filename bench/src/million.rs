@@ -42,11 +42,11 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     // A statement of a pool may not take as long as those that look at everything.
     let mut connection = PgConnection::connect(service.database_url()).await?;
     let before = Size::of(&mut connection).await?;
-    set_paused(&service, true).await?;
+    service.set_paused(true).await?;
     for submitted in (0..jobs).step_by(BATCH) {
         client.submit_batch(BATCH.min(jobs - submitted)).await?;
     }
-    set_paused(&service, false).await?;
+    service.set_paused(false).await?;
     let most = PATIENCE + Duration::from_secs_f64(jobs as f64 / SLOWEST);
     let probes = timeout(most, run(&service)).await;
     let probes = probes.context("the jobs did not end")??;
@@ -75,12 +75,6 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ];
     figures.extend(times(probe_name, &probes, None));
     Ok(figures)
-}
-
-async fn set_paused(service: &Service, paused: bool) -> anyhow::Result<()> {
-    let update = sqlx::query("update queue set paused = $1").bind(paused);
-    update.execute(&service.pool).await?;
-    Ok(())
 }
 
 /// Waits until no job of the first tenant is left, and returns the milliseconds that each job of another one waited.

@@ -132,6 +132,13 @@ impl Service {
         reached.with_context(|| format!("never {at_least}: {count}"))?
     }
 
+    /// Pauses the queue, or goes on with it.
+    pub(crate) async fn set_paused(&self, paused: bool) -> anyhow::Result<()> {
+        let update = sqlx::query("update queue set paused = $1").bind(paused);
+        update.execute(&self.pool).await?;
+        Ok(())
+    }
+
     /// Empties the tables, between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
         sqlx::query("truncate job, run, job_end, job_event, job_delta cascade")
