@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 use shared::id::ApprovalId;
 use sqlx::{Connection, PgConnection};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::Bench;
 use crate::claim::{cost, settle};
@@ -22,7 +22,6 @@ const READY: usize = 1000;
 /// Jobs that are answered, one after the other.
 const ANSWERED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Of the buffers of a claim without waiting jobs.
 const FACTOR: f64 = 2.0;
 /// Milliseconds from an answer to the next attempt.
@@ -40,12 +39,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let client = Client::with(&service, body)?;
     let submitted = stream::iter(0..answered).map(|_| client.submit());
     let jobs: Vec<_> = submitted.buffer_unordered(16).try_collect().await?;
-    until(
-        &service,
-        "select count(*) from run where state = 'waiting'",
-        jobs.len(),
-    )
-    .await?;
+    let waits = "select count(*) from run where state = 'waiting'";
+    service.until(waits, jobs.len()).await?;
     multiply(&service, waiting).await?;
     let approvals: Vec<uuid::Uuid> =
         sqlx::query_scalar("select id from approval where job_id = any($1)")
@@ -64,12 +59,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let _: Value = answer.error_for_status()?.json().await?;
         sleep(PAUSE).await;
     }
-    until(
-        &service,
-        "select count(*) from job_end where outcome = 'completed'",
-        jobs.len(),
-    )
-    .await?;
+    let completed = "select count(*) from job_end where outcome = 'completed'";
+    service.until(completed, jobs.len()).await?;
     // By the clock of the database: from the answer to the attempt that continues.
     let sample: Vec<f64> = sqlx::query_scalar(
         "select (extract(epoch from started.at - resumed.at) * 1000)::double precision
@@ -143,20 +134,4 @@ async fn multiply(service: &Service, count: usize) -> anyhow::Result<()> {
     sqlx::query("analyze").execute(&mut connection).await?;
     connection.close().await?;
     Ok(())
-}
-
-async fn until(service: &Service, count: &'static str, at_least: usize) -> anyhow::Result<()> {
-    let reached = async {
-        while sqlx::query_scalar::<_, i64>(count)
-            .fetch_one(&service.pool)
-            .await?
-            < at_least as i64
-        {
-            sleep(Duration::from_millis(50)).await;
-        }
-        anyhow::Ok(())
-    };
-    timeout(PATIENCE, reached)
-        .await
-        .context("the jobs did not get there")?
 }

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::db::claim::Claimed;
 use shared::event::{EventData, LogLevel, LogLine};
 use shared::id::JobId;
 use shared::sse::SseDecoder;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -18,6 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::Bench;
 use crate::figure::{Figure, times};
 use crate::queue::{Queue, THOUSAND};
+use crate::raw_follower::RawClient;
 use crate::service::Service;
 
 /// Jobs that are followed while they grow, and how many of them get an event at each tick: 1,000 a second.
@@ -27,9 +26,9 @@ const TICK: Duration = Duration::from_millis(10);
 const RUN: Duration = Duration::from_secs(6);
 /// The number of followers whose memory is measured, and how many of them connect at once.
 const FOLLOWERS: usize = 10_000;
-const CONNECTING: usize = 100;
+pub(crate) const CONNECTING: usize = 100;
 /// Jobs that one statement writes for.
-const BATCH: usize = 100;
+pub(crate) const BATCH: usize = 100;
 /// No event takes longer, or something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -38,7 +37,10 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let queue = Queue::open(service.pool.clone()).await?;
     queue.fill(THOUSAND).await?;
     let mut jobs = queue.claim(&queue.pool, JOBS as i64).await?;
-    let sample = delays(&service, &queue, &mut jobs, bench.scale.lasting(RUN)).await?;
+    let watchers = Watchers::open(&service, &jobs).await?;
+    let (begun_at, run) = (Instant::now(), bench.scale.lasting(RUN));
+    let goes_on = || begun_at.elapsed() < run;
+    let sample = watchers.delays(&queue, &mut jobs, goes_on).await?;
     let mut jobs = queue.claim(&queue.pool, (THOUSAND - JOBS) as i64).await?;
     let each = kib_per_follower(&service, &queue, &mut jobs).await?;
     let name = "event committed → received by a follower, 1,000 events/s";
@@ -48,7 +50,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn line() -> EventData {
+pub(crate) fn line() -> EventData {
     EventData::Log(LogLine {
         level: LogLevel::Info,
         message: "The quick brown fox jumps over the lazy dog, and all who follow it hear."
@@ -56,47 +58,60 @@ fn line() -> EventData {
     })
 }
 
-/// From the commit of each event to its arrival, in milliseconds. All jobs have one follower.
-async fn delays(
-    service: &Service,
-    queue: &Queue,
-    jobs: &mut [Claimed],
-    run: Duration,
-) -> anyhow::Result<Vec<f64>> {
-    let http = reqwest::Client::new();
-    let (received, mut arrivals) = mpsc::unbounded_channel();
-    let mut followers = JoinSet::new();
-    for claimed in &*jobs {
-        let (job, seq) = (claimed.job.id, claimed.last_seq);
-        let url = format!("{}/v1/jobs/{job}/stream?after={seq}", service.url);
-        let answer = http.get(url).bearer_auth(&service.key).send().await?;
-        followers.spawn(follow(answer.error_for_status()?, job, received.clone()));
+/// One follower of each of some jobs, who say when events come.
+pub(crate) struct Watchers {
+    following: JoinSet<anyhow::Result<()>>,
+    arrivals: mpsc::UnboundedReceiver<((JobId, i64), Instant)>,
+}
+
+impl Watchers {
+    pub(crate) async fn open(service: &Service, jobs: &[Claimed]) -> anyhow::Result<Self> {
+        let http = reqwest::Client::new();
+        let (received, arrivals) = mpsc::unbounded_channel();
+        let mut following = JoinSet::new();
+        for claimed in jobs {
+            let (job, seq) = (claimed.job.id, claimed.last_seq);
+            let url = format!("{}/v1/jobs/{job}/stream?after={seq}", service.url);
+            let answer = http.get(url).bearer_auth(&service.key).send().await?;
+            following.spawn(follow(answer.error_for_status()?, job, received.clone()));
+        }
+        Ok(Self {
+            following,
+            arrivals,
+        })
     }
 
-    let mut committed = HashMap::new();
-    let mut ticks = interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let begun_at = Instant::now();
-    while begun_at.elapsed() < run {
-        for batch in jobs.chunks_mut(JOBS_PER_TICK) {
-            ticks.tick().await;
-            queue.append(batch, line).await?;
-            let now = Instant::now();
-            committed.extend(batch.iter().map(|it| ((it.job.id, it.last_seq), now)));
+    /// Appends 1,000 events a second, and returns the milliseconds from the commit of each to its arrival.
+    pub(crate) async fn delays(
+        mut self,
+        queue: &Queue,
+        jobs: &mut [Claimed],
+        goes_on: impl Fn() -> bool,
+    ) -> anyhow::Result<Vec<f64>> {
+        let mut committed = HashMap::new();
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        while goes_on() {
+            for batch in jobs.chunks_mut(JOBS_PER_TICK) {
+                ticks.tick().await;
+                queue.append(batch, line).await?;
+                let now = Instant::now();
+                committed.extend(batch.iter().map(|it| ((it.job.id, it.last_seq), now)));
+            }
         }
+        let mut sample = Vec::with_capacity(committed.len());
+        while sample.len() < committed.len() {
+            let arrived = timeout(PATIENCE, self.arrivals.recv()).await;
+            let (entry, at): (_, Instant) = arrived
+                .context("an event did not arrive")?
+                .context("all followers have ended")?;
+            let committed_at = committed.get(&entry).context("an event of someone else")?;
+            // We may hear of the commit after the follower does.
+            sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
+        }
+        self.following.shutdown().await;
+        Ok(sample)
     }
-    let mut sample = Vec::with_capacity(committed.len());
-    while sample.len() < committed.len() {
-        let arrived = timeout(PATIENCE, arrivals.recv()).await;
-        let (entry, at): (_, Instant) = arrived
-            .context("an event did not arrive")?
-            .context("all followers have ended")?;
-        let committed_at = committed.get(&entry).context("an event of someone else")?;
-        // We may hear of the commit after the follower does.
-        sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
-    }
-    followers.shutdown().await;
-    Ok(sample)
 }
 
 /// Says of each event when it came.
@@ -122,8 +137,9 @@ async fn kib_per_follower(
     jobs: &mut [Claimed],
 ) -> anyhow::Result<f64> {
     let before = service.api.rss_mib()?;
+    let client = RawClient::of(service);
     let connecting = stream::iter(0..FOLLOWERS)
-        .map(|number| RawFollower::connect(service, jobs[number % jobs.len()].job.id))
+        .map(|number| client.follow_from_start(jobs[number % jobs.len()].job.id))
         .buffer_unordered(CONNECTING);
     let mut followers: Vec<_> = connecting.try_collect().await?;
     for batch in jobs.chunks_mut(BATCH) {
@@ -134,37 +150,4 @@ async fn kib_per_follower(
     }
     let after = service.api.rss_mib()?;
     Ok((after - before) * 1024.0 / FOLLOWERS as f64)
-}
-
-/// A follower that takes next to nothing itself.
-struct RawFollower {
-    connection: TcpStream,
-}
-
-impl RawFollower {
-    /// Connects, and returns when it has the first event.
-    async fn connect(service: &Service, job: JobId) -> anyhow::Result<Self> {
-        let host = service.url.trim_start_matches("http://");
-        let request = format!(
-            "GET /v1/jobs/{job}/stream HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\n\r\n",
-            service.key
-        );
-        let mut follower = Self {
-            connection: TcpStream::connect(host).await?,
-        };
-        follower.connection.write_all(request.as_bytes()).await?;
-        follower.read_until("event: job.queued").await?;
-        Ok(follower)
-    }
-
-    /// Reads on until that was there.
-    async fn read_until(&mut self, text: &str) -> anyhow::Result<()> {
-        let mut seen = Vec::new();
-        while !String::from_utf8_lossy(&seen).contains(text) {
-            let read = timeout(PATIENCE, self.connection.read_buf(&mut seen)).await;
-            let count = read.context("a follower got nothing")??;
-            ensure!(count > 0, "a stream ended early");
-        }
-        Ok(())
-    }
 }

@@ -19,7 +19,7 @@ const CLIENTS: usize = 32;
 const RUN: Duration = Duration::from_secs(5);
 const ROUNDS: usize = 3;
 const IN_TURN: usize = 200;
-const TURNS: usize = 10;
+pub(crate) const TURNS: usize = 10;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let model = ModelServer::start();
@@ -64,15 +64,14 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let name = format!("whole jobs, {name}, {CLIENTS} clients");
         many(bench, &service, &client, &name).await
     };
-    let blocks = |block: fn(usize) -> String| (1..TURNS).map(block).collect::<String>();
-    let commands = blocks(|turn| format!("```bash\ntrue {turn}\n```\n"));
-    let lists = blocks(|turn| format!("```call file.list\n{}\n```\n", list(turn)));
+    let commands = (1..TURNS).map(|turn| format!("```bash\ntrue {turn}\n```\n"));
+    let commands: String = commands.collect();
     let [rate, costs @ ..] =
         measure("one model call", 1, scripted("shell", "Nothing to do.")).await?;
     figures.push(rate.at_least(1500.0));
     figures.extend(costs);
     figures.extend(measure("one model call over a provider's wire", 1, asked("#once")).await?);
-    let [rate, costs @ ..] = measure("ten turns", TURNS, scripted("filesystem", &lists)).await?;
+    let [rate, costs @ ..] = measure("ten turns", TURNS, of_ten_turns()).await?;
     figures.push(rate.at_least(400.0));
     figures.extend(costs);
     figures.extend(measure("ten turns over a provider's wire", TURNS, asked("#ten")).await?);
@@ -83,12 +82,18 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// A job of `script/bash` whose nine tool calls need no process.
+pub(crate) fn of_ten_turns() -> Value {
+    let lists = (1..TURNS).map(|turn| format!("```call file.list\n{}\n```\n", list(turn)));
+    scripted("filesystem", &lists.collect::<String>())
+}
+
 fn scripted(skill: &str, prompt: &str) -> Value {
     json!({"skill": skill, "model": "script/bash", "prompt": prompt})
 }
 
 /// What a call asks that needs no process: in each turn something else.
-fn list(turn: usize) -> Value {
+pub(crate) fn list(turn: usize) -> Value {
     json!({"path": ".", "pattern": format!("*.{turn}")})
 }
 

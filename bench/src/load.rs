@@ -32,8 +32,13 @@ impl Client {
 
     /// Sends that request.
     pub(crate) fn with(service: &Service, body: Value) -> anyhow::Result<Self> {
+        Self::with_key(service, &service.key, body)
+    }
+
+    /// Sends that request with this key.
+    pub(crate) fn with_key(service: &Service, key: &str, body: Value) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
-        let key = HeaderValue::from_str(&format!("Bearer {}", service.key))?;
+        let key = HeaderValue::from_str(&format!("Bearer {key}"))?;
         headers.insert("authorization", key);
         Ok(Self {
             http: reqwest::Client::builder()
@@ -57,6 +62,14 @@ impl Client {
         let request = self.http.post(&self.url).json(&self.body);
         let job: Value = request.send().await?.error_for_status()?.json().await?;
         Ok(job["id"].as_str().context("a job has an id")?.parse()?)
+    }
+
+    /// Sends so many jobs in one request.
+    pub(crate) async fn submit_batch(&self, count: usize) -> anyhow::Result<()> {
+        let request = self.http.post(format!("{}/batch", self.url));
+        let body = json!({"jobs": vec![&self.body; count]});
+        request.json(&body).send().await?.error_for_status()?;
+        Ok(())
     }
 
     /// Sends a job and returns it when it has completed.

@@ -14,6 +14,7 @@ mod followers;
 mod jobs;
 mod load;
 mod machine;
+mod million;
 mod notify;
 mod part;
 mod peers;
@@ -22,12 +23,15 @@ mod pooler;
 mod process;
 mod queue;
 mod quota;
+mod raw_follower;
 mod receiver;
+mod reconnects;
 mod sandbox;
 mod scale;
 mod server;
 mod service;
 mod start;
+mod storm;
 mod submit;
 mod table;
 mod takeover;
@@ -59,6 +63,9 @@ struct Arguments {
     /// Half as much of each
     #[arg(long)]
     quick: bool,
+    /// Jobs of the part million: 1,000,000 if not given, 20,000 with --quick
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(10..))]
+    jobs: Option<u32>,
     /// Write the figures to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -94,6 +101,8 @@ struct Written {
 struct Bench {
     server: Server,
     scale: Scale,
+    /// Jobs of the part million, if they were given.
+    jobs: Option<u32>,
 }
 
 fn main() -> ExitCode {
@@ -160,6 +169,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     let bench = Bench {
         server: Server::start().await?,
         scale: Scale::new(arguments.quick),
+        jobs: arguments.jobs,
     };
     let parts = if arguments.only.is_empty() {
         Part::ours()

@@ -4,8 +4,9 @@ use clap::ValueEnum;
 
 use crate::figure::Figure;
 use crate::{
-    Bench, approvals, claim, core, deltas, enqueue, feed, followers, jobs, notify, peers, pooler,
-    quota, sandbox, start, submit, takeover, ticks, turns, waiting, webhooks,
+    Bench, approvals, claim, core, deltas, enqueue, feed, followers, jobs, million, notify, peers,
+    pooler, quota, reconnects, sandbox, start, storm, submit, takeover, ticks, turns, waiting,
+    webhooks,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,8 @@ pub(crate) enum Part {
     Jobs,
     /// Events to their followers, and what a follower takes
     Followers,
+    /// Followers that reconnect all at once
+    Reconnects,
     /// Writers of logs at once: what notifications cost
     Notify,
     /// Live output: rows and bytes of a job
@@ -48,15 +51,20 @@ pub(crate) enum Part {
     Schedules,
     /// A killed worker's jobs
     Takeover,
+    /// Workers that end and start each second
+    Storm,
+    /// Very many jobs of ten turns in one go; only if named
+    Million,
     /// Other queues on the same Postgres, which npm and pip install; only if named
     Peers,
 }
 
 impl Part {
-    /// All that is measured if nothing is named: those that need nothing but Postgres.
+    /// All that is measured if nothing is named: those that need nothing but Postgres and not hours.
     pub(crate) fn ours() -> Vec<Self> {
         let all = Self::value_variants().iter().copied();
-        all.filter(|part| *part != Self::Peers).collect()
+        all.filter(|part| !matches!(part, Self::Million | Self::Peers))
+            .collect()
     }
 
     pub(crate) async fn measure(self, bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -67,6 +75,7 @@ impl Part {
             Self::Submit => submit::measure(bench).await,
             Self::Jobs => jobs::measure(bench).await,
             Self::Followers => followers::measure(bench).await,
+            Self::Reconnects => reconnects::measure(bench).await,
             Self::Notify => notify::measure(bench).await,
             Self::Deltas => deltas::measure(bench).await,
             Self::Feed => feed::measure(bench).await,
@@ -80,6 +89,8 @@ impl Part {
             Self::Claim => claim::measure(bench).await,
             Self::Schedules => ticks::measure(bench).await,
             Self::Takeover => takeover::measure(bench).await,
+            Self::Storm => storm::measure(bench).await,
+            Self::Million => million::measure(bench).await,
             Self::Peers => peers::measure(bench).await,
         }
     }

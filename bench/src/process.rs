@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::Context;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// What the kernel counts processor time in, for all programs on all machines alike.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -46,6 +47,15 @@ impl Process {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// SIGTERM.
+    pub(crate) fn terminate(&self) -> anyhow::Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), Signal::TERM)?)
+    }
+
+    pub(crate) fn has_ended(&mut self) -> anyhow::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
     }
 
     /// Resident memory.

@@ -18,6 +18,11 @@ impl Scale {
         full / self.divisor as usize
     }
 
+    /// One of two sizes, where half would still take too long.
+    pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
+        if self.divisor == 1 { full } else { quick }
+    }
+
     /// The number of rounds, of which the median counts. It is odd.
     pub(crate) fn rounds(&self, full: usize) -> usize {
         self.count(full) | 1

@@ -6,10 +6,13 @@ use std::time::Duration;
 use anyhow::Context;
 use shared::db::{self, Pool};
 use shared::key::{Scope, SecretKey};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::process::Process;
 use crate::server::Server;
+
+/// How long jobs may take to get somewhere.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An API, workers, and a key.
 pub(crate) struct Service {
@@ -38,16 +41,14 @@ impl Service {
     ) -> anyhow::Result<Self> {
         let (database_url, pool) = server.database(name, 8).await?;
         let home = server.home().join(format!("service-{name}"));
-        let key = SecretKey::generate();
-        let tenant = db::tenant::get_or_insert(&pool, "bench").await?;
-        db::key::insert(&pool, tenant.id, "bench", &[Scope::Jobs], &key).await?;
+        let key = create_key(&pool, "bench").await?;
         let assets = home.join("assets").display().to_string();
         let mut environment = vec![("DATABASE_URL", database_url), ("SKILLET_ASSETS", assets)];
         environment.extend_from_slice(more);
         let (api, url) = start_api(&environment, &home)?;
         Ok(Self {
             url,
-            key: key.reveal().to_owned(),
+            key,
             api,
             workers: Vec::new(),
             more_apis: Vec::new(),
@@ -62,6 +63,11 @@ impl Service {
         let mut variables = self.environment.iter();
         let url = variables.find(|(name, _)| *name == "DATABASE_URL");
         url.map_or("", |(_, url)| url)
+    }
+
+    /// A key of another tenant.
+    pub(crate) async fn key_of(&self, tenant: &str) -> anyhow::Result<String> {
+        create_key(&self.pool, tenant).await
     }
 
     /// Starts an API with one worker.
@@ -83,11 +89,7 @@ impl Service {
         &mut self,
         environment: &[(&'static str, String)],
     ) -> anyhow::Result<()> {
-        // Others may have been here before.
-        self.worker_homes += 1;
-        let home = self.home.join(format!("worker-{}", self.worker_homes));
-        let environment = [&self.environment, environment].concat();
-        let process = Process::start(&["worker"], &environment, &home)?;
+        let process = self.start_worker(environment)?;
         let name = format!(":{}", process.id());
         self.workers.push(process);
         loop {
@@ -102,6 +104,41 @@ impl Service {
         Ok(())
     }
 
+    /// Starts a worker with these variables beside the usual ones.
+    pub(crate) fn start_worker(
+        &mut self,
+        environment: &[(&'static str, String)],
+    ) -> anyhow::Result<Process> {
+        // Others may have been here before.
+        self.worker_homes += 1;
+        let home = self.home.join(format!("worker-{}", self.worker_homes));
+        let environment = [&self.environment, environment].concat();
+        Process::start(&["worker"], &environment, &home)
+    }
+
+    /// Waits until a query counts so many.
+    pub(crate) async fn until(&self, count: &'static str, at_least: usize) -> anyhow::Result<()> {
+        let reached = async {
+            while sqlx::query_scalar::<_, i64>(count)
+                .fetch_one(&self.pool)
+                .await?
+                < at_least as i64
+            {
+                sleep(Duration::from_millis(50)).await;
+            }
+            anyhow::Ok(())
+        };
+        let reached = timeout(PATIENCE, reached).await;
+        reached.with_context(|| format!("never {at_least}: {count}"))?
+    }
+
+    /// Pauses the queue, or goes on with it.
+    pub(crate) async fn set_paused(&self, paused: bool) -> anyhow::Result<()> {
+        let update = sqlx::query("update queue set paused = $1").bind(paused);
+        update.execute(&self.pool).await?;
+        Ok(())
+    }
+
     /// Empties the tables, between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
         sqlx::query("truncate job, run, job_end, job_event, job_delta cascade")
@@ -109,6 +146,13 @@ impl Service {
             .await?;
         Ok(())
     }
+}
+
+async fn create_key(pool: &Pool, tenant: &str) -> anyhow::Result<String> {
+    let key = SecretKey::generate();
+    let tenant = db::tenant::get_or_insert(pool, tenant).await?;
+    db::key::insert(pool, tenant.id, "bench", &[Scope::Jobs], &key).await?;
+    Ok(key.reveal().to_owned())
 }
 
 fn start_api(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use shared::db::{EVENTS_CHANNEL, Listener};
+use shared::db::{Listener, Pool};
 use shared::id::JobId;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -14,6 +14,8 @@ use crate::figure::{Figure, times};
 use crate::load::{Client, Pacing, paced};
 use crate::service::Service;
 
+/// Where the database says that a job has started.
+const STARTS_CHANNEL: &str = "bench_starts";
 /// Milliseconds at p50 and p99.
 const TARGETS: (f64, f64) = (3.0, 10.0);
 /// No job takes longer to begin, or something is broken.
@@ -21,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let service = Service::with_worker(&bench.server, "submit").await?;
+    notify_of_starts(&service.pool).await?;
     let client = Client::of(&service, "Nothing to do.")?;
     // What is done once is not what we measure.
     client.run_in_turn(50).await?;
@@ -34,10 +37,25 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .concat())
 }
 
-/// From each request to the first notification that its job's log has grown: that of `job.started`, since
-/// accepting a job sends none. In milliseconds.
+/// A notification with the commit of each `job.started`. Workers themselves notify of followed jobs only.
+async fn notify_of_starts(pool: &Pool) -> anyhow::Result<()> {
+    for statement in [
+        "create function notify_of_start() returns trigger language plpgsql as $$
+         begin
+             perform pg_notify('bench_starts', new.job_id::text);
+             return null;
+         end $$",
+        "create trigger notify_of_start after insert on job_event for each row
+         when (new.type = 'job.started') execute function notify_of_start()",
+    ] {
+        sqlx::query(statement).execute(pool).await?;
+    }
+    Ok(())
+}
+
+/// From each request to the notification that its job has started, in milliseconds.
 async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
-    let mut listener = Listener::open(&service.pool, &[EVENTS_CHANNEL]).await?;
+    let mut listener = Listener::open(&service.pool, &[STARTS_CHANNEL]).await?;
     let mut started = HashMap::new();
     let submitting = paced(pacing, || {
         let client = client.clone();
@@ -71,10 +89,7 @@ async fn hear(listener: &mut Listener) -> anyhow::Result<String> {
 
 fn note(started: &mut HashMap<JobId, Instant>, payload: &str) {
     let now = Instant::now();
-    for job in payload
-        .split(',')
-        .filter_map(|job| Uuid::try_parse(job).ok())
-    {
+    if let Ok(job) = Uuid::try_parse(payload) {
         started.entry(JobId(job)).or_insert(now);
     }
 }

@@ -19,9 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut service = Service::start(&bench.server, "ticks").await?;
     // The jobs stay queued: what is measured is that they are created.
-    sqlx::query("update queue set paused = true")
-        .execute(&service.pool)
-        .await?;
+    service.set_paused(true).await?;
     create_schedules(&service).await?;
     for _ in 0..WORKERS {
         service.add_worker(&[]).await?;

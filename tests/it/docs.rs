@@ -42,6 +42,7 @@ pages! {
     the_commands_of_eval_run: "docs/eval.md",
     the_commands_of_performance_run: "docs/performance.md",
     the_commands_of_the_quickstart_run: "docs/quickstart.md",
+    the_commands_of_scaling_run: "docs/scaling.md",
     the_commands_of_schedules_run: "docs/schedules.md",
     the_commands_of_security_run: "docs/security.md",
     the_commands_of_skills_run: "docs/skills.md",

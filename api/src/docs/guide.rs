@@ -11,7 +11,7 @@ use crate::problem::ApiError;
 type Guide = (&'static str, &'static str);
 
 /// The guides, in the order in which one would read them.
-const GUIDES: [Guide; 17] = [
+const GUIDES: [Guide; 18] = [
     ("quickstart", include_str!("../../../docs/quickstart.md")),
     ("jobs", include_str!("../../../docs/jobs.md")),
     ("skills", include_str!("../../../docs/skills.md")),
@@ -27,6 +27,7 @@ const GUIDES: [Guide; 17] = [
         include_str!("../../../docs/configuration.md"),
     ),
     ("operating", include_str!("../../../docs/operating.md")),
+    ("scaling", include_str!("../../../docs/scaling.md")),
     ("security", include_str!("../../../docs/security.md")),
     (
         "troubleshooting",

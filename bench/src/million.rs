@@ -1,0 +1,159 @@
+//! Very many jobs of ten turns in one go: whether the last are as quick as the first, what each leaves in the database,
+//! and how long a job of another tenant waits meanwhile.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use shared::db;
+use sqlx::{Connection, PgConnection};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::Bench;
+use crate::figure::{Figure, times};
+use crate::jobs::{TURNS, of_ten_turns};
+use crate::load::Client;
+use crate::service::Service;
+
+const JOBS: usize = 1_000_000;
+const QUICK_JOBS: usize = 20_000;
+/// Jobs of one request.
+const BATCH: usize = 1000;
+/// Between two jobs of the other tenant.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+/// Jobs a second that any machine can run.
+const SLOWEST: f64 = 2.0;
+/// What the start may take beside it.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The rate of the last tenth, of that of the first.
+const STEADINESS: f64 = 0.9;
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    let jobs = match bench.jobs {
+        Some(jobs) => usize::try_from(jobs)?,
+        None => bench.scale.choose(JOBS, QUICK_JOBS),
+    };
+    let service = Service::with_worker(&bench.server, "million").await?;
+    let client = Client::with(&service, of_ten_turns())?;
+    let job = client.run().await?;
+    ensure!(
+        job["usage"]["iterations"] == TURNS,
+        "not {TURNS} turns: {job}"
+    );
+    service.forget_jobs().await?;
+    // A statement of a pool may not take as long as those that look at everything.
+    let mut connection = PgConnection::connect(service.database_url()).await?;
+    let before = Size::of(&mut connection).await?;
+    service.set_paused(true).await?;
+    for submitted in (0..jobs).step_by(BATCH) {
+        client.submit_batch(BATCH.min(jobs - submitted)).await?;
+    }
+    service.set_paused(false).await?;
+    let most = PATIENCE + Duration::from_secs_f64(jobs as f64 / SLOWEST);
+    let probes = timeout(most, run(&service)).await;
+    let probes = probes.context("the jobs did not end")??;
+    let probe_name = "job.queued → job.started, a job of another tenant each second meanwhile";
+    let after = Size::of(&mut connection).await?;
+
+    let name = |what: &str| format!("{jobs} jobs of ten turns in one go: {what}");
+    let [whole, first, last] = rates(&mut connection, jobs).await?;
+    let kib = |what: &str, before: i64, after: i64| {
+        let bytes = (after - before) as f64 / jobs as f64;
+        Figure::new(name(what), bytes / 1024.0, "KiB/job")
+    };
+    let mut figures = vec![
+        Figure::new(name("all"), whole, "jobs/s"),
+        Figure::new(name("the first tenth"), first, "jobs/s"),
+        Figure::new(name("the last tenth"), last, "jobs/s"),
+        Figure::new(
+            name("rate of the last tenth to the first"),
+            last / first,
+            "",
+        )
+        .at_least(STEADINESS),
+        kib("size of the database", before.database, after.database),
+        kib("of that, the log", before.log, after.log),
+        kib("write-ahead log", before.wal, after.wal),
+    ];
+    figures.extend(times(probe_name, &probes, None));
+    Ok(figures)
+}
+
+/// Waits until no job of the first tenant is left, and returns the milliseconds that each job of another one waited.
+async fn run(service: &Service) -> anyhow::Result<Vec<f64>> {
+    let key = service.key_of("probe").await?;
+    let body =
+        serde_json::json!({"skill": "shell", "model": "script/bash", "prompt": "Nothing to do."});
+    let probe = Client::with_key(service, &key, body)?;
+    let mut ticks = interval(PROBE_PAUSE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut submitted = Vec::new();
+    let tenant = db::tenant::get_or_insert(&service.pool, "bench").await?.id;
+    // The first index is small. The other one is read at the end.
+    let left = "select exists (select from run where tenant_id = $1 and state = 'running')
+                    or exists (select from run where tenant_id = $1 and state = 'ready')";
+    while sqlx::query_scalar(left)
+        .bind(tenant)
+        .fetch_one(&service.pool)
+        .await?
+    {
+        ticks.tick().await;
+        submitted.push(probe.submit().await?);
+    }
+    service
+        .until("select (not exists (select from run))::int::bigint", 1)
+        .await?;
+    let waited = "select (extract(epoch from started.at - queued.at) * 1000)::double precision
+                  from job_event as queued
+                  join job_event as started on started.job_id = queued.job_id and started.type = 'job.started'
+                  where queued.type = 'job.queued' and queued.job_id = any($1)";
+    let waited = sqlx::query_scalar(waited).bind(&submitted);
+    let waited: Vec<f64> = waited.fetch_all(&service.pool).await?;
+    ensure!(
+        waited.len() == submitted.len(),
+        "not each job of the other tenant has started once"
+    );
+    Ok(waited)
+}
+
+/// Jobs that ended a second: of all, of the first tenth and of the last.
+async fn rates(connection: &mut PgConnection, jobs: usize) -> anyhow::Result<[f64; 3]> {
+    let completed = "select count(*) from job_end where outcome = 'completed'";
+    let completed: i64 = sqlx::query_scalar(completed)
+        .fetch_one(&mut *connection)
+        .await?;
+    ensure!(completed >= jobs as i64, "only {completed} jobs completed");
+    let (whole, first, last): (f64, f64, f64) = sqlx::query_as(
+        "select extract(epoch from ends[4] - ends[1])::double precision,
+             extract(epoch from ends[2] - ends[1])::double precision,
+             extract(epoch from ends[4] - ends[3])::double precision
+         from (
+             select percentile_disc(array[0, 0.1, 0.9, 1]) within group (order by finished_at) as ends from job_end
+         ) as tenths",
+    )
+    .fetch_one(connection)
+    .await?;
+    let (jobs, tenth) = (completed as f64, completed as f64 / 10.0);
+    Ok([jobs / whole, tenth / first, tenth / last])
+}
+
+/// Bytes so far.
+struct Size {
+    database: i64,
+    /// The partitions of the events, without live output.
+    log: i64,
+    wal: i64,
+}
+
+impl Size {
+    async fn of(connection: &mut PgConnection) -> anyhow::Result<Self> {
+        let (database, log, wal) = sqlx::query_as(
+            "select pg_database_size(current_database()),
+                 (select sum(pg_total_relation_size(inhrelid))::bigint
+                  from pg_inherits where inhparent = 'job_event'::regclass),
+                 (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint",
+        )
+        .fetch_one(connection)
+        .await?;
+        Ok(Self { database, log, wal })
+    }
+}

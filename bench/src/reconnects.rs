@@ -1,0 +1,178 @@
+//! Followers that lose their connections and come back all at once: when the last of them has caught up, and what
+//! another one notices.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use rustix::process::{Resource, getrlimit};
+use shared::db::claim::Claimed;
+use shared::id::JobId;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::Bench;
+use crate::figure::{Figure, percentile};
+use crate::followers::{BATCH, CONNECTING, Watchers, line};
+use crate::queue::{Queue, THOUSAND};
+use crate::raw_follower::{RawClient, RawFollower};
+use crate::service::Service;
+
+const FOLLOWERS: usize = 10_000;
+const QUICK_FOLLOWERS: usize = 2_000;
+/// Jobs of the followers that stay.
+const STEADY: usize = 100;
+/// Events of each job while its follower is there, and while it is not.
+const EVENTS: usize = 20;
+const MISSED: usize = 5;
+/// The pause before a follower that got no stream tries again, and how long it goes on.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Seconds until the last one has caught up.
+const CAUGHT_UP: f64 = 10.0;
+/// Milliseconds of the events of others.
+const LATE: f64 = 250.0;
+
+pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
+    // Each has a file in this process and one in the API, which needs some for other things.
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = usize::try_from(files / 2)?;
+    let count = bench.scale.choose(FOLLOWERS, QUICK_FOLLOWERS).min(most);
+    let service = Service::start(&bench.server, "reconnects").await?;
+    let queue = Queue::open(service.pool.clone()).await?;
+    queue.fill(STEADY + count).await?;
+    let mut steady = queue.claim(&queue.pool, STEADY as i64).await?;
+    let mut jobs = Vec::with_capacity(count);
+    while jobs.len() < count {
+        let missing = THOUSAND.min(count - jobs.len());
+        let more = queue.claim(&queue.pool, missing as i64).await?;
+        ensure!(!more.is_empty(), "the queue ran dry");
+        jobs.extend(more);
+    }
+    let client = RawClient::of(&service);
+    let connecting = stream::iter(&jobs)
+        .map(|claimed| client.follow_from_start(claimed.job.id))
+        .buffered(CONNECTING);
+    let mut followers: Vec<_> = connecting.try_collect().await?;
+    let micros = micros_per_event(&service, &queue, &mut jobs, &mut followers).await?;
+
+    let watchers = Watchers::open(&service, &steady).await?;
+    let last_seen: Vec<_> = jobs.iter().map(|it| (it.job.id, it.last_seq)).collect();
+    drop(followers);
+    append(&queue, &mut jobs, MISSED).await?;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ended = is_over.clone();
+    // A task of its own, which does not hold up the clock of the others' events.
+    let reconnecting = AbortOnDropHandle::new(tokio::spawn(async move {
+        let reconnected = reconnect(&client, last_seen).await;
+        ended.store(true, Ordering::Relaxed);
+        reconnected
+    }));
+    let goes_on = || !is_over.load(Ordering::Relaxed);
+    let late = watchers.delays(&queue, &mut steady, goes_on).await?;
+    let Reconnected { took, failed } = reconnecting.await??;
+
+    let when = format!("{count} followers reconnect at once");
+    let meanwhile = |percent| {
+        let name = format!("event → another follower while {when}, p{percent}");
+        Figure::new(name, percentile(&late, percent), "ms")
+    };
+    Ok(vec![
+        Figure::new(
+            format!("processor time of the API for each event to one of {count} followers"),
+            micros,
+            "µs",
+        ),
+        Figure::new(
+            format!("{when} → the last one has caught up"),
+            took.as_secs_f64(),
+            "s",
+        )
+        .at_most(CAUGHT_UP),
+        Figure::new(format!("{when}: attempts that failed"), failed as f64, ""),
+        meanwhile(50),
+        meanwhile(99).at_most(LATE),
+    ])
+}
+
+/// Appends so many events to each job.
+async fn append(queue: &Queue, jobs: &mut [Claimed], events: usize) -> anyhow::Result<()> {
+    for _ in 0..events {
+        for batch in jobs.chunks_mut(BATCH) {
+            queue.append(batch, line).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Microseconds of processor that the API takes from an event in the database to its follower.
+async fn micros_per_event(
+    service: &Service,
+    queue: &Queue,
+    jobs: &mut [Claimed],
+    followers: &mut [RawFollower],
+) -> anyhow::Result<f64> {
+    let before = service.api.cpu_seconds()?;
+    append(queue, jobs, EVENTS).await?;
+    for (follower, claimed) in followers.iter_mut().zip(&*jobs) {
+        follower.read_event(claimed.last_seq).await?;
+    }
+    let seconds = service.api.cpu_seconds()? - before;
+    Ok(seconds * 1e6 / (jobs.len() * EVENTS) as f64)
+}
+
+struct Reconnected {
+    /// Until the last one had all.
+    took: Duration,
+    /// Attempts that got no stream, and were repeated.
+    failed: usize,
+}
+
+/// Opens all streams at once, each after the last event that its follower has seen.
+async fn reconnect(
+    client: &RawClient,
+    last_seen: Vec<(JobId, i64)>,
+) -> anyhow::Result<Reconnected> {
+    let begun_at = Instant::now();
+    let mut coming = JoinSet::new();
+    for (job, last) in last_seen {
+        let client = client.clone();
+        coming.spawn(async move { catch_up(&client, job, last).await });
+    }
+    let (mut back, mut failed) = (Vec::new(), 0);
+    while let Some(done) = coming.join_next().await {
+        let (follower, more) = done??;
+        back.push(follower);
+        failed += more;
+    }
+    Ok(Reconnected {
+        took: begun_at.elapsed(),
+        failed,
+    })
+}
+
+/// Returns the follower when it has what it missed, and how many attempts failed before.
+async fn catch_up(
+    client: &RawClient,
+    job: JobId,
+    last: i64,
+) -> anyhow::Result<(RawFollower, usize)> {
+    let begun_at = Instant::now();
+    let mut failed = 0;
+    loop {
+        let attempt = async {
+            let mut follower = client.follow(job, last).await?;
+            follower.read_event(last + MISSED as i64).await?;
+            anyhow::Ok(follower)
+        };
+        match attempt.await {
+            Ok(follower) => return Ok((follower, failed)),
+            Err(error) if begun_at.elapsed() > PATIENCE => return Err(error),
+            Err(_) => failed += 1,
+        }
+        sleep(RETRY_PAUSE).await;
+    }
+}
