@@ -45,6 +45,11 @@ async fn a_promotion_while_the_primary_only_reads_loses_nothing() {
     promote_after(Loss::ReadOnly, Duration::ZERO).await;
 }
 
+#[tokio::test]
+async fn a_promotion_while_the_primary_goes_on_loses_nothing() {
+    promote_after(Loss::CutOff, Duration::ZERO).await;
+}
+
 async fn promote_after(loss: Loss, outage: Duration) {
     let postgres = ReplicatedPostgres::start().await.unwrap();
     let service = start_service(&postgres).await;

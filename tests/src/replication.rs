@@ -36,6 +36,8 @@ pub enum Loss {
     Silent,
     /// It is set to read only. Connections to it stay open.
     ReadOnly,
+    /// It goes on, as one that the promoted standby and its tool cannot reach. Its commits wait for the standby.
+    CutOff,
 }
 
 impl ReplicatedPostgres {
@@ -89,6 +91,7 @@ impl ReplicatedPostgres {
             Loss::Killed => self.primary.signal_all(Signal::KILL),
             Loss::Silent => self.primary.signal_all(Signal::STOP),
             Loss::ReadOnly => self.primary.set_read_only().await,
+            Loss::CutOff => Ok(()),
         }
     }
 

@@ -17,8 +17,8 @@ use super::connection::within;
 
 /// The timeout of the question whether a server is the primary.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the last primary is preferred: if two servers accept writes, a process stays with one of them.
-const PREFERENCE: Duration = Duration::from_millis(300);
+/// How long a search goes on after it has found a server that accepts writes: another may have been promoted since.
+const COMPARISON: Duration = Duration::from_millis(300);
 /// The pause between two searches for another primary while the last one does not answer.
 const SEARCH_PAUSE: Duration = Duration::from_millis(500);
 /// The parameter with which other programs say that they want the primary.
@@ -77,34 +77,40 @@ impl DatabaseHosts {
         self.primary_at(position)
     }
 
-    /// Asks all servers which of them accepts writes. A single server is not asked.
+    /// Asks all servers which of them accepts writes. If several do, the one that was promoted last is the primary, or
+    /// the last primary if they are one server behind several poolers. A single server is not asked.
     pub(super) async fn find_primary(&self) -> sqlx::Result<Primary> {
         if !self.are_several() {
             return Ok(self.last_primary());
         }
-        let last = *self.last.borrow();
-        let others_from = Instant::now() + PREFERENCE;
         let asked = self
             .all
             .iter()
             .enumerate()
             .map(async |(position, options)| {
-                let answer = within(ANSWER_TIMEOUT, accepts_writes(options)).await;
-                if position != last {
-                    sleep_until(others_from).await;
-                }
-                (position, answer)
+                (position, within(ANSWER_TIMEOUT, timeline(options)).await)
             });
         let mut asked: FuturesUnordered<_> = asked.collect();
+        let last = *self.last.borrow();
+        let compared_at = Instant::now() + COMPARISON;
+        let mut newest = None;
         let mut problem = no_primary();
-        while let Some((position, answer)) = asked.next().await {
+        loop {
+            let answer = tokio::select! {
+                answer = asked.next() => answer,
+                () = sleep_until(compared_at), if newest.is_some() => None,
+            };
             match answer {
-                Ok(true) => return Ok(self.set_primary(position)),
-                Ok(false) => {}
-                Err(error) => problem = error,
+                Some((position, Ok(Some(timeline)))) => {
+                    newest = newest.max(Some((timeline, position == last, position)));
+                }
+                Some((_, Ok(None))) => {}
+                Some((_, Err(error))) => problem = error,
+                None => break,
             }
         }
-        Err(problem)
+        let (_, _, position) = newest.ok_or(problem)?;
+        Ok(self.set_primary(position))
     }
 
     fn set_primary(&self, position: usize) -> Primary {
@@ -169,11 +175,27 @@ impl Primary {
     }
 }
 
-async fn accepts_writes(options: &PgConnectOptions) -> sqlx::Result<bool> {
+/// The timeline of a server that accepts writes. Each promotion begins a timeline with a greater number.
+async fn timeline(options: &PgConnectOptions) -> sqlx::Result<Option<i64>> {
     let mut connection = PgConnection::connect_with(options).await?;
-    let only_reads = only_reads(&mut connection).await?;
+    let timeline = if only_reads(&mut connection).await? {
+        None
+    } else {
+        Some(read_timeline(&mut connection).await?)
+    };
     connection.close().await?;
-    Ok(!only_reads)
+    Ok(timeline)
+}
+
+/// The timeline; 0 if the server does not tell, as some that are compatible with Postgres.
+async fn read_timeline(connection: &mut PgConnection) -> sqlx::Result<i64> {
+    let name = "select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)";
+    let name: String = match sqlx::raw_sql(name).fetch_one(connection).await {
+        Ok(row) => row.try_get(0)?,
+        Err(sqlx::Error::Database(_)) => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    Ok(i64::from_str_radix(&name, 16).unwrap_or(0))
 }
 
 /// Whether the server only reads, as a standby does, or a former primary that was set to it.
