@@ -1,5 +1,5 @@
-//! Workers that end and start all the time, as an autoscaler ends and starts them: what jobs and tenants notice, and how
-//! soon a new worker works.
+//! Workers that end and start all the time, as an autoscaler does it: what jobs and tenants notice, and how soon a new
+//! worker works.
 
 use std::collections::HashMap;
 use std::sync::Arc;
