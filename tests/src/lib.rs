@@ -1,6 +1,5 @@
 //! Foundations of the tests: processes, a scripted model server, a server of the Bot API, a receiver of webhooks,
-//! PgBouncer, a replicated database, and chaos runs.
-//! PgBouncer, an S3 server, and chaos runs.
+//! PgBouncer, a replicated database, an S3 server, and chaos runs.
 
 pub mod bot_server;
 pub mod chaos;
