@@ -11,6 +11,7 @@ pub mod claim;
 mod columns;
 mod connection;
 pub mod conversation;
+mod deadline;
 mod dedicated_connection;
 pub mod delta_day;
 pub mod event;

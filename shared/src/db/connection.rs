@@ -1,6 +1,5 @@
 //! A database connection on which every statement has a deadline.
 
-use std::io;
 use std::time::Duration;
 
 use futures_util::TryFutureExt;
@@ -12,6 +11,7 @@ use sqlx::{AssertSqlSafe, Describe, Either, Execute, Executor, PgConnection, Pos
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::deadline::no_answer;
 use super::hosts::Primary;
 use super::pooling::Pooling;
 use super::session_settings::Scripts;
@@ -167,23 +167,6 @@ fn is_end(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => error.code().as_deref() == Some(ONLY_READS),
         _ => false,
     }
-}
-
-fn no_answer() -> sqlx::Error {
-    io::Error::new(
-        io::ErrorKind::TimedOut,
-        "the database did not answer in time",
-    )
-    .into()
-}
-
-/// The future's output, or an outage if the server takes longer than `limit`.
-pub(super) async fn within<T>(
-    limit: Duration,
-    waiting: impl Future<Output = sqlx::Result<T>>,
-) -> sqlx::Result<T> {
-    let answer = timeout(limit, waiting).await;
-    answer.unwrap_or_else(|_| Err(no_answer()))
 }
 
 impl<'c> Executor<'c> for &'c mut Connection {

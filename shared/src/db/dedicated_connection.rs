@@ -5,7 +5,8 @@ use std::time::Duration;
 use sqlx::{Connection as _, PgConnection};
 
 use super::ACQUIRE_TIMEOUT;
-use super::connection::{Connection, within};
+use super::connection::Connection;
+use super::deadline::within;
 use super::pool::Pool;
 use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};

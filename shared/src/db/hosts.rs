@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::connect_options;
-use super::connection::within;
+use super::deadline::within;
 
 /// The timeout of the question whether a server is the primary.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
-use super::connection::within;
+use super::deadline::within;
 use super::hosts::DatabaseHosts;
 use super::session;
 

@@ -6,7 +6,7 @@ use sqlx::postgres::{PgListener, PgPoolOptions};
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::ACQUIRE_TIMEOUT;
-use super::connection::within;
+use super::deadline::within;
 use super::hosts::Primary;
 use super::pool::Pool;
 

@@ -10,7 +10,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Connection as _, Describe, Either, Execute, Executor, PgPool, Postgres, SqlStr};
 
-use super::connection::{Connection, within};
+use super::connection::Connection;
+use super::deadline::within;
 use super::hosts::Primary;
 use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};

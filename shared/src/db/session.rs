@@ -3,7 +3,7 @@
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
 
-use super::connection::within;
+use super::deadline::within;
 use super::hosts::DatabaseHosts;
 use super::{ACQUIRE_TIMEOUT, through_outage};
 

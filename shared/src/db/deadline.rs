@@ -1,0 +1,24 @@
+//! The limit of a wait for the database.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+/// The future's output, or an outage if the server takes longer than `limit`.
+pub(super) async fn within<T>(
+    limit: Duration,
+    waiting: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    let answer = timeout(limit, waiting).await;
+    answer.unwrap_or_else(|_| Err(no_answer()))
+}
+
+/// The outage of a server that did not answer.
+pub(super) fn no_answer() -> sqlx::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the database did not answer in time",
+    )
+    .into()
+}
