@@ -8,7 +8,7 @@ use reqwest::multipart::{Form, Part};
 use reqwest::{Body, Method};
 use sha2::{Digest, Sha256};
 
-use super::service;
+use super::service_with;
 use crate::support::{S3, Service, send};
 
 /// The size that is tested, unless `SKILLET_TEST_LARGE_MIB` says another.
@@ -19,7 +19,8 @@ const GROWTH_KIB: u64 = 96 * 1024;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_file_goes_to_the_bucket_and_back_in_flat_memory() {
     let Some(s3) = S3::start().await else { return };
-    let service = service(&s3).await;
+    // The server of the test is silent while it copies, and some minutes of that are no outage.
+    let service = service_with(&s3, &[("AWS_READ_TIMEOUT", "600 seconds")]).await;
     // The first of everything is not growth.
     let warm = service.upload("warm.bin", super::noise(super::LARGE)).await;
     service.download(&warm).await;
