@@ -3,6 +3,9 @@
 //! No connection and no transaction is open while the store deletes. A row of `blob_deletion` is committed before, and
 //! deleted after it. Until then the database refuses rows that name the blob. So the bytes of a committed row are never
 //! deleted, and the deletion of a process that died is repeated by maintenance, or by the next upload of the content.
+//!
+//! An asset store has no fencing: a process that is stopped for more than a minute just before it sends its
+//! request may delete what was uploaded meanwhile.
 
 use std::time::Duration;
 
