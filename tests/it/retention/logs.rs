@@ -84,7 +84,12 @@ async fn a_week_that_cannot_be_dropped_now_goes_the_next_time() {
     let job = service.create_shell("true").await;
     service.finished(&job).await;
     reader.commit().await.unwrap();
-    forget(&mut service, &[]).await;
+    // Vacuum may be in the way of one round.
+    for _ in 0..5 {
+        if weeks(&service).await == before {
+            forget(&mut service, &[]).await;
+        }
+    }
     assert_eq!(weeks(&service).await, before - 1);
 }
 
