@@ -1,8 +1,9 @@
 //! Notifications of committed writes, from one task per process.
 //!
 //! The commit of a transaction with a notification takes a lock of the whole cluster, so writers would wait for one
-//! another. This task notifies on a connection of its own, at most 100 times a second in the long run. Losing a
-//! notification only costs time: each of them is a hint, and what it is about is found by polling.
+//! another. This task notifies on a connection of its own, and pauses for a multiple of the time that it took. Where
+//! many processes wait for the lock, each notifies at most 100 times a second. Losing a notification only costs time:
+//! each of them is a hint, and what it is about is found by polling.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,8 +15,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{DedicatedConnection, EVENTS_CHANNEL, FEED_CHANNEL, Pool, WORK_CHANNEL};
 use crate::id::JobId;
 
-/// The mean time between two notifications of a busy process.
-const PAUSE: Duration = Duration::from_millis(10);
+/// The mean pause between two notifications of a busy process, as a multiple of the time that one takes.
+const PAUSE_FACTOR: u32 = 5;
+/// The longest mean pause.
+const MAX_PAUSE: Duration = Duration::from_millis(10);
 /// Time without notifications that later ones may use up, which then follow one another at once.
 const MAX_CREDIT: Duration = Duration::from_millis(100);
 /// The pause after the database failed; listeners poll meanwhile.
@@ -86,6 +89,7 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
         while let Ok(more) = queue.try_recv() {
             due.add(more);
         }
+        let begun_at = Instant::now();
         if let Err(error) = send_through(&mut db, &due).await {
             db.reset();
             tracing::warn!(
@@ -94,14 +98,15 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
             );
             sleep(RETRY_PAUSE).await;
         }
-        due_at = next_at(due_at, Instant::now());
+        let now = Instant::now();
+        due_at = next_at(due_at, now, now - begun_at);
     }
 }
 
-/// When the next notification may be sent, after one that was due at `due_at` and has been sent.
-fn next_at(due_at: Instant, now: Instant) -> Instant {
+/// When the next notification may be sent, after one that was due at `due_at`, took that long and has been sent.
+fn next_at(due_at: Instant, now: Instant, took: Duration) -> Instant {
     let earliest = now.checked_sub(MAX_CREDIT).unwrap_or(now);
-    due_at.max(earliest) + PAUSE
+    due_at.max(earliest) + (took * PAUSE_FACTOR).min(MAX_PAUSE)
 }
 
 async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
@@ -150,21 +155,31 @@ async fn execute(
 mod tests {
     use super::*;
 
+    const SLOW: Duration = Duration::from_millis(50);
+
     #[test]
-    fn a_process_that_was_quiet_notifies_at_once_and_then_100_times_a_second() {
+    fn a_process_that_was_quiet_notifies_at_once_and_then_at_most_100_times_a_second_if_that_is_slow()
+     {
         let quiet_until = Instant::now() + Duration::from_secs(60);
         let mut due_at = quiet_until - Duration::from_secs(30);
         let mut at_once = 0;
         while due_at <= quiet_until {
-            due_at = next_at(due_at, quiet_until);
+            due_at = next_at(due_at, quiet_until, SLOW);
             at_once += 1;
         }
         assert_eq!(at_once, 11);
         let mut now = due_at;
         for _ in 0..100 {
             now = due_at;
-            due_at = next_at(due_at, now);
+            due_at = next_at(due_at, now, SLOW);
         }
-        assert_eq!(now - quiet_until, PAUSE * 100);
+        assert_eq!(now - quiet_until, MAX_PAUSE * 100);
+    }
+
+    #[test]
+    fn notifications_that_take_little_time_follow_one_another_soon() {
+        let now = Instant::now();
+        let took = Duration::from_micros(300);
+        assert_eq!(next_at(now, now, took) - now, took * PAUSE_FACTOR);
     }
 }
