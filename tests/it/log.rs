@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::db;
 use shared::db::claim::Claimed;
-use shared::db::log::{Append, RunTransition, finish};
+use shared::db::log::{Append, Lease, RunTransition, finish};
 use shared::db::worker::NewWorker;
 use shared::event::{EventData, JobRetrying, LogLevel, LogLine, RetryCause};
-use shared::id::JobId;
+use shared::id::{JobId, WorkerId};
 use shared::job::{JobResult, Outcome};
 use shared::sandbox::{Isolation, MemoryLimit};
 use tests::model_server::Reply;
@@ -326,4 +326,22 @@ async fn an_event_is_not_older_than_the_one_before_it() {
     let times: Vec<_> = events.iter().map(|it| it["at"].as_str().unwrap()).collect();
     assert_eq!(times.len(), 3);
     assert!(times.is_sorted(), "{times:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_an_earlier_lease_of_a_job_keeps_the_current_one() {
+    let service = Service::without_worker().await;
+    service.create_shell("true").await;
+    let claimed = claim(&service).await;
+    let worker = sqlx::query_scalar("select worker_id from run");
+    let worker = WorkerId(worker.fetch_one(&service.pool).await.unwrap());
+    let earlier = Lease {
+        number: claimed.lease.number - 1,
+        ..claimed.lease
+    };
+    let mut transaction = service.pool.begin().await.unwrap();
+    for (lost, expected) in [(earlier, 0), (claimed.lease, 1)] {
+        let orphans = db::run::lock_orphans(&mut transaction, worker, &[lost], 10).await;
+        assert_eq!(orphans.unwrap().len(), expected, "{lost:?}");
+    }
 }

@@ -161,7 +161,7 @@ impl Registration<'_> {
                     self.may_be_ready = true;
                 }
                 Some(ended) = self.attempts.join_next() => self.note(ended),
-                Some(is_ready) = self.reaper.join_next() => self.may_be_ready |= is_ready.unwrap_or_default(),
+                Some(ended) = self.reaper.join_next() => self.note(ended),
                 () = self.work.notified(), if !is_full => self.may_be_ready = true,
             }
         }
@@ -254,12 +254,13 @@ impl Registration<'_> {
         });
     }
 
+    /// Notes the end of an attempt or of a round of the reaper.
     fn note(&mut self, ended: Result<bool, JoinError>) {
         match ended {
             Ok(makes_room) => self.may_be_ready |= makes_room,
             Err(error) => tracing::error!(
                 error = &error as &dyn std::error::Error,
-                "an attempt panicked"
+                "an attempt or the reaper panicked"
             ),
         }
     }
