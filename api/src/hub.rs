@@ -101,7 +101,8 @@ impl Hub {
         (receiver, position)
     }
 
-    /// Follows a job that is not there yet: all that will follow its first entry is still to be announced.
+    /// Follows a job that is about to be created as followed (`NewJobRow::is_followed`): all that will come after its first
+    /// entry is notified.
     pub(crate) fn expect(&self, job: JobId) -> broadcast::Receiver<FrameBatch> {
         let (batches, receiver) = broadcast::channel(BATCHES);
         let feed = Feed {
@@ -109,12 +110,7 @@ impl Hub {
             is_expected: true,
             batches,
         };
-        let mut state = self.lock();
-        state.feeds.insert(job, feed);
-        state.grown.insert(job);
-        state.unpublished.insert(job);
-        drop(state);
-        self.woken.notify_one();
+        self.lock().feeds.insert(job, feed);
         receiver
     }
 
@@ -183,6 +179,7 @@ impl Hub {
     async fn publish(&self, pool: &Pool) {
         let mut db = DedicatedConnection::of(pool);
         let mut renewed_at = Instant::now();
+        let mut scanned_at = Instant::now();
         let mut rechecks = VecDeque::new();
         let mut scans = interval(SCAN_INTERVAL);
         scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -198,7 +195,12 @@ impl Hub {
                 renewed_at = Instant::now();
                 self.publish_all();
             }
-            if let Err(error) = self.publish_once(&mut db, is_scan, &mut rechecks).await {
+            let begun_at = Instant::now();
+            let unread_for = begun_at - scanned_at;
+            let published = self
+                .publish_once(&mut db, is_scan, unread_for, &mut rechecks)
+                .await;
+            if let Err(error) = published {
                 db.reset();
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
@@ -207,15 +209,19 @@ impl Hub {
                 tokio::time::sleep(RETRY_PAUSE).await;
                 self.publish_all();
                 self.mark_all();
+            } else if is_scan {
+                scanned_at = begun_at;
             }
         }
     }
 
-    /// Publishes which jobs are newly followed, and passes on what is new; in a scan, of all jobs.
+    /// Publishes which jobs are newly followed, and passes on what is new; in a scan, of all jobs. The last scan was
+    /// `unread_for` ago.
     async fn publish_once(
         &self,
         db: &mut DedicatedConnection,
         is_scan: bool,
+        unread_for: Duration,
         rechecks: &mut Rechecks,
     ) -> db::Result<()> {
         if is_scan {
@@ -231,7 +237,8 @@ impl Hub {
         }
         let positions = self.take_positions();
         if !positions.is_empty() {
-            let events = db::event::follow(db.get().await?, &positions, EVENTS_PER_JOB).await?;
+            let events =
+                db::event::follow(db.get().await?, &positions, unread_for, EVENTS_PER_JOB).await?;
             self.pass_on(&events);
         }
         let followed = if is_scan { self.followed() } else { Vec::new() };

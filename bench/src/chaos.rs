@@ -43,6 +43,8 @@ enum DeployedWith {
     Pooler,
     /// Both of them
     Both,
+    /// A synchronous standby of the database, which is promoted
+    Standby,
 }
 
 impl From<DeployedWith> for Deployment {
@@ -50,6 +52,7 @@ impl From<DeployedWith> for Deployment {
         Self {
             bucket: matches!(with, DeployedWith::Bucket | DeployedWith::Both),
             pooler: matches!(with, DeployedWith::Pooler | DeployedWith::Both),
+            standby: matches!(with, DeployedWith::Standby),
         }
     }
 }
@@ -72,6 +75,9 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if !setup.has_pooler {
         eprintln!("all ways to the database are direct: this machine has no pgbouncer");
+    }
+    if !setup.has_standby {
+        eprintln!("no database has a standby: this machine has no pg_basebackup");
     }
     let options = Options {
         setup,

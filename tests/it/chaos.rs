@@ -24,7 +24,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         seed: 233,
         runs: 10,
         worlds: 2,
-        // All but the plain one, and then that.
+        // A bucket with a standby, then one with a pooler, then neither.
         deployment: None,
     };
     let summary = run(&options, |_| {}).await.unwrap();
@@ -47,6 +47,9 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
     }
     if options.setup.has_pooler {
         faults.push("poolers killed");
+    }
+    if options.setup.has_standby {
+        faults.push("primaries lost");
     }
     for fault in faults {
         assert!(summary.faults.contains_key(fault), "{fault}: {summary:?}");

@@ -186,7 +186,7 @@ async fn play_all(
         let played = play(&mut own, schedule).await;
         let played = played.with_context(|| format!("the run of seed {seed}"))?;
         // What a broken run left behind is none of the next one's.
-        world = played.report.is_none().then_some(own);
+        world = (played.report.is_none() && own.is_reusable()).then_some(own);
         if sender.send(Ok(played)).await.is_err() {
             return Ok(());
         }

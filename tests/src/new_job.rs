@@ -39,5 +39,6 @@ pub fn new_job(tenant: TenantId) -> NewJobRow {
         schedule: None,
         run_at: None,
         digest: "0".repeat(64),
+        is_followed: false,
     }
 }

@@ -19,6 +19,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The user of the database.
 const USER: &str = "skillet";
 
+/// Whether the programs that this needs are there.
+pub(crate) fn is_installed() -> bool {
+    Installation::find().is_ok()
+}
+
 /// A primary, and a standby that has everything that the primary has committed. Both end when this is dropped.
 pub struct ReplicatedPostgres {
     primary: Server,
@@ -28,7 +33,7 @@ pub struct ReplicatedPostgres {
 }
 
 /// A way in which the primary is lost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// Its processes are killed: connections to it are closed.
     Killed,

@@ -1,5 +1,7 @@
 //! Reading the logs of jobs.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use sqlx::PgExecutor;
@@ -114,9 +116,14 @@ fn parse(job: JobId, event: &Event) -> Option<EventData> {
 }
 
 /// New events of many jobs, each after its position, in order; at most `limit` events a job.
+///
+/// Of live output it returns what was written in the last `unread_for` and the hour before, in which its transaction may
+/// have begun. So it reads the partition of one day, or of two around midnight. After the clock of the database was set
+/// back by more than an hour, live output is missing for as long; later entries repeat it as a whole.
 pub async fn follow(
     db: impl PgExecutor<'_>,
     positions: &[(JobId, i64)],
+    unread_for: Duration,
     limit: i64,
 ) -> sqlx::Result<Vec<JobEvent>> {
     let (jobs, after): (Vec<Uuid>, Vec<i64>) =
@@ -137,6 +144,8 @@ pub async fn follow(
                (
                    select job_id, seq, type, at, attempt, data from job_delta
                    where job_delta.job_id = followed.job_id and seq > followed.after
+                     and at > now() - interval '1 hour' - $4::bigint * interval '1 second'
+                     and at < now() + interval '1 hour'
                    order by seq
                    limit $3
                )
@@ -147,6 +156,7 @@ pub async fn follow(
         &jobs,
         &after,
         limit,
+        unread_for.as_secs().cast_signed(),
     )
     .fetch_all(db)
     .await?;

@@ -137,13 +137,13 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
                 unreadable = run.unreadable + (append.transition is not distinct from 'unreadable')::int::smallint
             from append
             where run.job_id = append.job_id and run.lease = append.lease and run.last_seq = append.base and append.outcome is null
-            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, append.transition, run.state, run.fed
+            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, append.transition, run.state, run.fed, run.followed_until
         ),
         ended as (
             delete from run
             using append
             where run.job_id = append.job_id and run.lease = append.lease and run.last_seq = append.base and append.outcome is not null
-            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, run.started_at, run.conversation_id, run.state, run.fed,
+            returning append.number, run.job_id, run.tenant_id, append.lease, append.base, run.attempt, run.started_at, run.conversation_id, run.state, run.fed, run.followed_until,
                 append.outcome, append.at, append.result, append.skill_digest
         ),
         finished as (
@@ -188,13 +188,13 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
         ),
         valid as (
             select
-                number, job_id, lease, base, attempt, tenant_id, fed,
+                number, job_id, lease, base, attempt, tenant_id, fed, followed_until,
                 case state when 'running' then 'running' when 'waiting' then 'waiting' else 'queued' end as status,
                 -- Not the transaction's time: it may have begun before an event that it waited for.
                 clock_timestamp() as written_at
             from continued
             union all
-            select number, job_id, lease, base, attempt, tenant_id, fed, outcome::text, clock_timestamp() from ended
+            select number, job_id, lease, base, attempt, tenant_id, fed, followed_until, outcome::text, clock_timestamp() from ended
         ),
         announced as (
             update asset set visible = true
@@ -235,7 +235,10 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
         )
         select
             valid.job_id as "job_id!", valid.lease as "lease!",
-            exists (select from followed_job where followed_job.job_id = valid.job_id and until > now()) as "is_followed!",
+            (
+                coalesce(valid.followed_until > now(), false)
+                or exists (select from followed_job where followed_job.job_id = valid.job_id and until > now())
+            ) as "is_followed!",
             exists (select from admitted) as "has_admitted!",
             exists (select from fed) as "has_fed!"
         from valid left join marked on true

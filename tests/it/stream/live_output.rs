@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use reqwest::Method;
+use serde_json::{Value, json};
 use shared::db::{EVENTS_CHANNEL, Listener};
 use shared::id::JobId;
 use tests::model_server::Reply;
 use tokio::time::timeout;
 
 use crate::support::log::{assert_whole, text};
-use crate::support::{Service, scripted, until};
+use crate::support::{Service, bash, scripted, until};
 
 /// Lines that a command prints, one each 5 ms.
 const LINES: usize = 200;
@@ -43,6 +44,35 @@ async fn live_output_that_nobody_follows_is_written_a_few_times_a_second() {
         "{} rows in {lasted}",
         output.len()
     );
+}
+
+#[tokio::test]
+async fn a_client_that_waits_follows_its_job_from_the_creation() {
+    let service = Service::start().await;
+    let mut listener = Listener::open(&service.pool, &[EVENTS_CHANNEL])
+        .await
+        .unwrap();
+    let body = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
+    let request = service.request(Method::POST, "/v1/jobs").json(&body);
+    let waiting = request.header("Prefer", "wait=30").send();
+    let job: Value = waiting.await.unwrap().json().await.unwrap();
+    assert_eq!(job["status"], "completed");
+    let job: JobId = job["id"].as_str().unwrap().parse().unwrap();
+    let is_published = "select exists (select from followed_job where job_id = $1)";
+    let is_published = sqlx::query_scalar(is_published).bind(job);
+    let is_published: bool = is_published.fetch_one(&service.pool).await.unwrap();
+    assert!(!is_published);
+    let notified = async {
+        loop {
+            let notification = listener.next().await.unwrap().unwrap();
+            let payload = notification.payload();
+            if payload.split(',').any(|id| id == job.0.to_string()) {
+                break;
+            }
+        }
+    };
+    let notified = timeout(Duration::from_secs(30), notified).await;
+    notified.expect("the job is notified of");
 }
 
 #[tokio::test]

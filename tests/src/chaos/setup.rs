@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::clock::WrongClock;
-use crate::pgbouncer;
+use crate::{pgbouncer, replication};
 
 /// How the parts of a service are started.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Setup {
     pub s3_python: Option<PathBuf>,
     /// Whether PgBouncer is installed.
     pub has_pooler: bool,
+    /// Whether the programs that copy a database server are installed.
+    pub has_standby: bool,
 }
 
 impl Setup {
@@ -34,6 +36,7 @@ impl Setup {
             wrong_clock: WrongClock::find(),
             s3_python: has_s3.then(|| "python3".into()),
             has_pooler: pgbouncer::is_installed(),
+            has_standby: replication::is_installed(),
         }
     }
 }

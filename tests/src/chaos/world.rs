@@ -92,7 +92,11 @@ impl World {
         // The database server may run as another user, who has to pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(home.path(), open)?;
-        let database = Database::start(home.path()).await?;
+        let database = if deployment.standby {
+            Database::start_with_standby().await?
+        } else {
+            Database::start(home.path()).await?
+        };
         let pool = db::connect(database.url(), "chaos", 4).await?;
         db::migrate(&pool).await?;
         version::write_for_next(&pool).await?;
@@ -172,8 +176,8 @@ impl World {
         let number = self.started.len().to_string();
         environment.push(("ANTHROPIC_API_KEY".to_owned(), number));
         if self.version == Version::Next {
-            let url = self.database.url_of_next_version().to_owned();
-            environment.push(("DATABASE_URL".to_owned(), url));
+            let url = self.database.url_of_next_version();
+            environment.extend(url.map(|url| ("DATABASE_URL".to_owned(), url.to_owned())));
             // There is no pooler on the way of its own.
             environment.push(("SKILLET_DATABASE_POOLING".to_owned(), "session".to_owned()));
         }
@@ -225,10 +229,7 @@ impl World {
             Fault::HangForGood(connection) => {
                 self.database.hang(&self.pool, connection, true).await
             }
-            Fault::RestartPostgres => {
-                self.database.restart().await?;
-                true
-            }
+            Fault::RestartPostgres => self.database.restart().await?,
             Fault::KillApi(api) => self.apis[api].kill(),
             Fault::StartApi(api) => self.start_api(api).await?,
             Fault::ClockAhead(api) => {
@@ -254,12 +255,33 @@ impl World {
             Fault::OpenBucket => self.backing.open_bucket(),
             Fault::KillPooler => self.backing.kill_pooler()?,
             Fault::StartPooler => self.backing.start_pooler()?,
+            Fault::LosePrimary(loss) => self.database.lose_primary(loss).await?,
+            Fault::Promote => self.promote().await?,
         })
+    }
+
+    /// Promotes the standby if the primary is lost; says whether it was.
+    async fn promote(&mut self) -> anyhow::Result<bool> {
+        let is_promoted = self.database.promote()?;
+        if is_promoted {
+            // Connections from before may be ones to a server that still answers.
+            self.pool = db::connect(self.database.url(), "chaos", 4).await?;
+            if self.haste.is_some() {
+                self.hasten_deliveries();
+            }
+        }
+        Ok(is_promoted)
+    }
+
+    /// Whether another run can begin in it: a standby can be promoted once.
+    pub(crate) fn is_reusable(&self) -> bool {
+        !self.database.is_promoted()
     }
 
     async fn start_api(&mut self, api: usize) -> anyhow::Result<bool> {
         // It listens when it has reached its database and its bucket, and this waits for it.
         self.backing.heal()?;
+        self.promote().await?;
         let api = &mut self.apis[api];
         api.start(&self.setup.program, &self.environment).await
     }
@@ -268,6 +290,8 @@ impl World {
     pub async fn heal(&mut self) -> anyhow::Result<()> {
         self.set_receivers(&Behavior::ACCEPT);
         self.backing.heal()?;
+        self.promote().await?;
+        self.database.end_lost_primary().await?;
         for number in 0..self.apis.len() {
             if let Some(status) = self.apis[number].ended() {
                 let fault = format!("API {number} ended by itself: {status}");

@@ -90,7 +90,10 @@ pub(crate) async fn create_jobs(
         providers: &providers,
         webhook_targets: &webhook_targets,
     };
-    let (answer, data) = match submitter.submit(BodyShape::Batch, requests, key).await? {
+    let (answer, data) = match submitter
+        .submit(BodyShape::Batch, requests, key, false)
+        .await?
+    {
         Submitted::New(jobs, rate) => {
             notifier.notify(DueNotifications::work());
             (JobResponse::new(StatusCode::ACCEPTED).rate(rate), jobs)

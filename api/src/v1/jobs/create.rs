@@ -107,7 +107,9 @@ pub(crate) async fn create_job(
         webhook_targets: &webhook_targets,
     };
     let requests = vec![(id, create)];
-    let submitted = submitter.submit(BodyShape::One, requests, key).await?;
+    let submitted = submitter
+        .submit(BodyShape::One, requests, key, wait.is_some())
+        .await?;
     let (mut status, job, rate, is_replay) = match submitted {
         Submitted::New(mut jobs, rate) => {
             notifier.notify(DueNotifications::work());

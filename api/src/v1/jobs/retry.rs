@@ -112,6 +112,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow
         schedule: None,
         run_at: None,
         digest,
+        is_followed: false,
     })
 }
 

@@ -101,12 +101,14 @@ pub(crate) enum Submitted {
     Replayed(Vec<JobId>),
 }
 
-/// What a submission stores beside its jobs, in the same transaction.
+/// What a submission stores with its jobs, in the same transaction.
 #[derive(Clone, Copy, Default)]
 struct StoredWith<'a> {
     key: Option<&'a Key>,
     /// The run of a schedule, which starts with the job.
     run: Option<RunStart>,
+    /// Whether the client waits for its jobs.
+    is_followed: bool,
 }
 
 /// A request that is valid by itself.
@@ -126,6 +128,7 @@ impl Submitter<'_> {
         shape: BodyShape,
         requests: Vec<(JobId, CreateJob)>,
         key: Option<Key>,
+        is_followed: bool,
     ) -> Result<Submitted, ApiError> {
         if let Some(key) = &key
             && let Some(before) = self.submitted_before(key).await?
@@ -135,6 +138,7 @@ impl Submitter<'_> {
         let with = StoredWith {
             key: key.as_ref(),
             run: None,
+            is_followed,
         };
         let outcome = self.accept(shape, requests, with).await?;
         self.answer(shape, outcome, key.as_ref()).await

@@ -6,6 +6,7 @@ use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use crate::db::conversation::TakenPosition;
+use crate::db::followed_job::FOLLOWED_FOR;
 use crate::db::{FEED_CHANNEL, JsonText};
 use crate::event::{EventData, EventKind, JobQueued};
 use crate::id::{JobId, ScheduleId, TenantId};
@@ -46,6 +47,8 @@ pub struct NewJobRow {
     pub run_at: Option<DateTime<Utc>>,
     /// SHA-256 of the request, hexadecimal.
     pub digest: String,
+    /// Whether someone follows it from its creation on.
+    pub is_followed: bool,
 }
 
 /// Requirements of a job for its worker.
@@ -77,11 +80,11 @@ pub async fn insert(
             select * from unnest(
                 $1::uuid[], $3::uuid[], $4::text[], $5::text[], $6::text[], $7::json[], $8::json[], $9::uuid[], $10::int[], $11::uuid[],
                 $12::int[], $13::bool[], $14::int[], $15::text[], $16::timestamptz[], $17::bigint[], $18::bool[], $19::text[],
-                $20::json[], $22::text[], $23::text[], $24::text[], $26::uuid[]
+                $20::json[], $22::text[], $23::text[], $24::text[], $26::uuid[], $27::bool[]
             ) as t (
                 tenant_id, id, skill, agent, model, request, metadata, retry_of, agent_version, conversation_id,
                 position, is_blocked, skill_version, skill_digest, run_at, head_start, needs_network, needs,
-                queued, title, prompt_preview, external_id, schedule_id
+                queued, title, prompt_preview, external_id, schedule_id, is_followed
             )
             where check_job_ids($3)
         ),
@@ -89,7 +92,7 @@ pub async fn insert(
             select tenant from unnest(fed_tenants($1)) as tenant
         ),
         queued as (
-            insert into run (job_id, tenant_id, counts_toward_limit, skill, state, run_at, rank, last_seq, needs_network, conversation_id, position, needs, fed)
+            insert into run (job_id, tenant_id, counts_toward_limit, skill, state, run_at, rank, last_seq, needs_network, conversation_id, position, needs, fed, followed_until)
             select
                 id, tenant_id, $2, skill,
                 case
@@ -98,7 +101,8 @@ pub async fn insert(
                     else 'ready'
                 end,
                 greatest(run_at, now()), greatest(run_at, now()) - head_start * interval '1 second', 1, needs_network,
-                conversation_id, position, string_to_array(needs, ' '), tenant_id in (select tenant from fed)
+                conversation_id, position, string_to_array(needs, ' '), tenant_id in (select tenant from fed),
+                case when is_followed then now() + $28::bigint * interval '1 second' end
             from new
         ),
         logged as (
@@ -154,6 +158,8 @@ pub async fn insert(
         &rows.external_ids as &[Option<&str>],
         FEED_CHANNEL,
         &rows.schedules as &[Option<Uuid>],
+        &rows.are_followed,
+        FOLLOWED_FOR.as_secs().cast_signed(),
     )
     .fetch_one(db)
     .await
@@ -239,6 +245,7 @@ struct Rows<'a> {
     previews: Vec<String>,
     external_ids: Vec<Option<&'a str>>,
     schedules: Vec<Option<Uuid>>,
+    are_followed: Vec<bool>,
 }
 
 impl<'a> Rows<'a> {
@@ -276,6 +283,7 @@ impl<'a> Rows<'a> {
             rows.previews.push(preview::preview(&job.request.prompt));
             rows.external_ids.push(job.external_id.as_deref());
             rows.schedules.push(job.schedule.map(|id| id.0));
+            rows.are_followed.push(job.is_followed);
         }
         rows
     }

@@ -1,4 +1,4 @@
-//! The database server, and faults of it and its connections.
+//! The database server or servers, and faults of them and their connections.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::version::Translation;
 use crate::chaos::fault::{Connection, Purpose};
+use crate::replication::{Loss, ReplicatedPostgres};
 
 /// How often a connection is stopped until it is found in a moment in which it holds no lock.
 const IDLE_TRIES: usize = 20;
@@ -24,10 +25,29 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Database {
     // Before the server, which waits for its processes when it ends.
     hung: Vec<Hung>,
-    translation: Translation,
-    postgres: Option<Postgres>,
+    servers: Servers,
     url: String,
-    home: PathBuf,
+}
+
+enum Servers {
+    /// One that comes back after its end.
+    One {
+        translation: Translation,
+        postgres: Option<Postgres>,
+        home: PathBuf,
+    },
+    /// A primary that is lost once, and its standby.
+    Two {
+        postgres: ReplicatedPostgres,
+        primary: Primary,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Primary {
+    First,
+    Lost,
+    Promoted,
 }
 
 impl Database {
@@ -37,12 +57,29 @@ impl Database {
         db::create_database(&postgres.url("postgres"), "skillet").await?;
         let url = postgres.url("skillet");
         let translation = Translation::start(&url, &home.join("next"))?;
-        Ok(Self {
-            hung: Vec::new(),
+        let servers = Servers::One {
             translation,
             postgres: Some(postgres),
-            url,
             home: home.to_owned(),
+        };
+        Ok(Self {
+            hung: Vec::new(),
+            servers,
+            url,
+        })
+    }
+
+    /// Starts a server with a standby, with a database that is empty.
+    pub(super) async fn start_with_standby() -> anyhow::Result<Self> {
+        let postgres = ReplicatedPostgres::start().await?;
+        db::create_database(&postgres.primary_url("postgres"), "skillet").await?;
+        Ok(Self {
+            hung: Vec::new(),
+            url: postgres.url("skillet"),
+            servers: Servers::Two {
+                postgres,
+                primary: Primary::First,
+            },
         })
     }
 
@@ -52,24 +89,94 @@ impl Database {
     }
 
     /// Where it is for the next version, which understands more.
-    pub(super) fn url_of_next_version(&self) -> &str {
-        self.translation.url()
+    pub(super) fn url_of_next_version(&self) -> Option<&str> {
+        match &self.servers {
+            Servers::One { translation, .. } => Some(translation.url()),
+            Servers::Two { .. } => None,
+        }
     }
 
-    /// Ends the server as a crash would, and starts it again.
-    pub(super) async fn restart(&mut self) -> anyhow::Result<()> {
+    /// Takes the primary away; says whether there was one with a standby.
+    pub(super) async fn lose_primary(&mut self, loss: Loss) -> anyhow::Result<bool> {
         self.resume_all();
-        let pid_file = self.home.join("postgres/data/postmaster.pid");
+        match &mut self.servers {
+            Servers::Two {
+                postgres,
+                primary: primary @ Primary::First,
+            } => {
+                postgres.lose_primary(loss).await?;
+                *primary = Primary::Lost;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Promotes the standby if the primary is lost; says whether it was.
+    pub(super) fn promote(&mut self) -> anyhow::Result<bool> {
+        match &mut self.servers {
+            Servers::Two {
+                postgres,
+                primary: primary @ Primary::Lost,
+            } => {
+                postgres.promote()?;
+                *primary = Primary::Promoted;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Ends a primary that was lost and goes on: those who manage servers see to that sooner or later.
+    pub(super) async fn end_lost_primary(&self) -> anyhow::Result<()> {
+        match &self.servers {
+            Servers::Two {
+                postgres,
+                primary: Primary::Promoted,
+            } => postgres.lose_primary(Loss::Killed).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is no primary now.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(
+            self.servers,
+            Servers::Two {
+                primary: Primary::Lost,
+                ..
+            }
+        )
+    }
+
+    /// Whether its standby was promoted.
+    pub(super) fn is_promoted(&self) -> bool {
+        matches!(
+            self.servers,
+            Servers::Two {
+                primary: Primary::Promoted,
+                ..
+            }
+        )
+    }
+
+    /// Ends the server as a crash would, and starts it again; says whether it is one without a standby.
+    pub(super) async fn restart(&mut self) -> anyhow::Result<bool> {
+        self.resume_all();
+        let Servers::One { postgres, home, .. } = &mut self.servers else {
+            return Ok(false);
+        };
+        let pid_file = home.join("postgres/data/postmaster.pid");
         let pid = std::fs::read_to_string(pid_file)?;
         let pid = pid
             .lines()
             .next()
             .and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
         kill_process(pid.context("the server's process id")?, Signal::QUIT)?;
-        let old = self.postgres.take();
+        let old = postgres.take();
         spawn_blocking(move || drop(old)).await?;
-        self.postgres = Some(start_postgres(&self.home).await?);
-        Ok(())
+        *postgres = Some(start_postgres(home).await?);
+        Ok(true)
     }
 
     /// Cuts one in so many connections; says whether the server was there.
@@ -80,7 +187,8 @@ impl Database {
                and application_name <> 'chaos' and pid % $1 = 0",
         );
         let cut = cut.bind(i32::try_from(one_in).unwrap_or(i32::MAX));
-        cut.execute(pool).await.is_ok()
+        // A commit that waits for the standby would seem to be done.
+        !self.is_lost() && cut.execute(pool).await.is_ok()
     }
 
     /// Stops the server's process of a connection; says whether there was one. `while_idle`, it holds no lock then.

@@ -41,8 +41,8 @@ impl Submitter<'_> {
     ) -> Result<Result<JobId, RunRefusal>, ApiError> {
         let requests = vec![(JobId::new(), request)];
         let with = StoredWith {
-            key: None,
             run: Some(run),
+            ..StoredWith::default()
         };
         match self.accept(SHAPE, requests, with).await? {
             StoreOutcome::Stored(jobs, _) => Ok(Ok(jobs[0].id)),
@@ -75,6 +75,7 @@ impl Submitter<'_> {
                 schedule,
                 scheduled_for: None,
             }),
+            ..StoredWith::default()
         };
         let outcome = self.accept(SHAPE, requests, with).await?;
         self.answer(SHAPE, outcome, key.as_ref()).await

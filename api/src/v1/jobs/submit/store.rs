@@ -28,6 +28,7 @@ impl Submitter<'_> {
             .unzip();
         for job in &mut jobs {
             job.schedule = with.run.map(|run| run.schedule);
+            job.is_followed = with.is_followed;
         }
         let has_inline = inline.iter().any(|files| !files.is_empty());
         let has_webhook = jobs.iter().any(|job| job.request.webhook.is_some());
@@ -54,7 +55,10 @@ impl Submitter<'_> {
         conversation: Option<ConversationId>,
         key: Option<&Key>,
     ) -> Result<StoreOutcome, ApiError> {
-        let with = StoredWith { key, run: None };
+        let with = StoredWith {
+            key,
+            ..StoredWith::default()
+        };
         self.store_with(vec![job], &[], &[conversation], with).await
     }
 
@@ -223,6 +227,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJobRow, Vec<Inl
         schedule: None,
         run_at: parsed.run_at,
         digest: hex::encode(validated_job.digest),
+        is_followed: false,
     };
     (job, parsed.inline)
 }
