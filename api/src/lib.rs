@@ -1,5 +1,8 @@
 //! The HTTP side: takes jobs and files, shows what becomes of them.
 
+// Futures are moved and allocated for each request and statement. The limit is in `clippy.toml`.
+#![warn(clippy::large_futures)]
+
 mod auth;
 mod body;
 mod compress;

@@ -1,5 +1,8 @@
 //! The domain of Skillet: types, SQL, asset store, skills, agents, tools and model providers.
 
+// Futures are moved and allocated for each request and statement. The limit is in `clippy.toml`.
+#![warn(clippy::large_futures)]
+
 pub mod address;
 pub mod agent;
 pub mod approval;

@@ -1,5 +1,8 @@
 //! The worker: claims jobs, runs the agent loop of each in its own workspace, and writes their logs.
 
+// Futures are moved and allocated for each request and statement. The limit is in `clippy.toml`.
+#![warn(clippy::large_futures)]
+
 mod agent_skills;
 mod ask;
 mod attachment;

@@ -51,7 +51,8 @@ impl DedicatedConnection {
     pub async fn get(&mut self) -> sqlx::Result<&mut Connection> {
         let open = match self.connection.take() {
             Some(open) if !open.is_broken() && !open.in_transaction => open,
-            _ => within(ACQUIRE_TIMEOUT, open(&self.route, &self.scripts)).await?,
+            // Boxed, because it is rare and large.
+            _ => Box::pin(within(ACQUIRE_TIMEOUT, open(&self.route, &self.scripts))).await?,
         };
         Ok(self.connection.insert(open))
     }

@@ -117,9 +117,9 @@ fn parse(job: JobId, event: &Event) -> Option<EventData> {
 
 /// New events of many jobs, each after its position, in order; at most `limit` events a job.
 ///
-/// Of live output it returns what was written in the last `unread_for` and the hour before, in which its transaction may
-/// have begun. So it reads the partition of one day, or of two around midnight. After the clock of the database was set
-/// back by more than an hour, live output is missing for as long; later entries repeat it as a whole.
+/// Of live output it returns what was written in the last `unread_for` and the hour before, in which its transaction
+/// may have begun. So it reads the partition of one day, or of two around midnight. After the clock of the database was
+/// set back by more than an hour, live output is missing for as long; later entries repeat it as a whole.
 pub async fn follow(
     db: impl PgExecutor<'_>,
     positions: &[(JobId, i64)],

@@ -31,6 +31,7 @@ const SETTINGS: SessionSettings = SessionSettings(&[
     "idle_in_transaction_session_timeout = '5min'",
     "tcp_keepalives_idle = 30",
 ]);
+
 /// A set of connections, each lent to one user at a time. Every statement has a deadline.
 #[derive(Clone, Debug)]
 pub struct Pool {
@@ -59,9 +60,9 @@ impl Pool {
 
     /// Borrows a connection.
     pub async fn acquire(&self) -> sqlx::Result<Connection> {
-        let acquiring = within(ACQUIRE_TIMEOUT, self.acquire_from_primary());
         let (connection, primary) = if self.route.hosts.are_several() {
-            acquiring.await?
+            // Boxed, because each statement on a pool contains this future.
+            Box::pin(within(ACQUIRE_TIMEOUT, self.acquire_from_primary())).await?
         } else {
             let primary = self.route.hosts.last_primary();
             (self.of(&primary).acquire().await?, primary)

@@ -1,4 +1,4 @@
-//! What holds for all schedules.
+//! Properties of all schedules.
 
 use super::*;
 

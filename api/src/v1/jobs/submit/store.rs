@@ -36,10 +36,22 @@ impl Submitter<'_> {
         if is_alone && !has_inline && !joins && !self.caller.has_submit_limit {
             return Ok(StoreOutcome::Stored(self.insert(jobs).await?, None));
         }
+        // Boxed: most jobs need no transaction, and their requests would be as large as if they did.
+        Box::pin(self.store_with_files(jobs, inline, &conversations, with)).await
+    }
+
+    /// Stores jobs and the files that they bring along.
+    async fn store_with_files(
+        &self,
+        mut jobs: Vec<NewJobRow>,
+        inline: Vec<Vec<Inline>>,
+        conversations: &[Option<ConversationId>],
+        with: StoredWith<'_>,
+    ) -> Result<StoreOutcome, ApiError> {
         // Before the transaction, which would hold a connection and locks during the upload.
         let mut files = Vec::new();
         let stored = match self.store_inline(&mut jobs, inline, &mut files).await {
-            Ok(()) => self.store_with(jobs, &files, &conversations, with).await,
+            Ok(()) => self.store_with(jobs, &files, conversations, with).await,
             Err(error) => Err(error),
         };
         if !matches!(stored, Ok(StoreOutcome::Stored(..))) && !files.is_empty() {
