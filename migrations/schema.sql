@@ -116,6 +116,7 @@ CREATE TABLE run (
     unreadable smallint DEFAULT 0 NOT NULL,
     counts_toward_limit boolean DEFAULT false NOT NULL,
     fed boolean DEFAULT false NOT NULL,
+    followed_until timestamp with time zone,
     CONSTRAINT run_position CHECK (((conversation_id IS NULL) = ("position" IS NULL))),
     CONSTRAINT run_worker CHECK (((state = 'running'::run_state) = (worker_id IS NOT NULL)))
 )

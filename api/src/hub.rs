@@ -101,8 +101,8 @@ impl Hub {
         (receiver, position)
     }
 
-    /// Follows a job that is about to be created as followed (`NewJobRow::is_followed`). What comes after its first entry
-    /// is notified.
+    /// Follows a job that is about to be created as followed (`NewJobRow::is_followed`). What comes after its first
+    /// entry is notified.
     pub(crate) fn expect(&self, job: JobId) -> broadcast::Receiver<FrameBatch> {
         let (batches, receiver) = broadcast::channel(BATCHES);
         let feed = Feed {
