@@ -50,3 +50,18 @@ impl Deployment {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_in_a_row_have_all_deployments() {
+        let seeds = 0..DEPLOYMENTS.len() as u64 * SEEDS;
+        let all: Vec<_> = seeds.map(Deployment::of).collect();
+        for wanted in DEPLOYMENTS {
+            let count = all.iter().filter(|it| **it == wanted).count();
+            assert_eq!(count as u64, SEEDS, "{wanted:?}");
+        }
+    }
+}

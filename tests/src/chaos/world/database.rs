@@ -98,6 +98,7 @@ impl Database {
 
     /// Takes the primary away; says whether there was one with a standby.
     pub(super) async fn lose_primary(&mut self, loss: Loss) -> anyhow::Result<bool> {
+        // Later they would go on in a server that does not.
         self.resume_all();
         match &mut self.servers {
             Servers::Two {
@@ -138,26 +139,16 @@ impl Database {
         }
     }
 
-    /// Whether there is no primary now.
-    pub(super) fn is_lost(&self) -> bool {
-        matches!(
-            self.servers,
-            Servers::Two {
-                primary: Primary::Lost,
-                ..
-            }
-        )
-    }
-
     /// Whether its standby was promoted.
     pub(super) fn is_promoted(&self) -> bool {
-        matches!(
-            self.servers,
-            Servers::Two {
-                primary: Primary::Promoted,
-                ..
-            }
-        )
+        self.primary() == Some(Primary::Promoted)
+    }
+
+    fn primary(&self) -> Option<Primary> {
+        match self.servers {
+            Servers::One { .. } => None,
+            Servers::Two { primary, .. } => Some(primary),
+        }
     }
 
     /// Ends the server as a crash would, and starts it again; says whether it is one without a standby.
@@ -188,7 +179,7 @@ impl Database {
         );
         let cut = cut.bind(i32::try_from(one_in).unwrap_or(i32::MAX));
         // A commit that waits for the standby would seem to be done.
-        !self.is_lost() && cut.execute(pool).await.is_ok()
+        self.primary() != Some(Primary::Lost) && cut.execute(pool).await.is_ok()
     }
 
     /// Stops the server's process of a connection; says whether there was one. `while_idle`, it holds no lock then.
