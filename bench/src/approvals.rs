@@ -32,6 +32,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut figures = claims(bench, waiting).await?;
     let mut service = Service::start(&bench.server, "approvals").await?;
     service.add_worker(&[]).await?;
+    service.settle().await?;
     let body = json!({
         "agent": "default", "model": "script/bash", "prompt": "```bash\ntrue\n```",
         "hooks": {"confirm": ["shell.*"]},

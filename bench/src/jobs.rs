@@ -35,6 +35,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
             ("OPENAI_API_KEY", "sk-scripted".to_owned()),
         ])
         .await?;
+    service.settle().await?;
 
     let mut figures = vec![
         Figure::new("memory of an idle API", service.api.rss_mib()?, "MiB"),

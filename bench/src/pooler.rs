@@ -61,6 +61,7 @@ async fn rate(
     for _ in 0..WORKERS {
         service.add_worker(&[]).await?;
     }
+    service.settle().await?;
     let mut rates = Vec::new();
     for _ in 0..bench.scale.rounds(ROUNDS) {
         service.forget_jobs().await?;

@@ -78,6 +78,7 @@ async fn shared_quota(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         ];
         service.add_worker(&environment).await?;
     }
+    service.settle().await?;
     let body = json!({
         "skill": "shell", "model": "openai/scripted", "prompt": "#quota", "limits": {"max_iterations": 1000}
     });
@@ -133,6 +134,7 @@ async fn fallback(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         ("OPENAI_API_KEY", "sk-scripted".to_owned()),
     ];
     service.add_worker(&environment).await?;
+    service.settle().await?;
     let body = json!({
         "skill": "shell", "model": ["anthropic/down", "openai/scripted"], "prompt": "#next"
     });

@@ -62,6 +62,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     for _ in 0..WORKERS {
         service.add_worker(&environment).await?;
     }
+    service.settle().await?;
     // All tenants are there when the first slot is taken.
     service.set_paused(true).await?;
     submit(&service).await?;

@@ -24,6 +24,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     for _ in 0..WORKERS {
         service.add_worker(&[]).await?;
     }
+    service.settle().await?;
     let pass = "update schedule set next_at = next_at - interval '1 hour', created_at = created_at - interval '1 hour'";
     sqlx::query(pass).execute(&service.pool).await?;
     let begun_at = Instant::now();

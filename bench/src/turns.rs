@@ -23,6 +23,7 @@ async fn per_turn(bench: &Bench, database: &str, sandbox: &str) -> anyhow::Resul
     let mut service = Service::start(&bench.server, database).await?;
     let sandbox = ("SKILLET_SANDBOX", sandbox.to_owned());
     service.add_worker(&[sandbox]).await?;
+    service.settle().await?;
     let commands = |count| {
         let blocks = (0..count).map(|number| format!("```bash\ntrue {number}\n```\n"));
         let blocks: String = blocks.collect();

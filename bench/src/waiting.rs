@@ -62,6 +62,7 @@ async fn of_a_worker(bench: &Bench, when: WhenWaiting) -> anyhow::Result<Vec<Fig
             ("OPENAI_API_KEY", "sk-scripted".to_owned()),
         ])
         .await?;
+    service.settle().await?;
     let idle = service.workers[0].rss_mib()?;
     let body = json!({"skill": "shell", "model": "openai/scripted", "prompt": "#stall"});
     let client = Client::with(&service, body)?;

@@ -44,6 +44,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         .execute(&service.pool)
         .await?;
     service.add_worker(&[]).await?;
+    service.settle().await?;
 
     let committed = commit(&queue, &mut jobs, JOBS_PER_TICK, bench.scale.lasting(RUN)).await?;
     let sample = delays(&mut receiver, &committed).await?;

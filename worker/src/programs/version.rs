@@ -13,12 +13,13 @@ use worker_sandbox::{NODE_PATH, Sandbox};
 /// Programs that are asked by one command, so that it prints no more than is read.
 const AT_ONCE: usize = 50;
 /// Much longer than that takes. Afterwards their versions count as unknown.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// The longest version that is believed.
 const MAX_VERSION_CHARS: usize = 40;
 
-/// The versions of those that tell one. They are asked in the sandbox, by commands that give way to all others:
-/// together that takes a second or two.
+/// The versions of those that tell one. They are asked in the sandbox, one after the other, with a pause after each of
+/// four times what it took: for ten seconds or so that takes a fifth of a processor. A nice value does not make a command
+/// give way, because with autogroups (sched(7)) it counts only within the command's own session.
 pub async fn versions(
     programs: &BTreeSet<Program>,
     sandbox: &Sandbox,
@@ -66,7 +67,11 @@ fn script(programs: &[&Program]) -> String {
         list.push(' ');
         list.push_str(name);
     }
-    let mut script = r#"renice -n 19 $$ &> /dev/null
+    let mut script = r#"give_way() {
+    local -i begun=${EPOCHREALTIME/[.,]/}
+    "$@"
+    sleep $(( (${EPOCHREALTIME/[.,]/} - begun) * 4 ))e-6
+}
 ask() {
     timeout 10 "$1" "$2" < /dev/null 2>&1 | head -n 5 | LC_ALL=C tr -cs '[:graph:]' ' ' | head -c 200
 }
@@ -80,17 +85,17 @@ tell() {
 "#
     .to_owned();
     if !commands.is_empty() {
-        script += &format!(
-            "for name in{commands}; do\n    (( ++running > 8 )) && wait -n\n    tell \"$name\" &\ndone\n"
-        );
+        script += &format!("for name in{commands}; do\n    give_way tell \"$name\"\ndone\n");
     }
     if !python.is_empty() || !packages.is_empty() {
-        script += &format!("python3 -I -{python} --packages{packages} << 'END' &\n{PYTHON}END\n");
+        script += &format!(
+            "give_way python3 -I -{python} --packages{packages} << 'END'\n{PYTHON}END\n"
+        );
     }
     if !node.is_empty() {
-        script += &format!("node - {NODE_PATH}{node} << 'END' &\n{NODE}END\n");
+        script += &format!("node - {NODE_PATH}{node} << 'END'\n{NODE}END\n");
     }
-    script + "wait\n"
+    script
 }
 
 /// Modules have the version of the package that brought them; those of Python itself have none.
