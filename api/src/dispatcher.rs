@@ -12,7 +12,7 @@ mod sign;
 
 use std::time::Duration;
 
-use shared::db::{self, FEED_CHANNEL, Listener, Pool, WEBHOOK_CHANNEL};
+use shared::db::{FEED_CHANNEL, Heard, NotificationReceiver, Notifications, Pool, WEBHOOK_CHANNEL};
 use shared::secret::MasterKeys;
 use shared::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
@@ -28,6 +28,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 pub struct DispatcherSettings {
     /// Connections to the database.
     pub pool: Pool,
+    /// The notifications of the process.
+    pub notifications: Notifications,
     /// The metrics of the process.
     pub metrics: Metrics,
     /// The keys of the secrets that sign. Without them nothing is delivered.
@@ -52,6 +54,7 @@ pub fn run(
 ) -> anyhow::Result<impl Future<Output = ()>> {
     let DispatcherSettings {
         pool,
+        notifications,
         metrics,
         master_keys,
         targets,
@@ -70,35 +73,25 @@ pub fn run(
         };
         tokio::select! {
             () = deliver => {}
-            () = listen(&pool, &wakers) => {}
+            () = listen(notifications.subscribe(), &wakers) => {}
             () = fan_out::run(&pool, &wakers, &meters) => {}
         }
     })
 }
 
 /// Wakes the tasks by notifications. These are hints: what they miss, the next scan finds.
-async fn listen(pool: &Pool, wakers: &Wakers) {
+async fn listen(mut notifications: NotificationReceiver, wakers: &Wakers) {
     loop {
-        if let Err(error) = listen_once(pool, wakers).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "not listening for webhooks, scanning meanwhile"
-            );
-        }
-        tokio::time::sleep(RETRY_PAUSE).await;
-    }
-}
-
-async fn listen_once(pool: &Pool, wakers: &Wakers) -> db::Result<()> {
-    let mut listener = Listener::open(pool, &[FEED_CHANNEL, WEBHOOK_CHANNEL]).await?;
-    // What was said before we listened, nobody heard.
-    wakers.feed.notify_one();
-    wakers.deliveries.notify_one();
-    while let Some(heard) = listener.next().await? {
-        match heard.channel() {
-            FEED_CHANNEL => wakers.feed.notify_one(),
-            _ => wakers.deliveries.notify_one(),
+        match notifications.next().await {
+            Heard::Gap => {
+                wakers.feed.notify_one();
+                wakers.deliveries.notify_one();
+            }
+            Heard::Notification(it) => match it.channel() {
+                FEED_CHANNEL => wakers.feed.notify_one(),
+                WEBHOOK_CHANNEL => wakers.deliveries.notify_one(),
+                _ => {}
+            },
         }
     }
-    Ok(())
 }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use shared::db::feed::FeedTail;
-use shared::db::{self, DedicatedConnection, FEED_CHANNEL, Listener, Pool};
+use shared::db::{
+    self, DedicatedConnection, FEED_CHANNEL, Heard, NotificationReceiver, Notifications, Pool,
+};
 use shared::feed::{FeedEntry, FeedPosition};
 use shared::id::TenantId;
 use tokio::sync::{Notify, broadcast};
@@ -92,30 +94,17 @@ impl FeedHub {
     }
 
     /// Passes milestones on until it is dropped.
-    pub(crate) async fn run(self, pool: Pool) {
-        tokio::join!(self.listen(&pool), self.publish(&pool));
+    pub(crate) async fn run(self, pool: Pool, notifications: Notifications) {
+        tokio::join!(self.listen(notifications.subscribe()), self.publish(&pool));
     }
 
-    async fn listen(&self, pool: &Pool) {
+    async fn listen(&self, mut notifications: NotificationReceiver) {
         loop {
-            if let Err(error) = self.listen_once(pool).await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "not listening to the feed, scanning meanwhile"
-                );
+            match notifications.next().await {
+                Heard::Notification(it) if it.channel() != FEED_CHANNEL => {}
+                _ => self.woken.notify_one(),
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
         }
-    }
-
-    async fn listen_once(&self, pool: &Pool) -> db::Result<()> {
-        let mut listener = Listener::open(pool, &[FEED_CHANNEL]).await?;
-        // What was said before we listened, nobody heard.
-        self.woken.notify_one();
-        while listener.next().await?.is_some() {
-            self.woken.notify_one();
-        }
-        Ok(())
     }
 
     async fn publish(&self, pool: &Pool) {

@@ -8,7 +8,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use shared::db::{self, DedicatedConnection, EVENTS_CHANNEL, Listener, Pool};
+use shared::db::{
+    self, DedicatedConnection, EVENTS_CHANNEL, Heard, NotificationReceiver, Notifications, Pool,
+};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
@@ -115,31 +117,24 @@ impl Hub {
     }
 
     /// Passes events on until it is dropped.
-    pub(crate) async fn run(self, pool: Pool) {
-        tokio::join!(self.listen(&pool), self.publish(&pool));
+    pub(crate) async fn run(self, pool: Pool, notifications: Notifications) {
+        tokio::join!(self.listen(notifications.subscribe()), self.publish(&pool));
     }
 
-    async fn listen(&self, pool: &Pool) {
+    async fn listen(&self, mut notifications: NotificationReceiver) {
         loop {
-            if let Err(error) = self.listen_once(pool).await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "not listening, scanning meanwhile"
-                );
+            match notifications.next().await {
+                // A database that has crashed knows of no followers.
+                Heard::Gap => {
+                    self.publish_all();
+                    self.mark_all();
+                }
+                Heard::Notification(it) if it.channel() == EVENTS_CHANNEL => {
+                    self.mark(it.payload())
+                }
+                Heard::Notification(_) => {}
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
         }
-    }
-
-    async fn listen_once(&self, pool: &Pool) -> db::Result<()> {
-        let mut listener = Listener::open(pool, &[EVENTS_CHANNEL]).await?;
-        // What was said before we listened, nobody heard; and a database that has crashed knows of no followers.
-        self.publish_all();
-        self.mark_all();
-        while let Some(notification) = listener.next().await? {
-            self.mark(notification.payload());
-        }
-        Ok(())
     }
 
     /// Marks followed jobs with new events: those of a notification, or all if it names none.

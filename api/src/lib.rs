@@ -49,7 +49,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, ServiceConfig};
 use actix_web::{App, HttpServer, web};
 use shared::asset::AssetStore;
-use shared::db::{self, Notifier, Pool};
+use shared::db::{self, EVENTS_CHANNEL, FEED_CHANNEL, Notifications, Notifier, Pool};
 use shared::open_files;
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
@@ -125,6 +125,7 @@ pub async fn run(
     let meters = ApiMeters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
     let (hub, feed) = (Hub::new(meters.clone()), FeedHub::new(meters.clone()));
+    let (notifications, listening) = Notifications::new(&pool, &[EVENTS_CHANNEL, FEED_CHANNEL]);
     let (notifier, notifying) = Notifier::new(&pool);
     let keys = KeyWatch::default();
     let mut background = JoinSet::new();
@@ -132,8 +133,9 @@ pub async fn run(
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
     background.spawn(shared::clock::sync::keep(pool.clone()));
-    background.spawn(hub.clone().run(pool.clone()));
-    background.spawn(feed.clone().run(pool.clone()));
+    background.spawn(listening);
+    background.spawn(hub.clone().run(pool.clone(), notifications.clone()));
+    background.spawn(feed.clone().run(pool.clone(), notifications));
     background.spawn(notifying);
     background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);

@@ -16,6 +16,9 @@ pub(crate) struct Server {
     home: TempDir,
 }
 
+/// Enough for the largest fleet without a pooler.
+const MAX_CONNECTIONS: u16 = 1500;
+
 impl Server {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
@@ -25,7 +28,10 @@ impl Server {
         let directory = home.path().join("postgres");
         let progress = |line: &str| eprintln!("{line}");
         // Durable, as it would run for its users.
-        let settings = PostgresSettings { durable: true };
+        let settings = PostgresSettings {
+            max_connections: MAX_CONNECTIONS,
+            ..PostgresSettings::default()
+        };
         let cache = std::env::temp_dir();
         let starting = move || Postgres::start(&directory, &cache, settings, &progress);
         let postgres = tokio::task::spawn_blocking(starting).await??;

@@ -108,6 +108,10 @@ impl Service {
     /// measure, it takes a part of a short measurement.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
         let settled = "select count(*) from worker where program_versions <> '{}'";
+        // Many workers on one machine wait for one another.
+        for workers in (0..self.workers.len()).step_by(10) {
+            self.until(settled, workers + 1).await?;
+        }
         self.until(settled, self.workers.len()).await
     }
 

@@ -1,199 +1,32 @@
-//! The components of the service, wired together.
+//! The whole service in one process: a database, an API and a worker.
 
+mod components;
 mod lock;
 mod service_file;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use api::dispatcher::DispatcherSettings;
-use api::origin::Origins;
-use api::webhook_target::WebhookTargets;
-use ipnet::IpNet;
-use shared::asset::AssetStore;
 use shared::db::{self, DatabaseSettings, Pool};
 use shared::key::{Scope, SecretKey};
-use shared::provider::Providers;
-use shared::secret::MasterKeys;
-use shared::skill::Catalog;
-use shared::telemetry::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use worker::{Keep, Shutdown};
+use worker::Shutdown;
 
-use crate::args::{SandboxOptions, ServiceOptions, Slots, Up};
+use crate::args::Up;
 use crate::config::Config;
 use crate::directory;
-use crate::master_key::{self, KeyFile};
+use crate::master_key::KeyFile;
 use crate::postgres::{Postgres, PostgresSettings};
 
+pub(crate) use components::Components;
 pub(crate) use lock::DirectoryLock;
 pub(crate) use service_file::ServiceFile;
 
-/// Connections that requests and jobs share, of an API process and of a worker.
-const API_CONNECTIONS: u32 = 20;
-const WORKER_CONNECTIONS: u32 = 10;
-const SCHEDULER_CONNECTIONS: u32 = 3;
-const DISPATCHER_CONNECTIONS: u32 = 4;
 const READY_PATIENCE: Duration = Duration::from_secs(30);
-
-/// What the API and the workers share by configuration.
-pub(crate) struct Components {
-    pub(crate) home: PathBuf,
-    assets: AssetStore,
-    catalog: Catalog,
-    providers: Providers,
-    master_keys: Option<MasterKeys>,
-    webhook_allow: Vec<IpNet>,
-    pub(crate) metrics: Metrics,
-    /// Whether the worker of this process is registered.
-    pub(crate) registered: Arc<AtomicBool>,
-}
-
-impl Components {
-    /// Reads and opens what the options name. Fails where no asset can be stored.
-    pub(crate) async fn open(common: &ServiceOptions, config: &Config) -> anyhow::Result<Self> {
-        let home = directory::data(common.home.data_dir.as_deref())?;
-        directory::warn_if_writable(&home);
-        let presigns = common.presigned_downloads;
-        let bucket = common
-            .assets
-            .as_deref()
-            .filter(|url| url.starts_with("s3://"));
-        anyhow::ensure!(
-            !presigns || bucket.is_some(),
-            "--presigned-downloads (SKILLET_PRESIGNED_DOWNLOADS) needs a bucket: set --assets (SKILLET_ASSETS) to \
-             s3://bucket/prefix"
-        );
-        let assets = match common.assets.as_deref() {
-            Some(url) if bucket.is_some() => AssetStore::in_bucket(url, presigns)?,
-            Some(folder) => AssetStore::in_folder(Path::new(folder))?,
-            None => {
-                let folder = home.join("assets");
-                let store = AssetStore::in_folder(&folder)?;
-                directory::close(&folder)?;
-                store
-            }
-        };
-        assets.check().await?;
-        let catalog = Catalog::load(common.skills_dir.as_deref())?;
-        let mut providers = config.providers(common.default_model.clone());
-        providers.context_windows = common.context_windows.clone();
-        providers.prices = common.prices.clone();
-        Ok(Self {
-            home,
-            assets,
-            catalog,
-            providers,
-            master_keys: master_key::configured(&common.master_key)?,
-            webhook_allow: common.webhook_allow.clone(),
-            metrics: Metrics::default(),
-            registered: Arc::default(),
-        })
-    }
-
-    /// Serves the API on the listener until told to end.
-    pub(crate) async fn run_api(
-        &self,
-        database: &DatabaseSettings,
-        listener: TcpListener,
-        origins: Origins,
-        metrics_listener: Option<TcpListener>,
-        shutdown: CancellationToken,
-    ) -> anyhow::Result<()> {
-        let settings = api::ApiSettings {
-            pool: database.connect("skillet api", API_CONNECTIONS).await?,
-            metrics: self.metrics.clone(),
-            metrics_listener,
-            assets: self.assets.clone(),
-            catalog: self.catalog.clone(),
-            providers: self.providers.clone(),
-            master_keys: self.master_keys.clone(),
-            webhook_targets: self.webhook_targets(),
-            origins,
-            threads: std::thread::available_parallelism().map_or(2, usize::from),
-        };
-        api::run(settings, listener, shutdown).await
-    }
-
-    /// Runs a worker until told to end.
-    pub(crate) async fn run_worker(
-        &self,
-        database: &DatabaseSettings,
-        slots: &Slots,
-        sandbox: &SandboxOptions,
-        shutdown: Shutdown,
-    ) -> anyhow::Result<()> {
-        let fetch_allowed: Vec<IpNet> = slots.fetch_allow.clone();
-        let settings = worker::Settings {
-            pool: database
-                .connect("skillet worker", WORKER_CONNECTIONS)
-                .await?,
-            metrics: self.metrics.clone(),
-            assets: self.assets.clone(),
-            catalog: self.catalog.clone(),
-            providers: self.providers.clone(),
-            master_keys: self.master_keys.clone(),
-            home: self.home.clone(),
-            registered: self.registered.clone(),
-            slots: slots.slots,
-            silence: Duration::from_secs(slots.worker_silence.into()),
-            fetch_allowed,
-            egress_allowed: slots.egress_allow.clone(),
-            install_skill_requirements: slots.install_skill_requirements,
-            keep: Keep {
-                jobs: slots.keep.retention,
-                deltas: slots.keep.delta_retention,
-                uploads: slots.keep.upload_retention,
-            },
-            sandbox: sandbox.sandbox,
-            sandbox_read: sandbox.sandbox_read.clone(),
-            memory_floor: sandbox.memory_floor,
-        };
-        let scheduler = api::scheduler::SchedulerSettings {
-            pool: database
-                .connect("skillet scheduler", SCHEDULER_CONNECTIONS)
-                .await?,
-            metrics: self.metrics.clone(),
-            assets: self.assets.clone(),
-            catalog: self.catalog.clone(),
-            providers: self.providers.clone(),
-            webhook_targets: self.webhook_targets(),
-        };
-        let dispatcher = DispatcherSettings {
-            pool: database
-                .connect("skillet webhooks", DISPATCHER_CONNECTIONS)
-                .await?,
-            metrics: self.metrics.clone(),
-            master_keys: self.master_keys.clone(),
-            targets: self.webhook_targets(),
-        };
-        // A worker that takes no more jobs leaves the schedules and webhooks to the others.
-        let scheduling = api::scheduler::run(scheduler, shutdown.drain.clone());
-        let scheduler = AbortOnDropHandle::new(tokio::spawn(scheduling));
-        let stop_dispatcher = shutdown.drain.child_token();
-        let dispatching = api::dispatcher::run(dispatcher, stop_dispatcher.clone())?;
-        let dispatcher = AbortOnDropHandle::new(tokio::spawn(dispatching));
-        let leave = shutdown.leave.clone();
-        let ended = worker::run(settings, shutdown).await;
-        drop(scheduler);
-        // Its attempts end within seconds, and would be repeated if their results were lost.
-        stop_dispatcher.cancel();
-        tokio::select! {
-            _ = dispatcher => {}
-            () = leave.cancelled() => {}
-        }
-        ended
-    }
-
-    fn webhook_targets(&self) -> WebhookTargets {
-        WebhookTargets::new(&self.webhook_allow, self.master_keys.is_some())
-    }
-}
 
 /// The whole service in this process.
 pub(crate) struct Service {
@@ -366,8 +199,7 @@ pub(crate) async fn open_database(
         return Ok((None, named));
     }
     let (home, cache) = (home.join("postgres"), directory::cache()?);
-    let starting =
-        move || Postgres::start(&home, &cache, PostgresSettings { durable: true }, &progress);
+    let starting = move || Postgres::start(&home, &cache, PostgresSettings::default(), &progress);
     let postgres = tokio::task::spawn_blocking(starting).await??;
     db::create_database(&postgres.url("postgres"), "skillet").await?;
     let own = DatabaseSettings::direct(&postgres.url("skillet"));

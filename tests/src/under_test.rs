@@ -24,7 +24,10 @@ fn serve_postgres() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
     std::fs::set_permissions(home.path(), open).expect("our own directory");
     let progress = |line: &str| eprintln!("{line}");
-    let settings = PostgresSettings { durable: false };
+    let settings = PostgresSettings {
+        durable: false,
+        ..PostgresSettings::default()
+    };
     let postgres = Postgres::start(
         &home.path().join("postgres"),
         &std::env::temp_dir(),

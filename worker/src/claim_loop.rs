@@ -62,7 +62,7 @@ pub(crate) async fn run(
         }
     });
     beside.spawn(notifications::listen(
-        context.pool.clone(),
+        context.notifications.subscribe(),
         work.clone(),
         running.clone(),
     ));

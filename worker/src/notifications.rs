@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -11,11 +10,8 @@ use uuid::Uuid;
 
 use shared::db::log::Lease;
 use shared::db::run::HeldRun;
-use shared::db::{self, CANCEL_CHANNEL, Listener, Notification, Pool, WORK_CHANNEL};
+use shared::db::{CANCEL_CHANNEL, Heard, Notification, NotificationReceiver, WORK_CHANNEL};
 use shared::id::JobId;
-
-/// The pause before a lost connection is tried again.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The jobs that run here, by id.
 #[derive(Clone, Default)]
@@ -92,34 +88,29 @@ impl Drop for RunningJobGuard {
     }
 }
 
-/// Listens until it is dropped: wakes the claim loop for new work, and cancels jobs.
-pub(crate) async fn listen(pool: Pool, work: Arc<Notify>, running: RunningJobs) {
+/// Wakes the claim loop for new work, and cancels jobs, until it is dropped.
+pub(crate) async fn listen(
+    mut notifications: NotificationReceiver,
+    work: Arc<Notify>,
+    running: RunningJobs,
+) {
     loop {
-        if let Err(error) = listen_once(&pool, &work, &running).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "not listening, polling meanwhile"
-            );
+        match notifications.next().await {
+            Heard::Gap => work.notify_one(),
+            Heard::Notification(notification) => handle(&notification, &work, &running),
         }
-        tokio::time::sleep(RECONNECT_PAUSE).await;
     }
-}
-
-async fn listen_once(pool: &Pool, work: &Notify, running: &RunningJobs) -> db::Result<()> {
-    let mut listener = Listener::open(pool, &[WORK_CHANNEL, CANCEL_CHANNEL]).await?;
-    // Notifications from before are lost.
-    work.notify_one();
-    while let Some(notification) = listener.next().await? {
-        handle(&notification, work, running);
-    }
-    Ok(())
 }
 
 fn handle(notification: &Notification, work: &Notify, running: &RunningJobs) {
-    if notification.channel() == WORK_CHANNEL {
-        work.notify_one();
-    } else if let Ok(job) = Uuid::try_parse(notification.payload()) {
-        running.cancel(JobId(job));
+    match notification.channel() {
+        WORK_CHANNEL => work.notify_one(),
+        CANCEL_CHANNEL => {
+            if let Ok(job) = Uuid::try_parse(notification.payload()) {
+                running.cancel(JobId(job));
+            }
+        }
+        _ => {}
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use shared::asset::AssetStore;
-use shared::db::Pool;
+use shared::db::{Notifications, Pool};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::Catalog;
@@ -20,6 +20,8 @@ use crate::maintenance::Keep;
 pub struct Settings {
     /// Connections to the database.
     pub pool: Pool,
+    /// The notifications of the process.
+    pub notifications: Notifications,
     /// The registry of its metrics.
     pub metrics: Metrics,
     /// The store of files.

@@ -95,6 +95,7 @@ pub(crate) fn context(
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Ok(WorkerContext {
         pool: settings.pool,
+        notifications: settings.notifications,
         registered: settings.registered,
         silence: settings.silence,
         assets: settings.assets,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use reqwest::Client;
 use shared::asset::AssetStore;
-use shared::db::Pool;
+use shared::db::{Notifications, Pool};
 use shared::provider::Providers;
 use shared::secret::MasterKeys;
 use shared::skill::{Catalog, Need, Program};
@@ -28,6 +28,7 @@ use crate::toolbox::ToolDefinitions;
 /// Everything that the attempts of a worker share.
 pub(crate) struct WorkerContext {
     pub(crate) pool: Pool,
+    pub(crate) notifications: Notifications,
     /// Set while the worker is registered.
     pub(crate) registered: Arc<AtomicBool>,
     /// The time for which a worker may be silent before others take over its jobs.

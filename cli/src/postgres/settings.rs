@@ -9,11 +9,16 @@ pub struct PostgresSettings {
     /// Whether a commit survives a power cut; it always survives a kill. Tests say no and are
     /// quicker.
     pub durable: bool,
+    /// The most connections.
+    pub max_connections: u16,
 }
 
 impl Default for PostgresSettings {
     fn default() -> Self {
-        Self { durable: true }
+        Self {
+            durable: true,
+            max_connections: 200,
+        }
     }
 }
 
@@ -23,7 +28,6 @@ const ALWAYS: &[&str] = &[
     "cluster_name=skillet",
     "timezone=UTC",
     "log_timezone=UTC",
-    "max_connections=200",
     // Taken from the system only as it is used.
     "shared_buffers=256MB",
     // Also what a crash recovery has to read at most.
@@ -49,7 +53,10 @@ const NOT_DURABLE: &[&str] = &[
 /// The server's arguments, beyond where its data is.
 pub(super) fn arguments(settings: PostgresSettings, socket_directory: &Path) -> Vec<OsString> {
     let fast: &[&str] = if settings.durable { &[] } else { NOT_DURABLE };
-    let mut arguments = Vec::new();
+    let mut arguments = vec![
+        "-c".into(),
+        format!("max_connections={}", settings.max_connections).into(),
+    ];
     for setting in ALWAYS.iter().chain(fast) {
         arguments.extend(["-c".into(), OsString::from(setting)]);
     }

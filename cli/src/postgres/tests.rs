@@ -8,7 +8,10 @@ use std::process::Command;
 use super::postmaster::Holder;
 use super::*;
 
-const QUICK: PostgresSettings = PostgresSettings { durable: false };
+const QUICK: PostgresSettings = PostgresSettings {
+    durable: false,
+    max_connections: 200,
+};
 
 /// A directory that the server's user may pass through, as the temporary one is not for root.
 fn directory() -> tempfile::TempDir {

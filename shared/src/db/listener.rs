@@ -35,7 +35,8 @@ enum Source {
     },
 }
 
-/// What was heard.
+/// What was said on a channel.
+#[derive(Clone, Debug)]
 pub struct Notification {
     channel: String,
     payload: String,

@@ -67,6 +67,57 @@ async fn the_next_model_answers_at_once_and_no_attempt_is_lost() {
 }
 
 #[tokio::test]
+async fn a_conversation_goes_from_one_wire_format_to_the_other_and_back() {
+    let mut service = service("").await;
+    let url = service.model.openai_base_url();
+    service.set_variable("OPENAI_BASE_URL", &url);
+    service.add_worker(&[]).await;
+    let run = |command: &str| json!({"command": command});
+    let rule = move |request: &Request| match (request.provider, request.turn()) {
+        (Provider::Anthropic, 0) => Reply::thinking("Hm.")
+            .then_text("One.")
+            .then_call("shell.exec", run("echo first")),
+        (Provider::Anthropic, 1) => Reply::status(503),
+        (Provider::OpenAi, 1) => {
+            Reply::text("Two.").then_call("shell.exec", run("echo second; exit 3"))
+        }
+        (Provider::Anthropic, 2) => Reply::text("Three."),
+        (_, turn) => Reply::text(format!("turn {turn} is not expected")),
+    };
+    service.model.script_with("both-wires", rule);
+    let job = service.run(&with_fallback("both-wires")).await;
+    assert_eq!(
+        (&job["text"], &job["model"]),
+        (&json!("Three."), &json!(CLAUDE)),
+        "{job:#}"
+    );
+    let events = service.events(job["id"].as_str().unwrap()).await;
+    assert_whole(&events);
+    let models = data(&events, "message.completed");
+    let models: Vec<_> = models.iter().map(|message| &message["model"]).collect();
+    assert_eq!(models, [CLAUDE, GPT, CLAUDE]);
+    // Each model gets what the other one did, and its own thoughts only.
+    let requests = service.model.requests("both-wires");
+    let sent: Vec<_> = requests
+        .iter()
+        .map(|request| (request.provider, request.body.to_string()))
+        .collect();
+    let [_, _, (Provider::OpenAi, gpt), (Provider::Anthropic, claude)] = &sent[..] else {
+        panic!("{sent:#?}")
+    };
+    assert!(
+        ["One.", "echo first", "first\\n"]
+            .iter()
+            .all(|it| gpt.contains(it)),
+        "{gpt}"
+    );
+    assert!(!gpt.contains("Hm."), "{gpt}");
+    let told = ["Hm.", "One.", "Two.", "echo second", "second\\n"];
+    assert!(told.iter().all(|it| claude.contains(it)), "{claude}");
+    assert_eq!(service.model.violations(), [""; 0]);
+}
+
+#[tokio::test]
 async fn agents_name_fallbacks_and_what_is_wrong_with_a_list_is_named() {
     let mut service = service("").await;
     service.add_worker(&[]).await;

@@ -88,9 +88,8 @@ tell() {
         script += &format!("for name in{commands}; do\n    give_way tell \"$name\"\ndone\n");
     }
     if !python.is_empty() || !packages.is_empty() {
-        script += &format!(
-            "give_way python3 -I -{python} --packages{packages} << 'END'\n{PYTHON}END\n"
-        );
+        script +=
+            &format!("give_way python3 -I -{python} --packages{packages} << 'END'\n{PYTHON}END\n");
     }
     if !node.is_empty() {
         script += &format!("node - {NODE_PATH}{node} << 'END'\n{NODE}END\n");

@@ -15,8 +15,8 @@ use crate::terminal::{print, print_json};
 /// The oldest version that works, as Postgres numbers versions.
 const OLDEST_VERSION: i32 = 150_000;
 /// The connections of an API and of a worker.
-const API_CONNECTIONS: i64 = 23;
-const WORKER_CONNECTIONS: i64 = 14;
+const API_CONNECTIONS: i64 = 22;
+const WORKER_CONNECTIONS: i64 = 13;
 /// The latency above which the database is too far away: each step of a job waits for some statements.
 const LONG_LATENCY: Duration = Duration::from_millis(5);
 /// The difference of clocks above which something is wrong with one of them.

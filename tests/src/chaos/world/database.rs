@@ -274,7 +274,10 @@ async fn start_postgres(home: &Path) -> anyhow::Result<Postgres> {
     let directory = home.join("postgres");
     let starting = move || {
         // A commit survives that the server is killed, and the machine will not be.
-        let settings = PostgresSettings { durable: false };
+        let settings = PostgresSettings {
+            durable: false,
+            ..PostgresSettings::default()
+        };
         let progress = |line: &str| eprintln!("{line}");
         Postgres::start(&directory, &std::env::temp_dir(), settings, &progress)
     };
