@@ -1,6 +1,7 @@
 //! Authentication: the key of a request, checked before anything else.
 
 mod credential;
+mod key_reader;
 
 use std::future::{Ready, ready};
 
@@ -19,6 +20,7 @@ use uuid::Uuid;
 use crate::problem::ApiError;
 use credential::{Credential, find};
 pub(crate) use credential::{cookie_name, session_cookie};
+pub(crate) use key_reader::KeyReader;
 
 /// The path of `POST /v1/session`, which needs no credential.
 const SESSION_PATH: &str = "/v1/session";

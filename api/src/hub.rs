@@ -4,30 +4,21 @@
 //! committed before is read, and what is committed later is notified. Notifications are hints: what they miss, the next
 //! scan finds.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+mod publisher;
 
-use shared::db::{
-    self, DedicatedConnection, EVENTS_CHANNEL, Heard, NotificationReceiver, Notifications, Pool,
-};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shared::db::{EVENTS_CHANNEL, Heard, NotificationReceiver, Notifications, Pool};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
 use uuid::Uuid;
 
 use crate::frame::Frame;
 use crate::telemetry::ApiMeters;
 
-/// The slowest a follower learns of an event, should its notification be lost.
-const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// How often all followed jobs are published again, well within `FOLLOWED_FOR`.
-const RENEW_INTERVAL: Duration = Duration::from_secs(60);
-/// When a job that was just published is read once more: a statement that was under way may have begun before, and
-/// committed after the read.
-const RECHECK_DELAY: Duration = Duration::from_millis(100);
-const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// Events of one job in one query; the rest comes with the next.
 const EVENTS_PER_JOB: i64 = 500;
 /// Batches that a follower may be behind before it reads from the database for itself.
@@ -55,9 +46,6 @@ struct HubState {
     /// Jobs that are followed, and are to be published.
     unpublished: HashSet<JobId>,
 }
-
-/// Jobs to read once more, and when.
-type Rechecks = VecDeque<(Instant, Vec<JobId>)>;
 
 struct Feed {
     /// The last event that was passed on.
@@ -118,7 +106,10 @@ impl Hub {
 
     /// Passes events on until it is dropped.
     pub(crate) async fn run(self, pool: Pool, notifications: Notifications) {
-        tokio::join!(self.listen(notifications.subscribe()), self.publish(&pool));
+        tokio::join!(
+            self.listen(notifications.subscribe()),
+            publisher::run(&self, &pool)
+        );
     }
 
     async fn listen(&self, mut notifications: NotificationReceiver) {
@@ -169,79 +160,6 @@ impl Hub {
         let mut guard = self.lock();
         let state = &mut *guard;
         state.unpublished = state.feeds.keys().copied().collect();
-    }
-
-    async fn publish(&self, pool: &Pool) {
-        let mut db = DedicatedConnection::of(pool);
-        let mut renewed_at = Instant::now();
-        let mut scanned_at = Instant::now();
-        let mut rechecks = VecDeque::new();
-        let mut scans = interval(SCAN_INTERVAL);
-        scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            // However much there is to pass on: what nobody follows any more, or what was refused, goes then.
-            let recheck_at = rechecks.front().map_or_else(Instant::now, |(at, _)| *at);
-            let is_scan = tokio::select! {
-                _ = scans.tick() => true,
-                () = self.woken.notified() => false,
-                () = sleep_until(recheck_at), if !rechecks.is_empty() => false,
-            };
-            if is_scan && renewed_at.elapsed() >= RENEW_INTERVAL {
-                renewed_at = Instant::now();
-                self.publish_all();
-            }
-            let begun_at = Instant::now();
-            let unread_for = begun_at - scanned_at;
-            let published = self
-                .publish_once(&mut db, is_scan, unread_for, &mut rechecks)
-                .await;
-            if let Err(error) = published {
-                db.reset();
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "cannot read events"
-                );
-                tokio::time::sleep(RETRY_PAUSE).await;
-                self.publish_all();
-                self.mark_all();
-            } else if is_scan {
-                scanned_at = begun_at;
-            }
-        }
-    }
-
-    /// Publishes which jobs are newly followed, and passes on what is new; in a scan, of all jobs. The last scan was
-    /// `unread_for` ago.
-    async fn publish_once(
-        &self,
-        db: &mut DedicatedConnection,
-        is_scan: bool,
-        unread_for: Duration,
-        rechecks: &mut Rechecks,
-    ) -> db::Result<()> {
-        if is_scan {
-            self.mark_all();
-        }
-        let unpublished = self.take_unpublished();
-        if !unpublished.is_empty() {
-            db::followed_job::publish(db.get().await?, &unpublished).await?;
-            rechecks.push_back((Instant::now() + RECHECK_DELAY, unpublished));
-        }
-        while let Some((_, jobs)) = rechecks.pop_front_if(|(at, _)| *at <= Instant::now()) {
-            self.lock().grown.extend(jobs);
-        }
-        let positions = self.take_positions();
-        if !positions.is_empty() {
-            let events =
-                db::event::follow(db.get().await?, &positions, unread_for, EVENTS_PER_JOB).await?;
-            self.pass_on(&events);
-        }
-        let followed = if is_scan { self.followed() } else { Vec::new() };
-        if !followed.is_empty() {
-            let absent = db::run::list_absent(db.get().await?, &followed).await?;
-            self.let_go(&absent);
-        }
-        Ok(())
     }
 
     fn take_unpublished(&self) -> Vec<JobId> {

@@ -61,6 +61,7 @@ use tracing_actix_web::TracingLogger;
 
 pub use crate::job_writer::JobWriter;
 
+use crate::auth::KeyReader;
 use crate::fallback::Methods;
 use crate::feed_hub::FeedHub;
 use crate::hub::Hub;
@@ -128,6 +129,7 @@ pub async fn run(
     let (notifications, listening) = Notifications::new(&pool, &[EVENTS_CHANNEL, FEED_CHANNEL]);
     let (notifier, notifying) = Notifier::new(&pool);
     let keys = KeyWatch::default();
+    let (key_reader, reading_keys) = KeyReader::new(&pool);
     let mut background = JoinSet::new();
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
@@ -137,6 +139,7 @@ pub async fn run(
     background.spawn(hub.clone().run(pool.clone(), notifications.clone()));
     background.spawn(feed.clone().run(pool.clone(), notifications));
     background.spawn(notifying);
+    background.spawn(reading_keys);
     background.spawn(keys.clone().run(pool.clone()));
     let (writer, writing) = JobWriter::new(&pool);
     background.spawn(writing);
@@ -148,6 +151,7 @@ pub async fn run(
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, notifier, keys) = (Data::new(hub), Data::new(notifier), Data::new(keys));
     let (writer, feed) = (Data::new(writer), Data::new(feed));
+    let key_reader = Data::new(key_reader);
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
     let (origins, webhook_targets) = (Data::new(origins), Data::new(webhook_targets));
@@ -165,6 +169,7 @@ pub async fn run(
             .app_data(feed.clone())
             .app_data(notifier.clone())
             .app_data(keys.clone())
+            .app_data(key_reader.clone())
             .app_data(writer.clone())
             .app_data(meters.clone())
             .app_data(metrics.clone())

@@ -22,7 +22,7 @@ use crate::directory;
 use crate::master_key::KeyFile;
 use crate::postgres::{Postgres, PostgresSettings};
 
-pub(crate) use components::Components;
+pub(crate) use components::{Components, MOST_OF_API, MOST_OF_WORKER};
 pub(crate) use lock::DirectoryLock;
 pub(crate) use service_file::ServiceFile;
 

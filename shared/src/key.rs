@@ -65,7 +65,10 @@ pub fn random_token() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
-/// A key as the database has it.
-pub fn hash(key: &str) -> [u8; 32] {
+/// A key as the database has it: its SHA-256.
+pub type KeyHash = [u8; 32];
+
+/// The hash of a key.
+pub fn hash(key: &str) -> KeyHash {
     Sha256::digest(key).into()
 }

@@ -9,6 +9,7 @@ use shared::db::key::Presented;
 use shared::db::{self, Pool};
 use shared::id::{AssetId, JobId};
 
+use super::key_reader::KeyReader;
 use crate::origin::Origins;
 use crate::problem::ApiError;
 use crate::query;
@@ -34,7 +35,9 @@ pub(super) async fn find(request: &ServiceRequest) -> Result<Credential, ApiErro
     if let Some(header) = header {
         let secret = header.to_str().ok().and_then(bearer);
         let secret = secret.ok_or(ApiError::Unauthorized)?;
-        let key = db::key::get_by_secret(pool.get_ref(), secret).await?;
+        let reader = request.app_data::<Data<KeyReader>>();
+        let reader = reader.expect("the application has a reader of keys");
+        let key = reader.find(secret).await?;
         return key.map(Credential::Key).ok_or(ApiError::UnknownKey);
     }
     let mut pairs = query::pairs(request.query_string()).into_iter();

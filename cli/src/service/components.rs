@@ -31,6 +31,13 @@ const API_CONNECTIONS: u32 = 20;
 const WORKER_CONNECTIONS: u32 = 10;
 const SCHEDULER_CONNECTIONS: u32 = 3;
 const DISPATCHER_CONNECTIONS: u32 = 4;
+/// All that an API process can open. Six tasks have one of their own: they look up keys, insert jobs, read events and
+/// milestones, notify, and listen.
+pub(crate) const MOST_OF_API: u32 = API_CONNECTIONS + 6;
+/// All that a worker process can open. Seven tasks have one of their own: they renew the lease, claim, write logs, turn
+/// milestones into deliveries, claim deliveries, notify, and listen.
+pub(crate) const MOST_OF_WORKER: u32 =
+    WORKER_CONNECTIONS + SCHEDULER_CONNECTIONS + DISPATCHER_CONNECTIONS + 7;
 /// What a worker process has to hear of.
 const WORKER_CHANNELS: &[&str] = &[WORK_CHANNEL, CANCEL_CHANNEL, FEED_CHANNEL, WEBHOOK_CHANNEL];
 

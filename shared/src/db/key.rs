@@ -1,10 +1,12 @@
 //! API keys.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::id::{KeyId, TenantId};
-use crate::key::{ApiKey, Scope, SecretKey, hash};
+use crate::key::{ApiKey, KeyHash, Scope, SecretKey, hash};
 
 /// Stores a key of the tenant.
 pub async fn insert(
@@ -70,6 +72,43 @@ pub async fn get_by_secret(
     )
     .fetch_optional(db)
     .await
+}
+
+/// Of these hashes, those of keys that are not revoked.
+pub async fn list_by_hash(
+    db: impl PgExecutor<'_>,
+    hashes: &[KeyHash],
+) -> sqlx::Result<HashMap<KeyHash, Presented>> {
+    let hashes: Vec<_> = hashes.iter().map(|hash| hash.to_vec()).collect();
+    let rows = sqlx::query!(
+        r#"select
+               hash as "hash!",
+               id as "id!: KeyId",
+               tenant_id as "tenant!: TenantId",
+               name as "name!",
+               scopes as "scopes!: Vec<Scope>",
+               has_budget as "has_budget!",
+               has_submit_limit as "has_submit_limit!",
+               has_skills as "has_skills!"
+           from presented_key
+           where hash = any($1)"#,
+        &hashes,
+    )
+    .fetch_all(db)
+    .await?;
+    let keys = rows.into_iter().filter_map(|row| {
+        let key = Presented {
+            id: row.id,
+            tenant: row.tenant,
+            name: row.name,
+            scopes: row.scopes,
+            has_budget: row.has_budget,
+            has_submit_limit: row.has_submit_limit,
+            has_skills: row.has_skills,
+        };
+        Some((row.hash.try_into().ok()?, key))
+    });
+    Ok(keys.collect())
 }
 
 /// All keys that are not revoked, the newest first, a page at a time.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use reqwest::Method;
 use serde_json::{Value, json};
-use shared::db::{EVENTS_CHANNEL, Listener};
+use shared::db::{self, EVENTS_CHANNEL, Listener};
 use shared::id::JobId;
 use tests::model_server::Reply;
 use tokio::time::timeout;
@@ -73,6 +73,24 @@ async fn a_client_that_waits_follows_its_job_from_the_creation() {
     };
     let notified = timeout(Duration::from_secs(30), notified).await;
     notified.expect("the job is notified of");
+}
+
+#[tokio::test]
+async fn live_output_is_found_after_hours_in_which_nothing_was_read() {
+    let service = Service::start().await;
+    let quiet = service.create_shell("true").await;
+    service.finished(&quiet).await;
+    let job: JobId = quiet.parse().unwrap();
+    let insert = "insert into job_delta (job_id, seq, type, at, attempt, data)
+                  values ($1, 1000, 'message.delta', now() - interval '2 hours', 1, '{\"text\": \"a\"}')";
+    let insert = sqlx::query(insert).bind(job);
+    insert.execute(&service.pool).await.unwrap();
+    let found = async |unread_hours: u64| {
+        let unread_for = Duration::from_secs(unread_hours * 3600);
+        let found = db::event::follow(&service.pool, &[(job, 999)], unread_for, 10).await;
+        found.unwrap().len()
+    };
+    assert_eq!((found(0).await, found(2).await), (0, 1));
 }
 
 #[tokio::test]

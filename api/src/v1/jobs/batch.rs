@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::list::JobPage;
 use super::request::CreateJob;
 use super::response::JobResponse;
-use super::submit::{BodyShape, Key, Submitted, Submitter};
+use super::submit::{BodyShape, Key, Submission, Submitted, Submitter};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::job_writer::JobWriter;
@@ -90,10 +90,13 @@ pub(crate) async fn create_jobs(
         providers: &providers,
         webhook_targets: &webhook_targets,
     };
-    let (answer, data) = match submitter
-        .submit(BodyShape::Batch, requests, key, false)
-        .await?
-    {
+    let submission = Submission {
+        shape: BodyShape::Batch,
+        requests,
+        key,
+        is_followed: false,
+    };
+    let (answer, data) = match submitter.submit(submission).await? {
         Submitted::New(jobs, rate) => {
             notifier.notify(DueNotifications::work());
             (JobResponse::new(StatusCode::ACCEPTED).rate(rate), jobs)

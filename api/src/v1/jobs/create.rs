@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::request::CreateJob;
 use super::response::JobResponse;
-use super::submit::{BodyShape, Key, Submitted, Submitter};
+use super::submit::{BodyShape, Key, Submission, Submitted, Submitter};
 use super::{find, header};
 use crate::auth::Caller;
 use crate::body::{Json, MAX_BYTES_WITH_FILES};
@@ -106,11 +106,13 @@ pub(crate) async fn create_job(
         providers: &providers,
         webhook_targets: &webhook_targets,
     };
-    let requests = vec![(id, create)];
-    let submitted = submitter
-        .submit(BodyShape::One, requests, key, wait.is_some())
-        .await?;
-    let (mut status, job, rate, is_replay) = match submitted {
+    let submission = Submission {
+        shape: BodyShape::One,
+        requests: vec![(id, create)],
+        key,
+        is_followed: wait.is_some(),
+    };
+    let (mut status, job, rate, is_replay) = match submitter.submit(submission).await? {
         Submitted::New(mut jobs, rate) => {
             notifier.notify(DueNotifications::work());
             (StatusCode::ACCEPTED, jobs.swap_remove(0), rate, false)

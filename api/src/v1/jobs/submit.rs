@@ -101,6 +101,16 @@ pub(crate) enum Submitted {
     Replayed(Vec<JobId>),
 }
 
+/// Jobs that a request asks for.
+pub(super) struct Submission {
+    pub(super) shape: BodyShape,
+    /// The jobs, and the id that each will have.
+    pub(super) requests: Vec<(JobId, CreateJob)>,
+    pub(super) key: Option<Key>,
+    /// Whether the client waits for its jobs.
+    pub(super) is_followed: bool,
+}
+
 /// What a submission stores with its jobs, in the same transaction.
 #[derive(Clone, Copy, Default)]
 struct StoredWith<'a> {
@@ -122,14 +132,14 @@ struct ValidatedJob {
 type IndexedError = (usize, FieldError);
 
 impl Submitter<'_> {
-    /// Creates jobs with these ids, or finds those that the key created before.
-    pub(super) async fn submit(
-        &self,
-        shape: BodyShape,
-        requests: Vec<(JobId, CreateJob)>,
-        key: Option<Key>,
-        is_followed: bool,
-    ) -> Result<Submitted, ApiError> {
+    /// Creates the jobs, or finds those that the key created before.
+    pub(super) async fn submit(&self, submission: Submission) -> Result<Submitted, ApiError> {
+        let Submission {
+            shape,
+            requests,
+            key,
+            is_followed,
+        } = submission;
         if let Some(key) = &key
             && let Some(before) = self.submitted_before(key).await?
         {

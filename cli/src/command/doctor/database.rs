@@ -10,13 +10,11 @@ use shared::db::{self, DatabaseSettings, Listener, Pool, Pooling};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
+use crate::service::{MOST_OF_API, MOST_OF_WORKER};
 use crate::terminal::{print, print_json};
 
 /// The oldest version that works, as Postgres numbers versions.
 const OLDEST_VERSION: i32 = 150_000;
-/// The connections of an API and of a worker.
-const API_CONNECTIONS: i64 = 22;
-const WORKER_CONNECTIONS: i64 = 13;
 /// The latency above which the database is too far away: each step of a job waits for some statements.
 const LONG_LATENCY: Duration = Duration::from_millis(5);
 /// The difference of clocks above which something is wrong with one of them.
@@ -251,7 +249,7 @@ fn connections(state: &DatabaseState) -> Finding {
         value.unwrap_or(0_i64)
     };
     let free = number("max_connections") - number("superuser_reserved_connections");
-    let workers = (free - API_CONNECTIONS) / WORKER_CONNECTIONS;
+    let workers = (free - i64::from(MOST_OF_API)) / i64::from(MOST_OF_WORKER);
     let what = format!(
         "max_connections = {}, {} in use",
         number("max_connections"),
@@ -261,8 +259,8 @@ fn connections(state: &DatabaseState) -> Finding {
         Finding::good(what)
     } else if workers < 1 {
         let remedy = format!(
-            "Set max_connections = 100: an API uses up to {API_CONNECTIONS} connections and a worker up to \
-             {WORKER_CONNECTIONS}."
+            "Set max_connections = 100: an API uses up to {MOST_OF_API} connections and a worker up to \
+             {MOST_OF_WORKER}."
         );
         Finding::bad(what, &remedy)
     } else {
