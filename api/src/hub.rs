@@ -121,7 +121,7 @@ impl Hub {
                     self.mark_all();
                 }
                 Heard::Notification(it) if it.channel() == EVENTS_CHANNEL => {
-                    self.mark(it.payload())
+                    self.mark(it.payload());
                 }
                 Heard::Notification(_) => {}
             }

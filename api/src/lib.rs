@@ -125,19 +125,15 @@ pub async fn run(
     metrics.watch("api", &pool);
     let meters = ApiMeters::new(&metrics);
     let scrape = Scrape::with_queue(metrics.clone(), pool.clone());
-    let (hub, feed) = (Hub::new(meters.clone()), FeedHub::new(meters.clone()));
-    let (notifications, listening) = Notifications::new(&pool, &[EVENTS_CHANNEL, FEED_CHANNEL]);
     let (notifier, notifying) = Notifier::new(&pool);
     let keys = KeyWatch::default();
     let (key_reader, reading_keys) = KeyReader::new(&pool);
     let mut background = JoinSet::new();
+    let (hub, feed) = start_hubs(&mut background, &pool, &meters);
     if let Some(listener) = metrics_listener {
         background.spawn(serve_metrics(scrape.clone(), listener, shutdown.clone()));
     }
     background.spawn(shared::clock::sync::keep(pool.clone()));
-    background.spawn(listening);
-    background.spawn(hub.clone().run(pool.clone(), notifications.clone()));
-    background.spawn(feed.clone().run(pool.clone(), notifications));
     background.spawn(notifying);
     background.spawn(reading_keys);
     background.spawn(keys.clone().run(pool.clone()));
@@ -150,8 +146,7 @@ pub async fn run(
     let asset_store = assets.clone();
     let (catalog, providers) = (Data::new(catalog), Data::new(providers));
     let (hub, notifier, keys) = (Data::new(hub), Data::new(notifier), Data::new(keys));
-    let (writer, feed) = (Data::new(writer), Data::new(feed));
-    let key_reader = Data::new(key_reader);
+    let (writer, feed, key_reader) = (Data::new(writer), Data::new(feed), Data::new(key_reader));
     let (meters, metrics, scrape) = (Data::new(meters), Data::new(metrics), Data::new(scrape));
     let master_keys = master_keys.map(Data::new);
     let (origins, webhook_targets) = (Data::new(origins), Data::new(webhook_targets));
@@ -212,6 +207,16 @@ pub async fn run(
     background.shutdown().await;
     asset_store.finish_cleanup().await;
     Ok(())
+}
+
+/// Starts the distribution of new events and milestones to their followers.
+fn start_hubs(background: &mut JoinSet<()>, pool: &Pool, meters: &ApiMeters) -> (Hub, FeedHub) {
+    let (notifications, listening) = Notifications::new(pool, &[EVENTS_CHANNEL, FEED_CHANNEL]);
+    let (hub, feed) = (Hub::new(meters.clone()), FeedHub::new(meters.clone()));
+    background.spawn(listening);
+    background.spawn(hub.clone().run(pool.clone(), notifications.clone()));
+    background.spawn(feed.clone().run(pool.clone(), notifications));
+    (hub, feed)
 }
 
 /// Makes the partitions of the coming weeks and days, and a new epoch of the feed after a restore. Events without a

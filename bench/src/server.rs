@@ -17,7 +17,7 @@ pub(crate) struct Server {
 }
 
 /// Enough for the largest fleet without a pooler.
-const MAX_CONNECTIONS: u16 = 1500;
+const MAX_CONNECTIONS: u16 = 3000;
 
 impl Server {
     pub(crate) async fn start() -> anyhow::Result<Self> {

@@ -104,8 +104,8 @@ impl Service {
         Ok(())
     }
 
-    /// Waits until the workers have asked all programs for their versions, which they do once. Where that is not what we
-    /// measure, it takes a part of a short measurement.
+    /// Waits until the workers have asked all programs for their versions, which they do once. It would take a part of
+    /// a short measurement.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
         let settled = "select count(*) from worker where program_versions <> '{}'";
         // Many workers on one machine wait for one another.

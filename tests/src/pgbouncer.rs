@@ -40,7 +40,7 @@ impl PgBouncer {
         let settings = format!(
             "[databases]\n{name} = host={socket} port=5432 dbname={name} user={user}\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
-             auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\nmax_client_conn = 2000\n\
+             auth_type = any\npool_mode = {mode}\ndefault_pool_size = {connections}\nmax_client_conn = 4000\n\
              {prepared}",
             user = direct.username(),
             prepared = if keeps_statements()? {

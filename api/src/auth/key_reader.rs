@@ -1,7 +1,7 @@
 //! Looks up presented keys: those of concurrent requests in one statement.
 //!
-//! There is no timer. While one statement is on its way to the database the next batch grows; a request that comes alone
-//! is looked up alone, at once. Nothing is kept, so a key that was revoked is refused from then on.
+//! There is no timer. While one statement is on its way to the database the next batch grows; a request that comes
+//! alone is looked up alone, at once. Nothing is kept, so a key that was revoked is refused from then on.
 
 use std::collections::HashMap;
 

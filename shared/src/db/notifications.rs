@@ -1,6 +1,7 @@
 //! Notifications for all tasks of a process, heard on one connection.
 //!
-//! A notification wakes each listening connection of the database, whatever channel it listens to. So a process has one.
+//! A notification wakes each listening connection of the database, whatever channel it listens to, so a process has
+//! only one.
 
 use std::future::pending;
 use std::time::Duration;

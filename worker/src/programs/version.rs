@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The longest version that is believed.
 const MAX_VERSION_CHARS: usize = 40;
 
-/// The versions of those that tell one. They are asked in the sandbox, one after the other, with a pause after each of
-/// four times what it took: for ten seconds or so that takes a fifth of a processor. A nice value does not make a command
-/// give way, because with autogroups (sched(7)) it counts only within the command's own session.
+/// The versions of those that tell one. They are asked in the sandbox, one after the other. The pause after each is
+/// four times what it took, so for ten seconds or so that takes a fifth of a processor. A nice value does not make a
+/// command give way: with autogroups (sched(7)) it counts only within the command's own session.
 pub async fn versions(
     programs: &BTreeSet<Program>,
     sandbox: &Sandbox,
