@@ -1,4 +1,4 @@
-//! What the API and the workers have in common, and each of them wired together.
+//! The setup that the API and the workers share, and each of them wired together.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -41,6 +41,35 @@ async fn only_a_key_of_this_service_opens_it() {
 }
 
 #[tokio::test]
+async fn each_of_many_requests_at_once_is_judged_by_its_own_key() {
+    let service = Service::without_worker().await;
+    let valid = create_key(&service.pool, "default", &[Scope::Jobs]).await;
+    let limited = create_key(&service.pool, "default", &[Scope::Metrics]).await;
+    let newer = create_key(&service.pool, "default", &[Scope::Jobs]).await;
+    let unknown = format!("{valid}x");
+    // A later release has a scope that this one cannot read.
+    let alter = sqlx::query("alter type key_scope add value 'later'");
+    alter.execute(&service.pool).await.unwrap();
+    let change = "update api_key set scopes = '{later}' where hash = $1";
+    let change = sqlx::query(change).bind(&shared::key::hash(&newer)[..]);
+    assert_eq!(
+        change.execute(&service.pool).await.unwrap().rows_affected(),
+        1
+    );
+    let cases = [
+        (&valid, 200),
+        (&limited, 403),
+        (&newer, 500),
+        (&unknown, 401),
+    ];
+    let requests = cases.iter().cycle().take(60).map(async |(key, status)| {
+        let request = service.anonymous(Method::GET, "/v1/jobs").bearer_auth(key);
+        assert_eq!(request.send().await.unwrap().status(), *status);
+    });
+    futures_util::future::join_all(requests).await;
+}
+
+#[tokio::test]
 async fn what_is_not_about_anyone_needs_no_key() {
     let service = Service::without_worker().await;
     for path in ["/healthz", "/readyz", "/openapi.json", "/docs/"] {

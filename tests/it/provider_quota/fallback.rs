@@ -76,10 +76,10 @@ async fn a_conversation_goes_from_one_wire_format_to_the_other_and_back() {
     let rule = move |request: &Request| match (request.provider, request.turn()) {
         (Provider::Anthropic, 0) => Reply::thinking("Hm.")
             .then_text("One.")
-            .then_call("shell.exec", run("echo first")),
+            .then_call("shell.exec", run("echo fir''st")),
         (Provider::Anthropic, 1) => Reply::status(503),
         (Provider::OpenAi, 1) => {
-            Reply::text("Two.").then_call("shell.exec", run("echo second; exit 3"))
+            Reply::text("Two.").then_call("shell.exec", run("echo sec''ond; exit 3"))
         }
         (Provider::Anthropic, 2) => Reply::text("Three."),
         (_, turn) => Reply::text(format!("turn {turn} is not expected")),
