@@ -84,7 +84,7 @@ async fn a_conversation_goes_from_one_wire_format_to_the_other_and_back() {
         (Provider::Anthropic, 2) => Reply::text("Three."),
         (_, turn) => Reply::text(format!("turn {turn} is not expected")),
     };
-    service.model.script_with("both-wires", rule);
+    service.model.script_conversation("both-wires", rule);
     let job = service.run(&with_fallback("both-wires")).await;
     assert_eq!(
         (&job["text"], &job["model"]),
@@ -106,13 +106,13 @@ async fn a_conversation_goes_from_one_wire_format_to_the_other_and_back() {
         panic!("{sent:#?}")
     };
     assert!(
-        ["One.", "echo first", "first\\n"]
+        ["One.", "fir''st", "first"]
             .iter()
             .all(|it| gpt.contains(it)),
         "{gpt}"
     );
     assert!(!gpt.contains("Hm."), "{gpt}");
-    let told = ["Hm.", "One.", "Two.", "echo second", "second\\n"];
+    let told = ["Hm.", "One.", "Two.", "sec''ond", "second"];
     assert!(told.iter().all(|it| claude.contains(it)), "{claude}");
     assert_eq!(service.model.violations(), [""; 0]);
 }

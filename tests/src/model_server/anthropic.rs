@@ -6,12 +6,10 @@ mod check;
 use serde_json::{Value, json};
 
 use super::given::{self, Given};
+use super::provider::Provider;
 use super::reply::{Part, Stop};
 
 pub(super) use self::check::check;
-
-/// How the ids of calls begin.
-const CALL_PREFIX: &str = "toolu";
 
 pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
     let usage = given.message.usage;
@@ -87,7 +85,7 @@ fn block_events(given: &Given, index: usize, part: &Part) -> (Value, Vec<Value>)
             // The provider starts with an empty piece, and sends no other if there are no arguments.
             let rest = if arguments == "{}" { "" } else { arguments };
             let pieces = [""].into_iter().chain(given.deltas(rest));
-            let id = given.call_id(CALL_PREFIX, index);
+            let id = given.call_id(index);
             (
                 json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
                 pieces
@@ -144,7 +142,7 @@ fn is_same(block: &Value, part: &Part, given: &Given, index: usize) -> bool {
         }
         Part::Call { name, arguments } => {
             block["type"] == "tool_use"
-                && block["id"] == given.call_id(CALL_PREFIX, index)
+                && given.is_call_id(&block["id"], Provider::Anthropic, index)
                 && block["name"] == name.as_str()
                 && given::object(arguments).is_none_or(|arguments| block["input"] == arguments)
         }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::chunk;
+use super::provider::Provider;
 use super::reply::{Manner, Message, Part};
 
 /// A message as it was given to one request. The same script given twice has different ids.
@@ -14,19 +15,32 @@ use super::reply::{Manner, Message, Part};
 pub(super) struct Given {
     pub(super) id: Uuid,
     pub(super) message: Message,
+    /// The format in which it was given.
+    provider: Provider,
 }
 
 impl Given {
-    pub(super) fn new(message: Message) -> Self {
+    pub(super) fn new(message: Message, provider: Provider) -> Self {
         Self {
             id: Uuid::now_v7(),
             message,
+            provider,
         }
     }
 
     /// The id of the call that is the part with this index: 39 characters, OpenAI takes 40.
-    pub(super) fn call_id(&self, prefix: &str, index: usize) -> String {
+    pub(super) fn call_id(&self, index: usize) -> String {
+        let prefix = match self.provider {
+            Provider::Anthropic => "toolu",
+            Provider::OpenAi => "call",
+        };
         format!("{prefix}_{}{index:02}", self.id.simple())
+    }
+
+    /// Whether the call that is the part with this index may have this id in a request of that format. A client may give
+    /// calls of the other format ids of its own.
+    pub(super) fn is_call_id(&self, id: &Value, provider: Provider, index: usize) -> bool {
+        provider != self.provider || *id == self.call_id(index)
     }
 
     /// The id of the message whose call has this id.

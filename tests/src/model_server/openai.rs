@@ -5,13 +5,11 @@ mod check;
 use serde_json::{Value, json};
 
 use super::given::{self, Given};
+use super::provider::Provider;
 use super::reply::{Manner, Part, Stop, Usage};
 use super::request;
 
 pub(super) use self::check::check;
-
-/// How the ids of calls begin.
-const CALL_PREFIX: &str = "call";
 
 pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
     let is_simple = given.message.manner == Manner::Simple;
@@ -63,14 +61,14 @@ fn deltas(given: &Given) -> Vec<Value> {
             Part::RedactedThinking(_) => {}
             Part::Call { name, arguments } if given.message.manner == Manner::Simple => {
                 let function = json!({"name": name, "arguments": arguments});
-                let id = given.call_id(CALL_PREFIX, index);
+                let id = given.call_id(index);
                 let call = json!({"index": 0, "id": id, "type": "function", "function": function});
                 deltas.push(json!({"tool_calls": [call]}));
             }
             Part::Call { name, arguments } => {
                 deltas.push(json!({"tool_calls": [{
                     "index": call_index,
-                    "id": given.call_id(CALL_PREFIX, index),
+                    "id": given.call_id(index),
                     "type": "function",
                     "function": {"name": name, "arguments": ""},
                 }]}));
@@ -118,11 +116,10 @@ pub(super) fn is_given(message: &Value, given: &Given) -> bool {
         let Part::Call { name, arguments } = part else {
             continue;
         };
-        let id = given.call_id(CALL_PREFIX, index);
-        if calls
-            .peek()
-            .is_some_and(|call| is_same_call(call, &id, name, arguments))
-        {
+        if calls.peek().is_some_and(|call| {
+            given.is_call_id(&call["id"], Provider::OpenAi, index)
+                && is_same_call(call, name, arguments)
+        }) {
             calls.next();
         } else if given::object(arguments).is_some() {
             return false;
@@ -135,8 +132,8 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn is_same_call(call: &Value, id: &str, name: &str, arguments: &str) -> bool {
+fn is_same_call(call: &Value, name: &str, arguments: &str) -> bool {
     let is_same_input =
         given::object(arguments).is_none_or(|arguments| call["function"]["arguments"] == arguments);
-    call["id"] == id && call["function"]["name"] == name && is_same_input
+    call["function"]["name"] == name && is_same_input
 }

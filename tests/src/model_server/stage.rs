@@ -116,7 +116,7 @@ impl Stage {
         let line = match reply.answer {
             Answer::Error(failure) => Line::Error(failure),
             Answer::Message(message) => {
-                let given = Given::new(message);
+                let given = Given::new(message, request.provider);
                 conversation
                     .called_tools
                     .extend(given.calls().map(str::to_owned));
