@@ -37,8 +37,8 @@ impl Given {
         format!("{prefix}_{}{index:02}", self.id.simple())
     }
 
-    /// Whether the call that is the part with this index may have this id in a request of that format. A client may give
-    /// calls of the other format ids of its own.
+    /// Whether the call that is the part with this index may have this id in a request of that format. A client may
+    /// give calls of the other format ids of its own.
     pub(super) fn is_call_id(&self, id: &Value, provider: Provider, index: usize) -> bool {
         provider != self.provider || *id == self.call_id(index)
     }
