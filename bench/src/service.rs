@@ -108,7 +108,7 @@ impl Service {
     /// a short measurement.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
         let settled = "select count(*) from worker where program_versions <> '{}'";
-        // Many workers on one machine wait for one another.
+        // `until` has one patience for each ten of them: on one machine they wait for one another.
         for workers in (0..self.workers.len()).step_by(10) {
             self.until(settled, workers + 1).await?;
         }

@@ -56,22 +56,8 @@ pub async fn get_by_secret(
     db: impl PgExecutor<'_>,
     secret: &str,
 ) -> sqlx::Result<Option<Presented>> {
-    sqlx::query_as!(
-        Presented,
-        r#"select
-               id as "id!: KeyId",
-               tenant_id as "tenant!: TenantId",
-               name as "name!",
-               scopes as "scopes!: Vec<Scope>",
-               has_budget as "has_budget!",
-               has_submit_limit as "has_submit_limit!",
-               has_skills as "has_skills!"
-           from presented_key
-           where hash = $1"#,
-        &hash(secret),
-    )
-    .fetch_optional(db)
-    .await
+    let hash = hash(secret);
+    Ok(list_by_hash(db, &[hash]).await?.remove(&hash))
 }
 
 /// Of these hashes, those of keys that are not revoked.
