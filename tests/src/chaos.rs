@@ -21,9 +21,9 @@ mod upload;
 mod workload;
 mod world;
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -133,14 +133,16 @@ struct Played {
 
 /// Makes the runs. `progress` gets the summary after each.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyhow::Result<Summary> {
-    let next = Arc::new(AtomicU64::new(0));
+    let groups = deployment::groups(options.seed..options.seed + options.runs);
+    let groups = Arc::new(Mutex::new(groups));
     let (sender, mut played) = mpsc::channel(options.worlds.max(1));
     // Those that are in the middle of a run when this is dropped end with it.
     let mut worlds = JoinSet::new();
     for _ in 0..options.worlds.max(1) {
-        let (options, next, sender) = (options.clone(), next.clone(), sender.clone());
+        let (options, sender) = (options.clone(), sender.clone());
+        let groups = Arc::clone(&groups);
         worlds.spawn(async move {
-            let done = play_all(&options, &next, &sender).await;
+            let done = play_all(&options, &groups, &sender).await;
             if let Err(error) = done {
                 // The receiver may have stopped listening.
                 let _ = sender.send(Err(error)).await;
@@ -162,33 +164,39 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyho
 /// Plays the runs that no other service has taken, one after the other.
 async fn play_all(
     options: &Options,
-    next: &AtomicU64,
+    groups: &Mutex<VecDeque<Range<u64>>>,
     sender: &mpsc::Sender<anyhow::Result<Played>>,
 ) -> anyhow::Result<()> {
-    let mut world: Option<World> = None;
     loop {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        if number >= options.runs {
+        let group = groups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front();
+        let Some(group) = group else {
             return Ok(());
-        }
-        let seed = options.seed + number;
-        let deployment = options.deployment.unwrap_or_else(|| Deployment::of(seed));
+        };
+        let deployment = options
+            .deployment
+            .unwrap_or_else(|| Deployment::of(group.start));
         let deployment = deployment.on_this_machine(&options.setup);
-        let schedule = Schedule::of(seed).with_deployment(deployment);
-        let schedule = match options.setup.wrong_clock {
-            Some(_) => schedule,
-            None => schedule.with_right_clocks(),
-        };
-        let mut own = match world.take() {
-            Some(world) if world.deployment == deployment => world,
-            _ => begin(&options.setup, deployment).await?,
-        };
-        let played = play(&mut own, schedule).await;
-        let played = played.with_context(|| format!("the run of seed {seed}"))?;
-        // What a broken run left behind is none of the next one's.
-        world = (played.report.is_none() && own.is_reusable()).then_some(own);
-        if sender.send(Ok(played)).await.is_err() {
-            return Ok(());
+        let mut world: Option<World> = None;
+        for seed in group {
+            let schedule = Schedule::of(seed).with_deployment(deployment);
+            let schedule = match options.setup.wrong_clock {
+                Some(_) => schedule,
+                None => schedule.with_right_clocks(),
+            };
+            let mut own = match world.take() {
+                Some(world) => world,
+                None => begin(&options.setup, deployment).await?,
+            };
+            let played = play(&mut own, schedule).await;
+            let played = played.with_context(|| format!("the run of seed {seed}"))?;
+            // What a broken run left behind is none of the next one's.
+            world = played.report.is_none().then_some(own);
+            if sender.send(Ok(played)).await.is_err() {
+                return Ok(());
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A Postgres server with a synchronous standby.
 
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -28,8 +29,9 @@ pub(crate) fn is_installed() -> bool {
 pub struct ReplicatedPostgres {
     primary: Server,
     standby: Server,
+    ports: [u16; 2],
     installation: Installation,
-    home: TempDir,
+    _home: TempDir,
 }
 
 /// A way in which the primary is lost.
@@ -58,34 +60,27 @@ impl ReplicatedPostgres {
                 .args(["--username", USER, "--pgdata"])
                 .arg(&one),
         )?;
-        let primary = Server::start(&installation, &one, "*")?;
+        let primary = Server::start(&installation, one, free_port()?)?;
         primary.answers().await?;
-        let source = format!("host=127.0.0.1 port={} user={USER}", primary.port);
-        installation.run(
-            Command::new(installation.program("pg_basebackup"))
-                .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
-                .args(["--dbname", &source, "--pgdata"])
-                .arg(&two),
-        )?;
-        let standby = Server::start(&installation, &two, "")?;
-        standby.answers().await?;
+        let standby = primary.copy(&installation, two, free_port()?).await?;
         let replicated = Self {
+            ports: [primary.port, standby.port],
             primary,
             standby,
             installation,
-            home,
+            _home: home,
         };
-        replicated.is_synchronous().await?;
+        replicated.await_standby().await?;
         Ok(replicated)
     }
 
     /// The URL of a database, with both servers.
     pub fn url(&self, database: &str) -> String {
-        let (one, two) = (self.primary.port, self.standby.port);
+        let [one, two] = self.ports;
         format!("postgres://{USER}@127.0.0.1:{one},127.0.0.1:{two}/{database}")
     }
 
-    /// The URL of a database on the first primary alone.
+    /// The URL of a database on the primary alone.
     pub fn primary_url(&self, database: &str) -> String {
         self.primary.url(database)
     }
@@ -95,7 +90,7 @@ impl ReplicatedPostgres {
         match loss {
             Loss::Killed => self.primary.signal_all(Signal::KILL),
             Loss::Silent => self.primary.signal_all(Signal::STOP),
-            Loss::ReadOnly => self.primary.set_read_only().await,
+            Loss::ReadOnly => self.primary.set("default_transaction_read_only = on").await,
             Loss::CutOff => Ok(()),
         }
     }
@@ -110,11 +105,23 @@ impl ReplicatedPostgres {
         self.installation.run(
             Command::new(self.installation.program("pg_ctl"))
                 .args(["promote", "--wait", "--pgdata"])
-                .arg(self.home.path().join("two")),
+                .arg(&self.standby.data),
         )
     }
 
-    async fn is_synchronous(&self) -> anyhow::Result<()> {
+    /// Makes the promoted standby the primary, and a copy of it, where the lost primary was, its standby.
+    pub async fn replace_lost(&mut self) -> anyhow::Result<()> {
+        std::mem::swap(&mut self.primary, &mut self.standby);
+        self.standby.kill();
+        fs::remove_dir_all(&self.standby.data)?;
+        let (data, port) = (self.standby.data.clone(), self.standby.port);
+        self.standby = self.primary.copy(&self.installation, data, port).await?;
+        self.await_standby().await
+    }
+
+    /// Lets commits on the primary wait for the standby from now on.
+    async fn await_standby(&self) -> anyhow::Result<()> {
+        self.primary.set("synchronous_standby_names = '*'").await?;
         let mut primary = PgConnection::connect(&self.primary.url("postgres")).await?;
         let begun_at = Instant::now();
         let count = "select count(*) from pg_stat_replication where sync_state = 'sync'";
@@ -189,25 +196,23 @@ fn unprivileged_user() -> anyhow::Result<u32> {
     anyhow::bail!("there is no unprivileged user")
 }
 
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
 /// A server, killed when dropped.
 struct Server {
     process: Child,
+    data: PathBuf,
     port: u16,
 }
 
 impl Server {
-    /// Starts a server whose commits wait for these standbys.
-    fn start(
-        installation: &Installation,
-        data: &Path,
-        synchronous_standbys: &str,
-    ) -> anyhow::Result<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    fn start(installation: &Installation, data: PathBuf, port: u16) -> anyhow::Result<Self> {
         let settings = [
             "listen_addresses=127.0.0.1".to_owned(),
             format!("port={port}"),
             "unix_socket_directories=".to_owned(),
-            format!("synchronous_standby_names={synchronous_standbys}"),
             "max_connections=200".to_owned(),
             // Processes are killed, and the machine is not.
             "fsync=off".to_owned(),
@@ -219,9 +224,35 @@ impl Server {
         }
         let log = fs::File::create(data.with_extension("log"))?;
         let process = installation
-            .prepare(command.arg("-D").arg(data).stderr(log))
+            .prepare(command.arg("-D").arg(&data).stderr(log))
             .spawn()?;
-        Ok(Self { process, port })
+        Ok(Self {
+            process,
+            data,
+            port,
+        })
+    }
+
+    /// Starts a standby of this server, which waits for no other server after a promotion.
+    async fn copy(
+        &self,
+        installation: &Installation,
+        data: PathBuf,
+        port: u16,
+    ) -> anyhow::Result<Self> {
+        let source = format!("host=127.0.0.1 port={} user={USER}", self.port);
+        installation.run(
+            Command::new(installation.program("pg_basebackup"))
+                .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+                .args(["--dbname", &source, "--pgdata"])
+                .arg(&data),
+        )?;
+        let settings = data.join("postgresql.auto.conf");
+        let mut settings = fs::OpenOptions::new().append(true).open(settings)?;
+        writeln!(settings, "synchronous_standby_names = ''")?;
+        let standby = Self::start(installation, data, port)?;
+        standby.answers().await?;
+        Ok(standby)
     }
 
     fn url(&self, database: &str) -> String {
@@ -239,15 +270,20 @@ impl Server {
         }
     }
 
-    async fn set_read_only(&self) -> anyhow::Result<()> {
+    /// Changes a setting of the server.
+    async fn set(&self, setting: &str) -> anyhow::Result<()> {
         let mut connection = PgConnection::connect(&self.url("postgres")).await?;
-        for statement in [
-            "alter system set default_transaction_read_only = on",
-            "select pg_reload_conf()",
-        ] {
+        let change = format!("alter system set {setting}");
+        for statement in [change.as_str(), "select pg_reload_conf()"] {
+            let statement = sqlx::AssertSqlSafe(statement.to_owned());
             sqlx::raw_sql(statement).execute(&mut connection).await?;
         }
         Ok(connection.close().await?)
+    }
+
+    fn kill(&mut self) {
+        let _ = self.signal_all(Signal::KILL);
+        let _ = self.process.wait();
     }
 
     /// Sends a signal to the server and then to its children: it starts no more of them.
@@ -265,8 +301,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.signal_all(Signal::KILL);
-        let _ = self.process.wait();
+        self.kill();
     }
 }
 

@@ -1,5 +1,8 @@
 //! Deployments of a service: where its files are, its database, and the way to it.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use super::setup::Setup;
 
 /// Seeds in a row with the same deployment, so that one service can play several runs.
@@ -25,6 +28,18 @@ const DEPLOYMENTS: [Deployment; 6] = [
     Deployment::new(true, false, true),
     Deployment::new(true, true, false),
 ];
+
+/// These seeds, in groups of those with the same deployment.
+pub(super) fn groups(mut seeds: Range<u64>) -> VecDeque<Range<u64>> {
+    let mut groups = VecDeque::new();
+    while !seeds.is_empty() {
+        let next = (seeds.start / SEEDS + 1) * SEEDS;
+        let end = next.min(seeds.end);
+        groups.push_back(seeds.start..end);
+        seeds.start = end;
+    }
+    groups
+}
 
 impl Deployment {
     /// The deployment for the run of a seed.
@@ -54,6 +69,16 @@ impl Deployment {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_of_one_deployment_and_have_all_seeds() {
+        let groups = groups(233..243);
+        assert_eq!(groups, [233..235, 235..240, 240..243]);
+        for group in groups {
+            let first = Deployment::of(group.start);
+            assert!(group.clone().all(|seed| Deployment::of(seed) == first));
+        }
+    }
 
     #[test]
     fn seeds_in_a_row_have_all_deployments() {

@@ -273,11 +273,6 @@ impl World {
         Ok(is_promoted)
     }
 
-    /// Whether another run can begin in it: a standby can be promoted once.
-    pub(crate) fn is_reusable(&self) -> bool {
-        !self.database.is_promoted()
-    }
-
     async fn start_api(&mut self, api: usize) -> anyhow::Result<bool> {
         // It listens when it has reached its database and its bucket, and this waits for it.
         self.backing.heal()?;
@@ -317,10 +312,11 @@ impl World {
         Ok(())
     }
 
-    /// Makes it a service in which the next run can begin: no connection hangs, all clocks are right, and all workers
-    /// are of this version.
+    /// Makes it a service in which the next run can begin: no connection hangs, the primary has a standby, all clocks
+    /// are right, and all workers are of this version.
     pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
         self.database.resume_all();
+        self.database.replace_lost_primary().await?;
         for api in 0..self.apis.len() {
             if self.apis[api].set_clock(None) {
                 self.start_api(api).await?;

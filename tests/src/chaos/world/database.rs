@@ -36,7 +36,7 @@ enum Servers {
         postgres: Option<Postgres>,
         home: PathBuf,
     },
-    /// A primary that is lost once, and its standby.
+    /// A primary that is lost once a run, and its standby.
     Two {
         postgres: ReplicatedPostgres,
         primary: Primary,
@@ -45,7 +45,7 @@ enum Servers {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Primary {
-    First,
+    There,
     Lost,
     Promoted,
 }
@@ -78,7 +78,7 @@ impl Database {
             url: postgres.url("skillet"),
             servers: Servers::Two {
                 postgres,
-                primary: Primary::First,
+                primary: Primary::There,
             },
         })
     }
@@ -103,7 +103,7 @@ impl Database {
         match &mut self.servers {
             Servers::Two {
                 postgres,
-                primary: primary @ Primary::First,
+                primary: primary @ Primary::There,
             } => {
                 postgres.lose_primary(loss).await?;
                 *primary = Primary::Lost;
@@ -139,9 +139,17 @@ impl Database {
         }
     }
 
-    /// Whether its standby was promoted.
-    pub(super) fn is_promoted(&self) -> bool {
-        self.primary() == Some(Primary::Promoted)
+    /// Gives a standby that was promoted one of its own.
+    pub(super) async fn replace_lost_primary(&mut self) -> anyhow::Result<()> {
+        if let Servers::Two {
+            postgres,
+            primary: primary @ Primary::Promoted,
+        } = &mut self.servers
+        {
+            postgres.replace_lost().await?;
+            *primary = Primary::There;
+        }
+        Ok(())
     }
 
     fn primary(&self) -> Option<Primary> {
