@@ -3,7 +3,9 @@
 mod deletion;
 mod large;
 mod presigned;
+mod verified;
 
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -56,21 +58,27 @@ async fn a_process_whose_bucket_cannot_be_used_ends_and_says_why() {
         let names_bucket = changes.is_empty() || changes[0].0 == "AWS_ENDPOINT";
         let changes = changes.into_iter();
         environment.extend(changes.map(|(name, value)| (name, value.to_owned())));
-        let environment: Vec<_> = environment
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect();
-        let log = home.with_extension("log");
-        let mut api = process::start(&["api", "--listen", "127.0.0.1:0"], &environment, &log);
-        assert_eq!(api.first_line(), "", "it listens to no one");
-        let status = api.end_within(PATIENCE).await.unwrap();
-        let log = std::fs::read_to_string(log).unwrap();
-        assert_eq!(status.code(), Some(1), "{log}");
+        let log = log_of_failed_start(environment, &home).await;
         assert!(log.contains(told), "{told} in {log}");
         if names_bucket {
             assert!(log.contains("s3://missing-bucket/"), "{log}");
         }
     }
+}
+
+/// The log of an API that ends instead of listening.
+async fn log_of_failed_start(environment: Vec<(&'static str, String)>, home: &Path) -> String {
+    let environment: Vec<_> = environment
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    let log = home.with_extension("log");
+    let mut api = process::start(&["api", "--listen", "127.0.0.1:0"], &environment, &log);
+    assert_eq!(api.first_line(), "", "it listens to no one");
+    let status = api.end_within(PATIENCE).await.unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
+    assert_eq!(status.code(), Some(1), "{log}");
+    log
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -204,8 +212,15 @@ async fn service(s3: &S3) -> Service {
 }
 
 async fn service_with(s3: &S3, more: &[(&'static str, &str)]) -> Service {
+    service_at(s3.environment("bucket"), more).await
+}
+
+/// A service whose assets are where the first variables say.
+async fn service_at(
+    mut environment: Vec<(&'static str, String)>,
+    more: &[(&'static str, &str)],
+) -> Service {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let mut environment = s3.environment("bucket");
     environment.push(("SKILLET_SKILLS_DIR", skills.to_owned()));
     let environment = environment.iter();
     let environment = environment.map(|(name, value)| (*name, value.as_str()));

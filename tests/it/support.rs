@@ -14,6 +14,7 @@ pub(crate) mod store;
 mod stream;
 mod terminal;
 mod tty;
+mod verifying_s3;
 
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ pub(crate) use service::{Service, bash, create_key, put_runner, scripted, send, 
 pub(crate) use stream::{Stream, follow_through, parse};
 pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;
+pub(crate) use verifying_s3::VerifyingS3;
 
 /// The longest wait for anything: busy machines are slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);

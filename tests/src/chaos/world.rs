@@ -8,9 +8,8 @@ mod tenant;
 mod version;
 mod worker;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::ensure;
 use reqwest::Client;
 use shared::db::{self, Pool};
 use shared::secret::generate_master_key;
@@ -32,8 +31,6 @@ use crate::receiver::Behavior;
 pub(crate) use self::tenant::{CAPS, TenantWebhook};
 pub(crate) use self::version::{NEXT_VERSION, Version};
 
-/// How long a part may take to be there.
-const READY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a worker that was told to leave may take: it lets commands end.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(40);
 
@@ -294,19 +291,11 @@ impl World {
             }
             self.start_api(number).await?;
         }
+        for worker in self.workers.iter_mut().flatten() {
+            worker.go_on();
+        }
+        self.restart_ended_workers().await?;
         for place in 0..WORKERS {
-            if let Some(worker) = &mut self.workers[place] {
-                worker.go_on();
-                if let Some(status) = worker.process.ended() {
-                    let process = worker.process.id();
-                    self.workers[place] = None;
-                    // One that does not find the database at its start leaves that to its supervisor.
-                    if self.has_registered(process).await? {
-                        let fault = format!("worker {place} ended by itself: {status}");
-                        self.faults.push(fault);
-                    }
-                }
-            }
             self.start_worker(place);
         }
         Ok(())
@@ -375,18 +364,5 @@ impl World {
         if let Some(before) = self.last_run.replace(run) {
             self.model.forget(&before);
         }
-    }
-
-    /// Waits until so many workers have registered and live.
-    pub async fn until_workers(&self, count: usize) -> anyhow::Result<()> {
-        let begun_at = Instant::now();
-        while db::worker::list(&self.pool).await?.len() < count {
-            ensure!(
-                begun_at.elapsed() < READY_PATIENCE,
-                "the workers did not start"
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        Ok(())
     }
 }
