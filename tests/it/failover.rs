@@ -24,6 +24,8 @@ const JOBS: usize = 6;
 const PACE: Duration = Duration::from_millis(300);
 /// The pause of a client before it repeats a request.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Requests in a row that are refused while there is no primary.
+const LOOKS: usize = 10;
 /// The longest time from the promotion until a job is accepted, and until one is started. It is a few seconds where
 /// nothing else runs.
 const RESUMPTION: TimeDelta = TimeDelta::seconds(60);
@@ -48,6 +50,32 @@ async fn a_promotion_while_the_primary_only_reads_loses_nothing() {
 #[tokio::test]
 async fn a_promotion_while_the_primary_goes_on_loses_nothing() {
     promote_after(Loss::CutOff, Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_primary_that_was_replaced_is_not_asked_again_when_the_new_one_fails() {
+    let postgres = ReplicatedPostgres::start().await.unwrap();
+    let service = start_service(&postgres).await;
+    postgres.lose_primary(Loss::CutOff).await.unwrap();
+    postgres.promote().unwrap();
+    let request = service.request(Method::POST, "/v1/jobs");
+    let job = create(&request.header("Idempotency-Key", "after")).await;
+    let job = format!("/v1/jobs/{job}");
+    let found = service.request(Method::GET, &job).send().await.unwrap();
+    assert_eq!(found.status(), StatusCode::OK);
+
+    postgres.lose_standby().unwrap();
+    // The first primary still answers, and has no such job.
+    for _ in 0..LOOKS {
+        let found = service.request(Method::GET, &job).send().await.unwrap();
+        assert_eq!(found.status(), StatusCode::SERVICE_UNAVAILABLE);
+        sleep(RETRY_PAUSE).await;
+    }
+    assert!(
+        service
+            .logs()
+            .contains("another server was promoted after it")
+    );
 }
 
 async fn promote_after(loss: Loss, outage: Duration) {

@@ -95,7 +95,7 @@ impl ReplicatedPostgres {
         }
     }
 
-    /// Kills the standby. Commits on the primary then wait for good.
+    /// Kills the standby, promoted or not. Commits on the primary then wait for good.
     pub fn lose_standby(&self) -> anyhow::Result<()> {
         self.standby.signal_all(Signal::KILL)
     }

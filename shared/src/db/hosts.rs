@@ -28,10 +28,32 @@ const TARGET: &str = "target_session_attrs";
 #[derive(Clone)]
 pub(super) struct DatabaseHosts {
     all: Arc<[PgConnectOptions]>,
-    /// The position of the last primary.
-    last: Arc<watch::Sender<usize>>,
+    last: Arc<watch::Sender<LastPrimary>>,
     /// Held by the one that searches because of a slow answer.
     search: Arc<Mutex<()>>,
+}
+
+/// What was last known of the primary.
+#[derive(Default)]
+struct LastPrimary {
+    position: usize,
+    timeline: Timeline,
+}
+
+/// The timeline of a server. Each promotion begins one with a greater number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Timeline {
+    /// 0 if the server does not tell, as some that are compatible with Postgres.
+    number: i64,
+    /// The identifier of the cluster, the same on the primary and its standbys; 0 if the server does not tell.
+    cluster: i64,
+}
+
+impl Timeline {
+    /// Whether a server with this one was replaced by a promotion to the other one.
+    fn is_before(self, other: Self) -> bool {
+        self.cluster == other.cluster && self.number < other.number
+    }
 }
 
 /// The server that accepted writes when it was last asked.
@@ -57,7 +79,7 @@ impl DatabaseHosts {
         let all: sqlx::Result<_> = urls.iter().map(|url| connect_options(url, name)).collect();
         Ok(Self {
             all: all?,
-            last: Arc::new(watch::Sender::new(0)),
+            last: Arc::default(),
             search: Arc::default(),
         })
     }
@@ -73,12 +95,13 @@ impl DatabaseHosts {
 
     /// The primary as far as it is known. At first it is the first server.
     pub(super) fn last_primary(&self) -> Primary {
-        let position = *self.last.borrow();
+        let position = self.last.borrow().position;
         self.primary_at(position)
     }
 
     /// Asks all servers which of them accepts writes. If several do, the one that was promoted last is the primary, or
-    /// the last primary if they are one server behind several poolers. A single server is not asked.
+    /// the last primary if they are one server behind several poolers. One that was replaced by a promotion is never the
+    /// primary again: what was written since is not there. A single server is not asked.
     pub(super) async fn find_primary(&self) -> sqlx::Result<Primary> {
         if !self.are_several() {
             return Ok(self.last_primary());
@@ -91,14 +114,17 @@ impl DatabaseHosts {
                 (position, within(ANSWER_TIMEOUT, timeline(options)).await)
             });
         let mut asked: FuturesUnordered<_> = asked.collect();
-        let last = *self.last.borrow();
+        let (last, known) = {
+            let last = self.last.borrow();
+            (last.position, last.timeline)
+        };
         let compared_at = Instant::now() + COMPARISON;
-        let mut newest = None;
+        let mut newest: Option<(Timeline, bool, usize)> = None;
         let mut problem = no_primary();
         loop {
             let answer = tokio::select! {
                 answer = asked.next() => answer,
-                () = sleep_until(compared_at), if newest.is_some() => None,
+                () = sleep_until(compared_at), if newest.is_some_and(|it| !it.0.is_before(known)) => None,
             };
             match answer {
                 Some((position, Ok(Some(timeline)))) => {
@@ -109,20 +135,32 @@ impl DatabaseHosts {
                 None => break,
             }
         }
-        let (_, _, position) = newest.ok_or(problem)?;
-        Ok(self.set_primary(position))
+        let (timeline, _, position) = newest.ok_or(problem)?;
+        self.set_primary(position, timeline)
     }
 
-    fn set_primary(&self, position: usize) -> Primary {
+    fn set_primary(&self, position: usize, timeline: Timeline) -> sqlx::Result<Primary> {
         let primary = self.primary_at(position);
-        let is_other = |last: &mut usize| std::mem::replace(last, position) != position;
-        if self.last.send_if_modified(is_other) {
-            tracing::info!(
-                host = primary.options().get_host(),
-                "another server accepts writes"
-            );
+        let mut is_replaced = false;
+        let is_other = self.last.send_if_modified(|last| {
+            // Another search may have found a later primary.
+            is_replaced = timeline.is_before(last.timeline);
+            if is_replaced {
+                return false;
+            }
+            let before = std::mem::replace(last, LastPrimary { position, timeline });
+            before.position != position
+        });
+        let host = primary.options().get_host();
+        if is_replaced {
+            let problem =
+                format!("{host} accepts writes, but another server was promoted after it");
+            return Err(not_connected(problem));
         }
-        primary
+        if is_other {
+            tracing::info!(host, "another server accepts writes");
+        }
+        Ok(primary)
     }
 
     fn primary_at(&self, position: usize) -> Primary {
@@ -142,13 +180,13 @@ impl Primary {
 
     /// Whether another server is known to be the primary.
     pub(super) fn is_replaced(&self) -> bool {
-        *self.hosts.last.borrow() != self.position
+        self.hosts.last.borrow().position != self.position
     }
 
     /// Returns when another server is known to be the primary.
     pub(super) async fn replaced(&self) {
         let mut last = self.hosts.last.subscribe();
-        let is_other = |last: &usize| *last != self.position;
+        let is_other = |last: &LastPrimary| last.position != self.position;
         // The sender is in `hosts`, so this is no error.
         let _ = last.wait_for(is_other).await;
     }
@@ -175,27 +213,30 @@ impl Primary {
     }
 }
 
-/// The timeline of a server that accepts writes. Each promotion begins a timeline with a greater number.
-async fn timeline(options: &PgConnectOptions) -> sqlx::Result<Option<i64>> {
+/// The timeline of a server that accepts writes.
+async fn timeline(options: &PgConnectOptions) -> sqlx::Result<Option<Timeline>> {
     let mut connection = PgConnection::connect_with(options).await?;
     let timeline = if only_reads(&mut connection).await? {
         None
     } else {
-        Some(read_timeline(&mut connection).await?)
+        let number = "select ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint";
+        let cluster = "select system_identifier from pg_control_system()";
+        Some(Timeline {
+            number: tell(&mut connection, number).await?,
+            cluster: tell(&mut connection, cluster).await?,
+        })
     };
     connection.close().await?;
     Ok(timeline)
 }
 
-/// The timeline; 0 if the server does not tell, as some that are compatible with Postgres.
-async fn read_timeline(connection: &mut PgConnection) -> sqlx::Result<i64> {
-    let name = "select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)";
-    let name: String = match sqlx::raw_sql(name).fetch_one(connection).await {
-        Ok(row) => row.try_get(0)?,
-        Err(sqlx::Error::Database(_)) => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    Ok(i64::from_str_radix(&name, 16).unwrap_or(0))
+/// A number that the server tells; 0 if it refuses.
+async fn tell(connection: &mut PgConnection, query: &'static str) -> sqlx::Result<i64> {
+    match sqlx::raw_sql(query).fetch_one(connection).await {
+        Ok(row) => row.try_get(0),
+        Err(sqlx::Error::Database(_)) => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether the server only reads, as a standby does, or a former primary that was set to it.
@@ -207,7 +248,10 @@ pub(super) async fn only_reads(connection: &mut PgConnection) -> sqlx::Result<bo
 }
 
 pub(super) fn no_primary() -> sqlx::Error {
-    let problem = "no host of the database URL accepts writes";
+    not_connected("no host of the database URL accepts writes".to_owned())
+}
+
+fn not_connected(problem: String) -> sqlx::Error {
     io::Error::new(io::ErrorKind::NotConnected, problem).into()
 }
 
@@ -256,6 +300,24 @@ fn without_target(rest: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_was_replaced_by_a_promotion_is_not_the_primary_again() {
+        let hosts = DatabaseHosts::parse("postgres://one,two/db", "test").unwrap();
+        let timeline = |cluster, number| Timeline { number, cluster };
+        let set = |position, timeline| {
+            let primary = hosts.set_primary(position, timeline);
+            primary.map(|it| it.position()).map_err(|it| it.to_string())
+        };
+        assert_eq!(set(0, timeline(7, 1)), Ok(0));
+        assert_eq!(set(1, timeline(7, 2)), Ok(1));
+        let refused = set(0, timeline(7, 1)).unwrap_err();
+        assert!(refused.contains("one accepts writes, but"), "{refused}");
+        assert_eq!(hosts.last_primary().position(), 1);
+        // The next promotion, and a new cluster in place of the old one.
+        assert_eq!(set(0, timeline(7, 3)), Ok(0));
+        assert_eq!(set(1, timeline(8, 1)), Ok(1));
+    }
 
     #[test]
     fn a_url_with_several_hosts_is_one_url_for_each() {

@@ -30,6 +30,8 @@ pub(crate) async fn python_with(name: &str, packages: &[&str]) -> Option<PathBuf
             "install",
             "--quiet",
             "--disable-pip-version-check",
+            // Python compiles the modules that are imported; pip would compile all.
+            "--no-compile",
         ];
         run(&python, &[&quiet[..], packages].concat()).await
     };

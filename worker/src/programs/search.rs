@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 200;
 const MAX_NAME_BYTES: usize = 100;
 /// The pause before a new worker asks programs for their versions, so that its first jobs are not delayed.
-const SETTLING: Duration = Duration::from_secs(5);
+const SETTLING: Duration = Duration::from_secs(15);
 
 /// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the
 /// worker has said.
