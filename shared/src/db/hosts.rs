@@ -100,8 +100,8 @@ impl DatabaseHosts {
     }
 
     /// Asks all servers which of them accepts writes. If several do, the one that was promoted last is the primary, or
-    /// the last primary if they are one server behind several poolers. One that was replaced by a promotion is never the
-    /// primary again: what was written since is not there. A single server is not asked.
+    /// the last primary if they are one server behind several poolers. A server that was replaced by a promotion is
+    /// never the primary again: it lacks what was written since. A single server is not asked.
     pub(super) async fn find_primary(&self) -> sqlx::Result<Primary> {
         if !self.are_several() {
             return Ok(self.last_primary());

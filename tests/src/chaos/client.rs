@@ -200,7 +200,8 @@ async fn send(request: &RequestBuilder) -> Option<Answer> {
         .ok()?;
     let status = response.status();
     let body = response.bytes().await.ok()?;
-    let is_answer = !status.is_server_error();
+    // A busy machine may take longer to send a request than a server waits for one.
+    let is_answer = !status.is_server_error() && status != StatusCode::REQUEST_TIMEOUT;
     is_answer.then(|| (status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 

@@ -146,8 +146,10 @@ async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Va
     let first = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
     let mut path = first.clone();
     loop {
-        let (_, page) = send_surely(&client.request(Method::GET, &path)).await;
-        let events = page["data"].as_array().context("a page of events")?;
+        let (status, page) = send_surely(&client.request(Method::GET, &path)).await;
+        let events = page["data"].as_array();
+        let events =
+            events.with_context(|| format!("{path} was answered with {status}: {page}"))?;
         all.extend(events.iter().cloned());
         let Some(next) = page["next_cursor"].as_str() else {
             return Ok(all);
