@@ -88,12 +88,7 @@ async fn files_and_outputs_are_in_the_bucket_and_nothing_else_is() {
     service.add_worker(&[]).await;
     let content = noise(LARGE);
     let asset = service.upload("a.bin", content.clone()).await;
-    assert_eq!(service.download(&asset).await, content);
-    let range = service.request(Method::GET, asset["content_url"].as_str().unwrap());
-    let range = range.header("range", "bytes=7000000-7000999");
-    let range = range.send().await.unwrap();
-    assert_eq!(range.status(), 206);
-    assert_eq!(range.bytes().await.unwrap(), content[7_000_000..7_001_000]);
+    assert_downloads(&service, &asset, &content).await;
     let job = json!({
         "skill": "maker", "model": "script/bash", "inputs": [{"asset_id": asset["id"]}],
         "prompt": "```bash\nbase64 a.bin > b.txt; touch c.txt\n```\noutput: b.txt\noutput: c.txt",
@@ -231,6 +226,16 @@ async fn service_at(
 async fn count(service: &Service, query: &'static str) -> i64 {
     let count = sqlx::query_scalar(query);
     count.fetch_one(&service.pool).await.unwrap()
+}
+
+/// Downloads a large file as a whole and in part.
+async fn assert_downloads(service: &Service, asset: &Value, content: &[u8]) {
+    assert_eq!(service.download(asset).await, content);
+    let range = service.request(Method::GET, asset["content_url"].as_str().unwrap());
+    let range = range.header("range", "bytes=7000000-7000999");
+    let range = range.send().await.unwrap();
+    assert_eq!(range.status(), 206);
+    assert_eq!(range.bytes().await.unwrap(), content[7_000_000..7_001_000]);
 }
 
 /// Bytes of which no two pieces are the same.

@@ -3,7 +3,7 @@
 use reqwest::{Client, Method, redirect};
 use serde_json::{Value, json};
 
-use super::{LARGE, log_of_failed_start, noise, service_at};
+use super::{LARGE, assert_downloads, log_of_failed_start, noise, service_at};
 use crate::support::{Service, VerifyingS3, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -13,13 +13,7 @@ async fn files_in_parts_ranges_outputs_and_deletions_pass_a_server_that_verifies
     service.add_worker(&[]).await;
     let content = noise(LARGE);
     let asset = service.upload("a b+\u{e9}.bin", content.clone()).await;
-    assert_eq!(service.download(&asset).await, content);
-    let path = asset["content_url"].as_str().unwrap();
-    let range = service.request(Method::GET, path);
-    let range = range.header("range", "bytes=7000000-7000999");
-    let range = range.send().await.unwrap();
-    assert_eq!(range.status(), 206);
-    assert_eq!(range.bytes().await.unwrap(), content[7_000_000..7_001_000]);
+    assert_downloads(&service, &asset, &content).await;
     let job = json!({
         "skill": "maker", "model": "script/bash", "inputs": [{"asset_id": asset["id"]}],
         "prompt": "```bash\nbase64 a*.bin > b.txt\n```\noutput: b.txt",
