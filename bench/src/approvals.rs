@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::Bench;
 use crate::claim::{cost, settle};
-use crate::figure::{Figure, times};
+use crate::figure::{Figure, rounded, times};
 use crate::load::Client;
 use crate::queue::Queue;
 use crate::service::Service;
@@ -73,7 +73,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .fetch_all(&service.pool)
     .await?;
     ensure!(sample.len() == jobs.len(), "not each job was started again");
-    let name = format!("answer → job.started, {waiting} others wait");
+    let others = rounded(waiting as f64);
+    let name = format!("answer → job.started, {others} others wait");
     figures.extend(times(&name, &sample, Some(STARTS)));
     Ok(figures)
 }
@@ -100,7 +101,10 @@ async fn claims(bench: &Bench, waiting: usize) -> anyhow::Result<Vec<Figure>> {
     Ok(vec![
         Figure::new(name("no job waits for a person"), without.buffers, ""),
         Figure::new(
-            name(&format!("{waiting} jobs wait for a person")),
+            name(&format!(
+                "{} jobs wait for a person",
+                rounded(waiting as f64)
+            )),
             beside.buffers,
             "",
         )

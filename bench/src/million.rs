@@ -9,7 +9,7 @@ use sqlx::{Connection, PgConnection};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::Bench;
-use crate::figure::{Figure, times};
+use crate::figure::{Figure, rounded, times};
 use crate::jobs::{TURNS, of_ten_turns};
 use crate::load::Client;
 use crate::service::Service;
@@ -54,7 +54,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let probe_name = "job.queued → job.started, a job of another tenant each second meanwhile";
     let after = Size::of(&mut connection).await?;
 
-    let name = |what: &str| format!("{jobs} jobs of ten turns in one go: {what}");
+    let count = rounded(jobs as f64);
+    let name = |what: &str| format!("{count} jobs of ten turns in one go: {what}");
     let [whole, first, last] = rates(&mut connection, jobs).await?;
     let kib = |what: &str, before: i64, after: i64| {
         let bytes = (after - before) as f64 / jobs as f64;

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::Bench;
-use crate::figure::{Figure, percentile};
+use crate::figure::{Figure, percentile, rounded};
 use crate::followers::{BATCH, CONNECTING, Watchers, line};
 use crate::queue::{Queue, THOUSAND};
 use crate::raw_follower::{RawClient, RawFollower};
@@ -75,6 +75,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let late = watchers.delays(&queue, &mut steady, goes_on).await?;
     let Reconnected { took, failed } = reconnecting.await??;
 
+    let count = rounded(count as f64);
     let when = format!("{count} followers reconnect at once");
     let meanwhile = |percent| {
         let name = format!("event → another follower while {when}, p{percent}");

@@ -10,10 +10,15 @@ async fn setup() -> Setup {
         has_pooler: has_program("pgbouncer"),
         ..Setup::of(PROGRAM.into())
     };
-    assert!(
-        setup.wrong_clock.is_some() || !is_all_required(),
-        "this test needs libfaketime, and SKILLET_TEST_REQUIRE=all"
-    );
+    for (is_there, what) in [
+        (setup.wrong_clock.is_some(), "libfaketime"),
+        (setup.has_standby, "pg_basebackup"),
+    ] {
+        assert!(
+            is_there || !is_all_required(),
+            "this test needs {what}, and SKILLET_TEST_REQUIRE=all"
+        );
+    }
     setup
 }
 

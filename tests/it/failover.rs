@@ -1,5 +1,7 @@
 //! Promotions of a standby under load: nothing is lost, and work goes on.
 
+mod start;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

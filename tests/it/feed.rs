@@ -107,7 +107,7 @@ async fn the_stream_has_the_milestones_of_all_jobs_once_each_over_any_api_and_an
     let data: Vec<_> = whole.iter().map(|raw| parse(raw)).collect();
     assert_eq!(by_job(&data), milestones(&service, &jobs).await);
 
-    let (_second, second_url) = service.start_second_api();
+    let (_second, second_url) = service.start_second_api(&[]);
     let first_url = std::mem::replace(&mut service.url, second_url);
     for url in [service.url.clone(), first_url] {
         service.url = url;

@@ -55,7 +55,7 @@ async fn another_api_and_one_that_was_restarted_replay_the_same_bytes() {
     let mut service = Service::start().await;
     let job = create_varied(&service).await;
     service.model.stalled("varied").await;
-    let (_second, second_url) = service.start_second_api();
+    let (_second, second_url) = service.start_second_api(&[]);
     let (first_url, path) = (service.url.clone(), format!("/v1/jobs/{job}/stream"));
     service.url = second_url.clone();
     let mut elsewhere = Stream::open(service.request(Method::GET, &path)).await;

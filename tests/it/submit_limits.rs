@@ -100,7 +100,7 @@ async fn who_comes_too_fast_is_told_how_long_to_wait_and_gets_in_then() {
 #[tokio::test]
 async fn two_api_processes_keep_to_one_rate() {
     let service = Service::without_worker().await;
-    let (_second, url) = service.start_second_api();
+    let (_second, url) = service.start_second_api(&[]);
     let slow = json!({"submit_rate": {"per_minute": 1, "burst": 25}});
     limit(&service, &slow).await;
     assert_eq!(accepted(&service, &url).await, 25);
@@ -110,7 +110,7 @@ async fn two_api_processes_keep_to_one_rate() {
 #[tokio::test]
 async fn two_api_processes_keep_to_one_number_of_unfinished_jobs() {
     let service = Service::without_worker().await;
-    let (_second, url) = service.start_second_api();
+    let (_second, url) = service.start_second_api(&[]);
     // Those that came before count.
     for _ in 0..5 {
         service.create(&body()).await;

@@ -330,7 +330,8 @@ fn describe(
         );
     }
     for called in ["worker", "api"] {
-        let warnings = world.log_lines(called, &["WARN", "ERROR"]);
+        // The last is that of a process which ends.
+        let warnings = world.log_lines(called, &["WARN", "ERROR", "error: "]);
         report += &format!("\nwarnings of {called}:\n{warnings}");
     }
     report

@@ -202,7 +202,7 @@ fn free_port() -> anyhow::Result<u16> {
 
 /// A server, killed when dropped.
 struct Server {
-    process: Child,
+    process: Option<Child>,
     data: PathBuf,
     port: u16,
 }
@@ -217,6 +217,8 @@ impl Server {
             // Processes are killed, and the machine is not.
             "fsync=off".to_owned(),
             "jit=off".to_owned(),
+            // Files of the data directory, which is removed: killed processes remove nothing.
+            "dynamic_shared_memory_type=mmap".to_owned(),
         ];
         let mut command = Command::new(installation.program("postgres"));
         for setting in settings {
@@ -227,7 +229,7 @@ impl Server {
             .prepare(command.arg("-D").arg(&data).stderr(log))
             .spawn()?;
         Ok(Self {
-            process,
+            process: Some(process),
             data,
             port,
         })
@@ -283,12 +285,29 @@ impl Server {
 
     fn kill(&mut self) {
         let _ = self.signal_all(Signal::KILL);
-        let _ = self.process.wait();
+        let Some(mut process) = self.process.take() else {
+            return;
+        };
+        let _ = process.wait();
+        self.remove_shared_memory();
+    }
+
+    /// Removes the System V segment of a killed server. The system has at most 4,096 of them.
+    fn remove_shared_memory(&self) {
+        let state = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
+        // The seventh line has the key and the id of the segment.
+        let line = state.lines().nth(6).unwrap_or_default();
+        if let Some(id) = line.split_whitespace().nth(1) {
+            let _ = Command::new("ipcrm").args(["-m", id]).output();
+        }
     }
 
     /// Sends a signal to the server and then to its children: it starts no more of them.
     fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
-        let server = Pid::from_child(&self.process);
+        let Some(process) = &self.process else {
+            return Ok(());
+        };
+        let server = Pid::from_child(process);
         let children = children(server)?;
         kill_process(server, signal)?;
         for child in children {

@@ -65,8 +65,12 @@ impl DedicatedConnection {
 
 async fn open(route: &DatabaseRoute, scripts: &Scripts) -> sqlx::Result<Connection> {
     let primary = route.hosts.find_primary().await?;
-    let mut connection = PgConnection::connect_with(primary.options()).await?;
-    scripts.prepare(&mut connection).await?;
+    let connecting = async {
+        let mut connection = PgConnection::connect_with(primary.options()).await?;
+        scripts.prepare(&mut connection).await?;
+        Ok(connection)
+    };
+    let connection = primary.unless_replaced(connecting).await?;
     Ok(Connection::dedicated(
         connection,
         primary,

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::connect_options;
-use super::deadline::within;
+use super::deadline::{no_answer, within};
 
 /// The timeout of the question whether a server is the primary.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -209,6 +209,17 @@ impl Primary {
         tokio::select! {
             () = self.replaced() => {}
             never = searching => match never {},
+        }
+    }
+
+    /// The output of the future, or an outage if another server becomes the primary meanwhile.
+    pub(super) async fn unless_replaced<T>(
+        &self,
+        waiting: impl Future<Output = sqlx::Result<T>>,
+    ) -> sqlx::Result<T> {
+        tokio::select! {
+            output = waiting => output,
+            () = self.replaced_in_wait() => Err(no_answer()),
         }
     }
 }

@@ -49,13 +49,15 @@ impl Pool {
         let servers = route.hosts.options().iter();
         let connections = servers.map(|server| settings.clone().connect_lazy_with(server.clone()));
         let connections: Arc<[_]> = connections.collect();
-        let primary = route.hosts.find_primary().await?;
-        drop(connections[primary.position()].acquire().await?);
-        Ok(Self {
+        route.hosts.find_primary().await?;
+        let pool = Self {
             connections,
             route,
             scripts,
-        })
+        };
+        // Another server may become the primary meanwhile, as later.
+        drop(pool.acquire().await?);
+        Ok(pool)
     }
 
     /// Borrows a connection.

@@ -38,12 +38,9 @@ pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectE
     let checked = through_outage(async || {
         let checking = async {
             let primary = hosts.find_primary().await?;
-            let options = primary.options();
-            if may_be_shared {
-                PgConnection::connect_with(options).await?.close().await?;
-                return Ok(false);
-            }
-            has_shared_sessions(options).await
+            primary
+                .unless_replaced(check_sessions(primary.options(), may_be_shared))
+                .await
         };
         match within(ACQUIRE_TIMEOUT, checking).await {
             Ok(false) => Ok(Ok(())),
@@ -55,6 +52,15 @@ pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectE
         }
     });
     checked.await.map_err(ConnectError::Unreachable)?
+}
+
+/// Whether connections share sessions and must not; an error if the server cannot be reached.
+async fn check_sessions(options: &PgConnectOptions, may_be_shared: bool) -> sqlx::Result<bool> {
+    if may_be_shared {
+        PgConnection::connect_with(options).await?.close().await?;
+        return Ok(false);
+    }
+    has_shared_sessions(options).await
 }
 
 /// Whether a statement may run in another session than the one before it on the same connection.

@@ -130,7 +130,7 @@ async fn a_cursor_that_is_none_or_too_old_is_refused() {
         .execute(&service.pool)
         .await
         .unwrap();
-    let _second = service.start_second_api();
+    let _second = service.start_second_api(&[]);
     until(async || {
         let epoch = sqlx::query_scalar::<_, i32>("select epoch from feed_state");
         epoch.fetch_one(&service.pool).await.unwrap() == 2

@@ -173,9 +173,11 @@ impl Service {
         assert!(line.starts_with("listening on "), "{line}\n{}", self.logs());
     }
 
-    /// Starts another API beside the first, and says where.
-    pub(crate) fn start_second_api(&self) -> (Process, String) {
-        start_api(&self.environment, &self.home, "127.0.0.1:0")
+    /// Starts another API beside the first, with more variables, and says where.
+    pub(crate) fn start_second_api(&self, more: &[(&str, &str)]) -> (Process, String) {
+        let mut environment = self.environment.clone();
+        environment.extend(owned(more));
+        start_api(&environment, &self.home, "127.0.0.1:0")
     }
 
     /// Where the asset store has the bytes with that hash, if it has them.
