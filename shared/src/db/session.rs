@@ -38,9 +38,8 @@ pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectE
     let checked = through_outage(async || {
         let checking = async {
             let primary = hosts.find_primary().await?;
-            primary
-                .unless_replaced(check_sessions(primary.options(), may_be_shared))
-                .await
+            let checking = check_sessions(primary.options(), may_be_shared);
+            primary.unless_replaced(Box::pin(checking)).await
         };
         match within(ACQUIRE_TIMEOUT, checking).await {
             Ok(false) => Ok(Ok(())),
