@@ -1,4 +1,4 @@
-//! Very many jobs of ten turns in one go: whether the last are as quick as the first of a new service, what each leaves in
+//! Very many jobs of ten turns in one go: whether the last are as quick as those of a new service, what each leaves in
 //! the database, and how long a job of another tenant waits meanwhile.
 
 use std::time::Duration;
@@ -24,8 +24,8 @@ const PROBE_PAUSE: Duration = Duration::from_secs(1);
 const SLOWEST: f64 = 2.0;
 /// What the start may take beside it.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The rate of the last tenth, of that of a new service right after it. The first tenth was an hour before, when a shared
-/// host may have had twice the speed.
+/// The rate of the last tenth, of that of a new service right after it. The first tenth was an hour before, when a
+/// shared host may have had twice the speed.
 const STEADINESS: f64 = 0.9;
 /// The new service runs one job for each hundred of these.
 const NEW_SERVICE_RATIO: usize = 100;

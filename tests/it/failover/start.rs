@@ -37,8 +37,8 @@ async fn start(service: &Service, answered: usize) {
     assert!(hosts.is_first_lost(), "{answered}: it had no more");
 }
 
-/// Two addresses of one database. The first answers so many connections, and is silent to all others. The second refuses
-/// connections until then.
+/// Two addresses of one database. The first answers so many connections, and is silent to all others. The second
+/// refuses connections until then.
 #[derive(Clone)]
 struct Hosts {
     socket: PathBuf,
